@@ -1,0 +1,634 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The doors and the proto_ops.
+ *
+ *   socket(AF_RDMASTREAM, SOCK_STREAM, 0|1)		IPv4 | IPv6 inside
+ *   socket(AF_INET|AF_INET6, SOCK_STREAM, IPPROTO_RDMASTREAM)
+ *
+ * Both give a TCP socket with a struct rstream on it.  Each call here looks at
+ * the stream's mode: what is plain TCP is passed to TCP's own proto_ops.
+ */
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/rdmastream.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <asm/ioctls.h>
+#include <net/inet_common.h>
+#include <net/inet_connection_sock.h>
+#include <net/ipv6.h>
+#include <net/protocol.h>
+#include <net/tcp.h>
+
+#include "af_rdmastream.h"
+#include "option_hook.h"
+#include "stats.h"
+#include "stream.h"
+
+int rstream_family = AF_RDMASTREAM;
+module_param_named(family, rstream_family, int, 0444);
+MODULE_PARM_DESC(family, "number of the socket family, default 22");
+
+/*
+ * TCP's ops for a socket.  accept4() asks the name of an accepted plain TCP
+ * socket by the listener's ops, that is by ours.
+ */
+static const struct proto_ops *ops_of(const struct socket *sock)
+{
+	const struct rstream *rs = rstream_of(sock->sk);
+
+	if (!rs)
+		return sock->sk->sk_family == AF_INET ? rstream_tcp4.ops :
+							rstream_tcp6.ops;
+	return rs->tcp_ops;
+}
+
+/* ---- addresses ---- */
+
+/* AF_RDMASTREAM in an address means the family inside. */
+static struct sockaddr *inner_addr(const struct sock *sk, struct sockaddr *addr,
+				   int len, struct sockaddr_storage *copy)
+{
+	if (len < (int)sizeof(addr->sa_family) || len > (int)sizeof(*copy) ||
+	    addr->sa_family != rstream_family)
+		return addr;
+	memcpy(copy, addr, len);
+	copy->ss_family = sk->sk_family;
+	return (struct sockaddr *)copy;
+}
+
+static int rstream_bind(struct socket *sock, struct sockaddr *addr, int len)
+{
+	struct sockaddr_storage copy;
+
+	return ops_of(sock)->bind(sock, inner_addr(sock->sk, addr, len, &copy),
+				  len);
+}
+
+/* ---- connect ---- */
+
+/* Is it worth sending the option?  NONE: yes. */
+static enum rstream_reason connect_policy(const struct sock *sk)
+{
+	const struct net *net = sock_net(sk);
+
+	if (!rstream_net(net)->set.negotiate)
+		return RSTREAM_R_OFF;
+	if (!rstream_link_possible(sock_net(sk)))
+		return RSTREAM_R_NO_DEVICE;
+	if (tcp_sk(sk)->fastopen_connect)
+		return RSTREAM_R_FASTOPEN;
+	return RSTREAM_R_NONE;
+}
+
+static bool is_mapped(const struct sock *sk, const struct sockaddr *addr,
+		      int len)
+{
+	return sk->sk_family == AF_INET6 && len >= SIN6_LEN_RFC2133 &&
+	       addr->sa_family == AF_INET6 &&
+	       ipv6_addr_v4mapped(&((struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+static void connect_prepare(struct rstream *rs, const struct sockaddr *addr,
+			    int len)
+{
+	enum rstream_reason reason = connect_policy(rs->sk);
+
+	if (reason) {
+		rstream_go_raw(rs, reason);
+		return;
+	}
+	rs->nonce = get_random_u32() & RSW_NONCE_MASK;
+	rs->mapped = is_mapped(rs->sk, addr, len);
+	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);
+	rstream_hook_callbacks(rs);
+	rstream_option_client(rs);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_ACTIVE_OPENS);
+}
+
+/* connect() has come back: failed, under way, or dissolved? */
+static void connect_settle(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (sk->sk_state == TCP_CLOSE && rs->mode != RSTREAM_IDLE &&
+	    sk->sk_socket->state != SS_CONNECTED)
+		rstream_reset_state(rs);
+}
+
+static int connect_locked(struct rstream *rs, struct socket *sock,
+			  struct sockaddr *addr, int len, int flags)
+{
+	struct sock *sk = sock->sk;
+	bool first = rs->mode == RSTREAM_IDLE && sk->sk_state == TCP_CLOSE &&
+		     len >= (int)sizeof(addr->sa_family) &&
+		     addr->sa_family != AF_UNSPEC;
+	int err;
+
+	if (first)
+		connect_prepare(rs, addr, len);
+	if (rs->mode == RSTREAM_CONNECTING && rs->mapped && first) {
+		/* TCP puts its own ops there: take the place again at once */
+		err = __inet_stream_connect(sock, addr, len,
+					    flags | O_NONBLOCK, 0);
+		if (err == -EINPROGRESS && rs->mode == RSTREAM_CONNECTING) {
+			rs->af_ops = NULL;
+			rstream_option_client(rs);
+		}
+		if (err != -EINPROGRESS || flags & O_NONBLOCK)
+			goto out;
+	}
+	err = __inet_stream_connect(sock, addr, len, flags, 0);
+out:
+	connect_settle(rs);
+	return err;
+}
+
+static int rstream_connect(struct socket *sock, struct sockaddr *addr, int len,
+			   int flags)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	struct sock *sk = sock->sk;
+	struct sockaddr_storage copy;
+	bool hook;
+	int err;
+
+	addr = inner_addr(sk, addr, len, &copy);
+	/* only the SYN to a v4-mapped address needs the hook */
+	hook = rstream_mode(rs) == RSTREAM_IDLE && is_mapped(sk, addr, len);
+	if (hook && rstream_hook_get(sock_net(sk)))
+		hook = false;
+	lock_sock(sk);
+	err = connect_locked(rs, sock, addr, len, flags);
+	release_sock(sk);
+	if (hook)
+		rstream_hook_put(sock_net(sk));
+	return err;
+}
+
+/* ---- listen, accept ---- */
+
+static int rstream_listen(struct socket *sock, int backlog)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	struct net *net = sock_net(sock->sk);
+	bool first = rstream_mode(rs) == RSTREAM_IDLE;
+	int err;
+
+	if (first && rstream_net(net)->set.negotiate) {
+		err = rstream_option_listen(rs);
+		if (err)
+			return err;
+		rstream_set_mode(rs, RSTREAM_LISTEN, RSTREAM_R_NONE);
+		rstream_link_use(net);
+	}
+	err = ops_of(sock)->listen(sock, backlog);
+	if (err && first && rs->mode == RSTREAM_LISTEN) {
+		rstream_link_unuse(net);
+		rstream_option_unlisten(rs);
+		rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
+	}
+	return err;
+}
+
+/* The client is plain TCP: so is this socket, we are out of it. */
+static void accept_plain(struct rstream *listener, struct socket *newsock)
+{
+	rstream_mib_inc(sock_net(newsock->sk), RSTREAM_MIB_PLAIN_ACCEPTS);
+	if (!listener->user_save_syn)
+		tcp_saved_syn_free(tcp_sk(newsock->sk));
+	newsock->ops = listener->tcp_ops;
+	module_put(THIS_MODULE);	/* accept4() got one for our ops */
+}
+
+static int rstream_accept(struct socket *sock, struct socket *newsock,
+			  RSTREAM_ACCEPT_PARAMS)
+{
+	struct rstream *listener = rstream_of(sock->sk), *rs;
+	int err = listener->tcp_ops->accept(sock, newsock, RSTREAM_ACCEPT_ARGS);
+
+	if (err)
+		return err;
+	rs = rstream_of(newsock->sk);
+	if (!rs) {
+		accept_plain(listener, newsock);
+		return 0;
+	}
+	lock_sock(newsock->sk);
+	WRITE_ONCE(rs->accepted, true);
+	if (!listener->user_save_syn)
+		tcp_saved_syn_free(tcp_sk(newsock->sk));
+	release_sock(newsock->sk);
+	rstream_swap_ops(rs, newsock);
+	return 0;
+}
+
+static int rstream_getname(struct socket *sock, struct sockaddr *addr, int peer)
+{
+	return ops_of(sock)->getname(sock, addr, peer);
+}
+
+/* ---- poll ---- */
+
+static __poll_t poll_framed(const struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+	u8 down = READ_ONCE(rs->shutdown);
+	__poll_t mask = 0;
+
+	if (READ_ONCE(rs->rx.fin) && rstream_rx_ready(rs) ==
+	    READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.consumed))
+		down |= RCV_SHUTDOWN;
+	if (READ_ONCE(sk->sk_state) == TCP_CLOSE &&
+	    READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)
+		down = SHUTDOWN_MASK;
+	if (down == SHUTDOWN_MASK)
+		mask |= EPOLLHUP;
+	if (down & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	if (rstream_rx_ready(rs) >= max(rs->rcvlowat, 1))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (down & SEND_SHUTDOWN || rstream_tx_room(rs))
+		mask |= EPOLLOUT | EPOLLWRNORM;
+	/* pairs with rstream_fail() and tcp_reset() */
+	smp_rmb();
+	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
+		mask |= EPOLLERR;
+	return mask;
+}
+
+static __poll_t rstream_poll(struct file *file, struct socket *sock,
+			     struct poll_table_struct *wait)
+{
+	struct sock *sk = sock->sk;
+	struct rstream *rs = rstream_of(sk);
+	__poll_t mask;
+
+	switch (rstream_mode(rs)) {
+	case RSTREAM_FRAMED:
+		break;
+	case RSTREAM_ASKED:
+		/* established, but nothing to read and no carrier yet */
+		sock_poll_wait(file, sock, wait);
+		if (rstream_mode(rs) == RSTREAM_FRAMED)
+			break;
+		return READ_ONCE(sk->sk_err) ? EPOLLERR :
+		       rs->confirmed ? 0 : EPOLLOUT | EPOLLWRNORM;
+	default:
+		mask = ops_of(sock)->poll(file, sock, wait);
+		if (READ_ONCE(rs->guard))
+			mask &= ~(EPOLLIN | EPOLLRDNORM);
+		if (rstream_mode(rs) != RSTREAM_FRAMED)
+			return mask;
+		break;
+	}
+	sock_poll_wait(file, sock, wait);
+	mask = poll_framed(rs);
+	if (!(mask & EPOLLOUT)) {
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* asks for room */
+		smp_mb__after_atomic();
+		mask = poll_framed(rs);
+	}
+	return mask;
+}
+
+/* ---- ioctl, options ---- */
+
+static int rstream_ioctl(struct socket *sock, unsigned int cmd,
+			 unsigned long arg)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	s64 n;
+
+	if (rstream_mode(rs) != RSTREAM_FRAMED)
+		return ops_of(sock)->ioctl(sock, cmd, arg);
+	switch (cmd) {
+	case SIOCINQ:
+		n = rstream_rx_ready(rs);
+		break;
+	case SIOCATMARK:
+		n = 0;
+		break;
+	case SIOCOUTQ:
+		lock_sock(sock->sk);
+		rstream_tx_reap(rs);
+		n = rs->tx_mem + tcp_sk(sock->sk)->write_seq -
+		    tcp_sk(sock->sk)->snd_una;
+		release_sock(sock->sk);
+		break;
+	case SIOCOUTQNSD:
+		n = READ_ONCE(rs->tx.written) - READ_ONCE(rs->tx.sent);
+		break;
+	default:
+		return ops_of(sock)->ioctl(sock, cmd, arg);
+	}
+	return put_user((int)min_t(s64, n, INT_MAX), (int __user *)arg);
+}
+
+static int rstream_setsockopt(struct socket *sock, int level, int optname,
+			      sockptr_t optval, unsigned int optlen)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	int err;
+
+	if (level == SOL_TCP && optname == TCP_ULP)
+		return -ENOPROTOOPT;	/* the place is ours */
+	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)
+		return -ENOPROTOOPT;	/* it would replace our proto_ops */
+	if (level == SOL_TCP && optname == TCP_SAVE_SYN &&
+	    rstream_mode(rs) == RSTREAM_LISTEN) {
+		err = ops_of(sock)->setsockopt(sock, level, optname, optval,
+					       optlen);
+		lock_sock(sock->sk);
+		if (!err)
+			rs->user_save_syn = tcp_sk(sock->sk)->save_syn;
+		if (!tcp_sk(sock->sk)->save_syn)
+			tcp_sk(sock->sk)->save_syn = 1;	/* we need it */
+		release_sock(sock->sk);
+		return err;
+	}
+	return ops_of(sock)->setsockopt(sock, level, optname, optval, optlen);
+}
+
+static int rstream_getsockopt(struct socket *sock, int level, int optname,
+			      char __user *optval, int __user *optlen)
+{
+	return ops_of(sock)->getsockopt(sock, level, optname, optval, optlen);
+}
+
+static int rstream_set_rcvlowat(struct sock *sk, int val)
+{
+	struct rstream *rs = rstream_of(sk);
+
+	if (rstream_mode(rs) == RSTREAM_RAW || rstream_mode(rs) == RSTREAM_IDLE)
+		rs->tcp_ops->set_rcvlowat(sk, val);
+	rs->rcvlowat = val ?: 1;
+	return 0;
+}
+
+/* ---- shutdown, release ---- */
+
+static int rstream_shutdown(struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+	struct rstream *rs = rstream_of(sk);
+	int err = 0;
+
+	if (rstream_mode(rs) != RSTREAM_FRAMED)
+		return ops_of(sock)->shutdown(sock, how);
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return -EINVAL;
+	how++;		/* maps to RCV_SHUTDOWN, SEND_SHUTDOWN */
+	lock_sock(sk);
+	if (sk->sk_state == TCP_CLOSE) {
+		err = -ENOTCONN;
+	} else {
+		if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
+			set_bit(RSTREAM_WANT_FIN, &rs->want);
+		WRITE_ONCE(rs->shutdown, rs->shutdown | how);
+		rstream_push(rs);
+	}
+	rstream_tcp4.state_change(sk);
+	release_sock(sk);
+	return err;
+}
+
+/* Leave the struct socket to be freed; the rest is done without a program. */
+static void detach_program(struct rstream *rs, struct socket *sock)
+{
+	struct sock *sk = rs->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk_set_socket(sk, rstream_nobody);
+	rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
+	write_unlock_bh(&sk->sk_callback_lock);
+	sock->sk = NULL;
+	rs->close_acked = rs->tx.acked;
+	rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
+}
+
+/* SO_LINGER: wait for the peer to have all. */
+static void linger(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	long timeo = sk->sk_lingertime;
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	if (!sock_flag(sk, SOCK_LINGER) || current->flags & PF_EXITING)
+		return;
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (timeo && !signal_pending(current) && !sk->sk_err &&
+	       !rs->error && !rstream_tx_done(rs)) {
+		sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_err) ||
+			      READ_ONCE(rs->error), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/* Return: true if the socket goes to TCP's release now. */
+static bool release_framed(struct rstream *rs, struct socket *sock)
+{
+	struct sock *sk = rs->sk;
+
+	rs->shutdown = SHUTDOWN_MASK;
+	rstream_parse(rs);
+	rstream_ring_count(rs);
+	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
+		return true;
+	if (rstream_rx_ready(rs) ||
+	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
+		/* RFC 2525, 2.17: unread data is lost, so reset */
+		sock_set_flag(sk, SOCK_LINGER);
+		sk->sk_lingertime = 0;
+		return true;
+	}
+	if (!rs->tx.fin)
+		set_bit(RSTREAM_WANT_FIN, &rs->want);
+	rstream_push(rs);
+	linger(rs);
+	/* the peer's TCP is closed: it will send nothing more */
+	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
+		return true;
+	/* from here on it is the worker who releases the sock */
+	WRITE_ONCE(rs->closed, true);
+	detach_program(rs, sock);
+	rstream_close_step(rs);
+	if (sk->sk_state == TCP_CLOSE)
+		rstream_queue(rs, RSTREAM_DO_CLOSE);
+	return false;
+}
+
+static int rstream_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	const struct proto_ops *ops;
+	struct rstream *rs;
+	bool now = true;
+
+	if (!sk)
+		return 0;
+	rs = rstream_of(sk);
+	ops = rs->tcp_ops;
+	if (rstream_mode(rs) == RSTREAM_LISTEN) {
+		rstream_link_unuse(sock_net(sk));
+		rstream_option_unlisten(rs);
+	} else {
+		lock_sock(sk);
+		if (rs->mode == RSTREAM_FRAMED)
+			now = release_framed(rs, sock);
+		release_sock(sk);
+	}
+	return now ? ops->release(sock) : 0;
+}
+
+const struct proto_ops rstream_proto_ops = {
+	.family = PF_INET,
+	.owner = THIS_MODULE,
+	.release = rstream_release,
+	.bind = rstream_bind,
+	.connect = rstream_connect,
+	.socketpair = sock_no_socketpair,
+	.accept = rstream_accept,
+	.getname = rstream_getname,
+	.poll = rstream_poll,
+	.ioctl = rstream_ioctl,
+	.gettstamp = sock_gettstamp,
+	.listen = rstream_listen,
+	.shutdown = rstream_shutdown,
+	.setsockopt = rstream_setsockopt,
+	.getsockopt = rstream_getsockopt,
+	.sendmsg = rstream_sendmsg,
+	.recvmsg = rstream_recvmsg,
+	.mmap = sock_no_mmap,
+	.splice_read = rstream_splice_read,
+	.set_rcvlowat = rstream_set_rcvlowat,
+	RSTREAM_SENDPAGE
+};
+
+/* ---- the family ---- */
+
+static int door_create(struct net *net, struct socket *sock, int protocol,
+		       int kern)
+{
+	int family = protocol == RDMASTREAM_PROTO_IPV6 ? AF_INET6 : AF_INET;
+	struct socket *inner;
+	struct sock *sk;
+	int err;
+
+	if (sock->type != SOCK_STREAM)
+		return -ESOCKTNOSUPPORT;
+	if (protocol != RDMASTREAM_PROTO_IPV4 &&
+	    protocol != RDMASTREAM_PROTO_IPV6)
+		return -EPROTONOSUPPORT;
+	if (family == AF_INET6 && !rstream_tcp6.prot)
+		return -EAFNOSUPPORT;
+	err = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &inner, kern);
+	if (err)
+		return err;
+	/* take the TCP socket out of the struct socket that it came in */
+	sk = inner->sk;
+	err = rstream_attach(sk, inner->ops, GFP_KERNEL);
+	if (!err) {
+		rstream_of(sk)->accepted = true;
+		sock->ops = &rstream_proto_ops;
+		inner->sk = NULL;
+		sock_graft(sk, sock);
+		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	}
+	sock_release(inner);
+	return err;
+}
+
+static struct net_proto_family family = {
+	.create = door_create,
+	.owner = THIS_MODULE,
+};
+
+/* ---- the protocol ---- */
+
+static struct proto door_prot4, door_prot6;
+
+/* Last step of inet_create() and inet6_create(). */
+static int door_init(struct sock *sk)
+{
+	const struct rstream_tcp *tcp = sk->sk_family == AF_INET ?
+					&rstream_tcp4 : &rstream_tcp6;
+	int err;
+
+	sk->sk_protocol = IPPROTO_TCP;
+	sk->sk_prot = tcp->prot;
+	err = tcp->prot->init(sk);
+	if (!err)
+		err = rstream_attach(sk, tcp->ops, GFP_KERNEL);
+	if (err)
+		return err;
+	rstream_of(sk)->accepted = true;
+	/*
+	 * From here on the stream holds the module, not the sock: TIME_WAIT,
+	 * which inherits sk_prot_creator, would hold it for another minute.
+	 */
+	sk->sk_prot_creator = tcp->prot;
+	module_put(THIS_MODULE);
+	return 0;
+}
+
+static struct inet_protosw door_sw4 = {
+	.type = SOCK_STREAM,
+	.protocol = IPPROTO_RDMASTREAM,
+	.prot = &door_prot4,
+	.ops = &rstream_proto_ops,
+	.flags = INET_PROTOSW_ICSK,
+};
+
+static struct inet_protosw door_sw6 = {
+	.type = SOCK_STREAM,
+	.protocol = IPPROTO_RDMASTREAM,
+	.prot = &door_prot6,
+	.ops = &rstream_proto_ops,
+	.flags = INET_PROTOSW_ICSK,
+};
+
+/*
+ * TCP's proto with another init.  It shares TCP's slab: the socks are TCP's.
+ */
+static void make_prot(struct proto *ours, const struct rstream_tcp *tcp)
+{
+	*ours = *tcp->prot;
+	ours->init = door_init;
+	ours->owner = THIS_MODULE;
+}
+
+int rstream_af_init(void)
+{
+	int err;
+
+	if (rstream_family <= 0 || rstream_family >= AF_MAX) {
+		pr_err("family=%d is no number of a socket family (1 to %d)\n",
+		       rstream_family, AF_MAX - 1);
+		return -EINVAL;
+	}
+	family.family = rstream_family;
+	err = sock_register(&family);
+	if (err) {
+		pr_err("socket family %d is taken, choose another by family=\n",
+		       rstream_family);
+		return err;
+	}
+	make_prot(&door_prot4, &rstream_tcp4);
+	inet_register_protosw(&door_sw4);
+	if (rstream_tcp6.prot) {
+		make_prot(&door_prot6, &rstream_tcp6);
+		inet6_register_protosw(&door_sw6);
+	}
+	return 0;
+}
+
+void rstream_af_exit(void)
+{
+	if (rstream_tcp6.prot)
+		inet6_unregister_protosw(&door_sw6);
+	inet_unregister_protosw(&door_sw4);
+	sock_unregister(rstream_family);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The doors: socket family and protocol, and our proto_ops. */
+#ifndef RSTREAM_AF_RDMASTREAM_H
+#define RSTREAM_AF_RDMASTREAM_H
+
+#include <linux/net.h>
+
+extern int rstream_family;		/* number in use, module parameter */
+extern const struct proto_ops rstream_proto_ops;
+
+int rstream_af_init(void);
+void rstream_af_exit(void);
+
+#endif

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The rules of carriers and switches.  Pure: called with the socket lock held
+ * by carrier_tcp.c and carrier_ring.c, and by unit tests in user space.
+ */
+#include "carrier.h"
+
+enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)
+{
+	if (rx->state == RSTREAM_ON_RING)
+		return RSTREAM_R_BAD_SWITCH;
+	if (rx->fin)
+		return RSTREAM_R_BAD_OFFSET;
+	if (len > rx->limit - rx->arrived)
+		return RSTREAM_R_BAD_WINDOW;
+	rx->arrived += len;
+	return RSTREAM_R_NONE;
+}
+
+u32 rstream_rx_grant(struct rstream_rx *rx)
+{
+	if (rx->state != RSTREAM_ON_TCP || rx->fin)
+		return 0;
+	rx->state = RSTREAM_GRANTED;
+	if (!++rx->epoch)
+		rx->epoch = 1;
+	return rx->epoch;
+}
+
+void rstream_rx_ungrant(struct rstream_rx *rx)
+{
+	rx->state = RSTREAM_ON_TCP;
+	rx->epoch--;
+}
+
+enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
+				      u32 epoch)
+{
+	if (rx->state != RSTREAM_GRANTED || epoch != rx->epoch || rx->fin)
+		return RSTREAM_R_BAD_SWITCH;
+	if (offset != rx->arrived)
+		return RSTREAM_R_BAD_OFFSET;
+	rx->state = RSTREAM_ON_RING;
+	rx->base = offset;
+	return RSTREAM_R_NONE;
+}
+
+enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed)
+{
+	if (rx->state != RSTREAM_ON_RING)
+		return RSTREAM_R_NONE;	/* waits for its SWITCH */
+	if (rx->base + landed < rx->arrived ||
+	    (rx->fin && rx->base + landed > rx->fin_at))
+		return RSTREAM_R_BAD_OFFSET;
+	rx->arrived = rx->base + landed;
+	return RSTREAM_R_NONE;
+}
+
+enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
+{
+	if (rx->fin || offset < rx->arrived ||
+	    (rx->state != RSTREAM_ON_RING && offset != rx->arrived))
+		return RSTREAM_R_BAD_OFFSET;
+	rx->fin = true;
+	rx->fin_at = offset;
+	return RSTREAM_R_NONE;
+}
+
+bool rstream_rx_eof(const struct rstream_rx *rx)
+{
+	return rx->fin && rx->consumed == rx->fin_at;
+}
+
+enum rstream_reason rstream_tx_ack(struct rstream_tx *tx, u64 consumed,
+				   u64 limit)
+{
+	if (consumed > tx->sent || consumed < tx->acked)
+		return RSTREAM_R_BAD_CREDIT;
+	if (limit < tx->limit)
+		return RSTREAM_R_BAD_WINDOW;
+	tx->acked = consumed;
+	tx->limit = limit;
+	return RSTREAM_R_NONE;
+}
+
+enum rstream_reason rstream_tx_grant(struct rstream_tx *tx, u32 epoch)
+{
+	if (tx->state != RSTREAM_ON_TCP)
+		return RSTREAM_R_BAD_GRANT;
+	if (epoch != (tx->epoch + 1 ?: 1))
+		return RSTREAM_R_BAD_GRANT;
+	tx->epoch = epoch;
+	tx->state = RSTREAM_GRANTED;
+	return RSTREAM_R_NONE;
+}
+
+void rstream_tx_switch(struct rstream_tx *tx)
+{
+	tx->state = RSTREAM_ON_RING;
+	tx->base = tx->sent;
+}
+
+void rstream_tx_refuse(struct rstream_tx *tx)
+{
+	tx->state = RSTREAM_ON_TCP;
+}
+
+u64 rstream_tx_window(const struct rstream_tx *tx)
+{
+	if (tx->state == RSTREAM_ON_RING || tx->limit <= tx->sent)
+		return 0;
+	return tx->limit - tx->sent;
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ring carrier: when a ring is granted and taken up, bytes into and out of
+ * it, and what the link tells us.
+ *
+ * Between the streams (socket held) and link.h.  The rx_* and tx_* functions
+ * are called with the socket held; the three at the end are the link's
+ * callbacks: softirq, a lock of the link, and no more than noting and queueing.
+ */
+#include <linux/err.h>
+#include <net/tcp.h>
+#include <net/ipv6.h>
+
+#include "stats.h"
+#include "stream.h"
+
+/* ---- making the wish for a link known ---- */
+
+static void put_addr(const struct sock *sk, bool remote, u16 port,
+		     struct sockaddr_storage *ss)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (sk->sk_family == AF_INET || ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
+		sin->sin_family = AF_INET;
+		sin->sin_port = htons(port);
+		sin->sin_addr.s_addr = remote ? inet->inet_daddr :
+						inet->inet_saddr;
+		return;
+	}
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = htons(port);
+	sin6->sin6_addr = remote ? sk->sk_v6_daddr : inet6_sk(sk)->saddr;
+	if (ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		sin6->sin6_scope_id = sk->sk_bound_dev_if ?: sk->sk_rx_dst_ifindex;
+}
+
+static void want_link(struct rstream *rs)
+{
+	struct rstream_peer_route route = {
+		.token = rs->peer_token,
+		.our_token = rs->token,
+	};
+
+	put_addr(rs->sk, false, 0, &route.local);
+	put_addr(rs->sk, true, rs->peer_cm_port, &route.remote);
+	rstream_peer_want_link(rs->peer, &route, rs);
+}
+
+/* The passive side can only ask the other one. */
+void rstream_link_wanted(struct rstream *rs)
+{
+	want_link(rs);
+	if (!rstream_peer_active(rs->peer)) {
+		set_bit(RSTREAM_WANT_LINK, &rs->want);
+		rstream_push(rs);
+	}
+}
+
+void rstream_link_asked(struct rstream *rs)
+{
+	if (rs->peer && rstream_peer_active(rs->peer))
+		want_link(rs);
+}
+
+/* ---- receiving end ---- */
+
+/* Why no ring is granted, for what the stream can tell; NONE: grant. */
+static enum rstream_reason grant_policy(const struct rstream *rs)
+{
+	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+
+	if (!rs->peer)
+		return RSTREAM_R_NO_DEVICE;
+	if (rn->set.upgrade == RSTREAM_UPGRADE_OFF)
+		return RSTREAM_R_UPGRADE_OFF;
+	if (!rn->set.upgrade_self &&
+	    !memcmp(rs->peer_instance, rn->instance, RSTREAM_INSTANCE_LEN))
+		return RSTREAM_R_SELF;
+	if (rn->set.upgrade == RSTREAM_UPGRADE_BYTES &&
+	    rs->rx.arrived < rn->set.upgrade_bytes &&
+	    rs->tx.sent < rn->set.upgrade_bytes)
+		return RSTREAM_R_WAIT_BYTES;
+	return RSTREAM_R_NONE;
+}
+
+static enum rstream_reason grant_ring(struct rstream *rs,
+				      struct rstream_link *link)
+{
+	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	struct rstream_rxring *ring;
+
+	ring = rstream_rxring_alloc(link, rn->set.ring_size, rs);
+	if (IS_ERR(ring)) {
+		if (PTR_ERR(ring) == -ENOMEM)
+			return RSTREAM_R_RMB_LIMIT;
+		/* more memory is on its way, or another link is needed */
+		rstream_link_wanted(rs);
+		return RSTREAM_R_WAIT_LINK;
+	}
+	rs->rxring = ring;
+	rs->credited = 0;
+	rs->rx_link = rstream_link_id(link);
+	rs->rx_ring_size = ring->size;
+	rs->grant = (struct rstream_record) {
+		.type = RSW_GRANT,
+		.grant.epoch = rstream_rx_grant(&rs->rx),
+		.grant.link = rstream_link_peer_id(link),
+		.grant.ring = ring->id,
+		.grant.rkey = ring->rkey,
+		.grant.addr = ring->raddr,
+		.grant.size = ring->size,
+	};
+	set_bit(RSTREAM_WANT_GRANT, &rs->want);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_SENT);
+	rstream_push(rs);
+	return RSTREAM_R_NONE;
+}
+
+void rstream_grant_try(struct rstream *rs)
+{
+	enum rstream_reason reason;
+	struct rstream_link *link;
+
+	if (rs->mode != RSTREAM_FRAMED || !rs->hello_in || rs->closed ||
+	    rs->error || rs->rx.fin || rs->rx.state != RSTREAM_ON_TCP ||
+	    rs->sk->sk_shutdown)
+		return;
+	reason = grant_policy(rs);
+	if (!reason) {
+		link = rstream_peer_link(rs->peer);
+		if (link) {
+			reason = grant_ring(rs, link);
+			rstream_link_put(link);
+		} else {
+			rstream_link_wanted(rs);
+			reason = RSTREAM_R_WAIT_LINK;
+		}
+	}
+	WRITE_ONCE(rs->reason, reason);
+}
+
+enum rstream_reason rstream_switch_got(struct rstream *rs,
+				       const struct rstream_record *rec)
+{
+	enum rstream_reason reason;
+
+	if (!rs->rxring)
+		return RSTREAM_R_BAD_SWITCH;
+	reason = rstream_rx_switch(&rs->rx, rec->sw.offset, rec->sw.epoch);
+	if (reason)
+		return reason;
+	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
+				rec->sw.cell_rkey, rec->sw.ring);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_RX);
+	rstream_ring_count(rs);
+	if (rs->closed && rs->rx.arrived > rs->rx.consumed)
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+	rstream_wake(rs);
+	return RSTREAM_R_NONE;
+}
+
+/* Take note of what has landed; it may have come before its SWITCH. */
+void rstream_ring_count(struct rstream *rs)
+{
+	enum rstream_reason reason;
+	u64 landed;
+
+	if (!rs->rxring || rs->rx.state != RSTREAM_ON_RING)
+		return;
+	landed = smp_load_acquire(&rs->rxring->landed);
+	reason = rstream_rx_landed(&rs->rx, landed);
+	if (reason)
+		rstream_fail(rs, reason, ECONNRESET);
+}
+
+/* How much of the ring the program has consumed. */
+static u64 ring_consumed(const struct rstream *rs)
+{
+	return rs->rx.consumed > rs->rx.base ? rs->rx.consumed - rs->rx.base : 0;
+}
+
+/*
+ * Credit when a quarter of the ring is to be told; a sender that waits is told
+ * by interrupt, then or when the ring is empty.
+ */
+static void credit(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+	u64 consumed = ring_consumed(rs);
+	u64 news = consumed - rs->credited;
+	bool waits = READ_ONCE(ring->want_credit);
+
+	if (waits && (news >= ring->size / 4 ||
+		      consumed == smp_load_acquire(&ring->landed))) {
+		WRITE_ONCE(ring->want_credit, false);
+		rstream_rxring_credit(ring, consumed, true);
+		rs->credited = consumed;
+	} else if (news >= ring->size / 4) {
+		rstream_rxring_credit(ring, consumed, false);
+		rs->credited = consumed;
+	}
+}
+
+/* The program has read @len bytes of the ring. */
+void rstream_ring_read(struct rstream *rs, size_t len)
+{
+	rs->rx_ring_bytes += len;
+	credit(rs);
+}
+
+/* The sender waits and nobody reads just now. */
+void rstream_ring_answer(struct rstream *rs)
+{
+	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING)
+		credit(rs);
+}
+
+/* ---- sending end ---- */
+
+enum rstream_reason rstream_grant_got(struct rstream *rs,
+				      const struct rstream_record *rec)
+{
+	enum rstream_reason reason = rstream_tx_grant(&rs->tx, rec->grant.epoch);
+	struct rstream_txring *ring;
+	struct rstream_link *link;
+
+	if (reason)
+		return reason;
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_RCVD);
+	link = rs->peer ? rstream_link_find(sock_net(rs->sk), rs->peer,
+					    rec->grant.link) : NULL;
+	if (!link) {
+		rstream_tx_refuse(&rs->tx);
+		return RSTREAM_R_NONE;
+	}
+	ring = rstream_txring_open(link, rec->grant.ring, rec->grant.rkey,
+				   rec->grant.addr, rec->grant.size, rs);
+	rstream_link_put(link);
+	if (IS_ERR(ring)) {
+		rstream_tx_refuse(&rs->tx);
+		return PTR_ERR(ring) == -EINVAL ? RSTREAM_R_BAD_GRANT :
+						  RSTREAM_R_NONE;
+	}
+	if (rs->tx.fin || rs->closed || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
+		rstream_txring_close(ring);	/* DONE: we won't use it */
+		rstream_tx_refuse(&rs->tx);
+		return RSTREAM_R_NONE;
+	}
+	rs->txring = ring;
+	rs->tx_link = rstream_link_id(ring->link);
+	rs->tx_ring_size = ring->size;
+	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
+	return RSTREAM_R_NONE;
+}
+
+/* Forget frags that nobody needs. Return: bytes of memory given back. */
+size_t rstream_tx_reap(struct rstream *rs)
+{
+	size_t freed;
+
+	if (!rs->txring)
+		return 0;
+	freed = rstream_txring_reap(rs->txring);
+	if (freed) {
+		rs->tx_mem -= freed;
+		sk_mem_uncharge(rs->sk, freed);
+	}
+	return freed;
+}
+
+/* Ask to be told of space, once. */
+static void ask_credit(struct rstream *rs)
+{
+	if (rs->asked)
+		return;
+	if (!rstream_txring_ask(rs->txring))
+		WRITE_ONCE(rs->asked, true);
+}
+
+void rstream_push_ring(struct rstream *rs)
+{
+	u64 queued = rs->tx.written - rs->tx.sent, space;
+	bool want;
+	ssize_t n;
+	s64 acked;
+
+	if (!queued || !rs->txring)
+		return;
+	acked = rstream_txring_acked(rs->txring);
+	if (acked < 0) {
+		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
+		return;
+	}
+	space = rs->txring->size - (rs->txring->written - acked);
+	/* this will not all fit, or the program is about to wait */
+	want = !rs->asked && (queued > space || !rstream_tx_room(rs));
+	n = rstream_txring_post(rs->txring, &rs->txq, want);
+	if (n == -EPROTO)
+		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
+	if (n > 0) {
+		if (want)
+			WRITE_ONCE(rs->asked, true);
+		rs->tx.sent += n;
+		rs->tx_ring_bytes += n;
+		rs->tx_ring_msgs++;
+	} else if (!n && queued > space) {
+		ask_credit(rs);
+	}
+}
+
+/* A writer is about to sleep: somebody must wake it. */
+void rstream_tx_waits(struct rstream *rs)
+{
+	if (!rs->txring || rs->tx.state != RSTREAM_ON_RING)
+		return;
+	ask_credit(rs);
+	/* what is acknowledged can't be freed before it has completed, too */
+	rstream_txring_sent(rs->txring);
+}
+
+/* ---- both ---- */
+
+void rstream_rings_close(struct rstream *rs)
+{
+	struct rstream_txring *tx = rs->txring;
+	struct rstream_rxring *rx = rs->rxring;
+
+	rs->txring = NULL;
+	rs->rxring = NULL;
+	if (tx) {
+		/* frags in flight become the link's */
+		rstream_tx_reap(rs);
+		rstream_txring_close(tx);
+	}
+	if (rx) {
+		/*
+		 * TCP's FIN is behind all that the peer has ever sent: if no
+		 * SWITCH was before it the ring was never taken up.
+		 */
+		rstream_rxring_release(rx);
+	}
+}
+
+/* ---- callbacks of the link ---- */
+
+void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
+{
+	if (bad) {
+		rstream_fail(rs, RSTREAM_R_RING_OVERRUN, ECONNRESET);
+		return;
+	}
+	if (READ_ONCE(rs->closed) &&
+	    ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) {
+		/* as TCP: data after close is reset */
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+		return;
+	}
+	/* all consumed: no reader will come by to answer */
+	if (READ_ONCE(ring->want_credit) &&
+	    ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base))
+		rstream_queue(rs, RSTREAM_DO_CREDIT);
+	rstream_wake(rs);
+}
+
+void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring)
+{
+	WRITE_ONCE(rs->asked, false);
+	rstream_queue(rs, READ_ONCE(rs->closed) ? RSTREAM_DO_CLOSE :
+						  RSTREAM_DO_PUSH);
+}
+
+void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
+{
+	switch (ev) {
+	case RSTREAM_LINK_EV_UP:
+		rstream_queue(rs, RSTREAM_DO_GRANT);
+		break;
+	case RSTREAM_LINK_EV_FAILED:
+		WRITE_ONCE(rs->reason, RSTREAM_R_LINK_FAILED);
+		break;
+	case RSTREAM_LINK_EV_LOST:
+		rstream_fail(rs, RSTREAM_R_LINK_LOST, ECONNRESET);
+		break;
+	case RSTREAM_LINK_EV_DRAINED:
+		break;		/* the stream has been reset */
+	}
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tcp carrier and the control records: our bytes on the TCP connection.
+ *
+ * Sending, rstream_push(): whatever has to be said goes through a small buffer
+ * (ctl) to TCP; a DATA record's payload follows from the transmit queue page
+ * by page.  A header goes out only when all of its payload is in the queue, so
+ * no record ever waits for the program.
+ *
+ * Receiving, rstream_parse(): in TCP's own context, whether the program reads
+ * or not.  Payload is kept as clones of TCP's skbs; the window that we gave
+ * the peer bounds them, so TCP's own window never closes over a program that
+ * does not read, and a control record never waits behind data.
+ *
+ * Socket held; never sleeps.
+ */
+#include <net/tcp.h>
+
+#include "option_hook.h"
+#include "stats.h"
+#include "stream.h"
+
+/* Send flags: don't wait; the program gets its signals from us. */
+#define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
+
+/* ---- sending ---- */
+
+/*
+ * Call TCP's send with its Nagle algorithm off (a record does not wait for
+ * the ACK of another) and with allocations that don't sleep.
+ */
+static int send_ctl(struct rstream *rs, int flags)
+{
+	struct kvec vec = {
+		.iov_base = rs->ctl + rs->ctl_off,
+		.iov_len = rs->ctl_len - rs->ctl_off,
+	};
+	struct msghdr msg = { .msg_flags = SEND_FLAGS | flags };
+
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, vec.iov_len);
+	return tcp_sendmsg_locked(rs->sk, &msg, vec.iov_len);
+}
+
+/* Return: true when the buffer is empty. */
+static bool push_ctl(struct rstream *rs)
+{
+	int n;
+
+	if (rs->ctl_off == rs->ctl_len)
+		return true;
+	n = send_ctl(rs, rs->rec_left ? MSG_MORE : 0);
+	if (n > 0)
+		rs->ctl_off += n;
+	if (rs->ctl_off < rs->ctl_len)
+		return false;
+	rs->ctl_off = 0;
+	rs->ctl_len = 0;
+	return true;
+}
+
+static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
+{
+	frag->off += n;
+	frag->len -= n;
+	rs->rec_left -= n;
+	rs->tx_mem -= n;
+	sk_mem_uncharge(rs->sk, n);
+	if (frag->len)
+		return;
+	list_del(&frag->list);
+	rstream_frag_free(frag);
+}
+
+/* Return: true when the record's payload is with TCP. */
+static bool push_payload(struct rstream *rs)
+{
+	while (rs->rec_left) {
+		struct rstream_frag *frag =
+			list_first_entry(&rs->txq, struct rstream_frag, list);
+		u32 n = min(frag->len, rs->rec_left);
+		int sent = rstream_tcp_sendpage(rs->sk, frag->page, frag->off, n,
+						SEND_FLAGS |
+						(n < rs->rec_left ? MSG_MORE : 0));
+
+		if (sent <= 0)
+			return false;
+		frag_sent(rs, frag, sent);
+	}
+	return true;
+}
+
+static void put_record(struct rstream *rs, const struct rstream_record *rec)
+{
+	rs->ctl_len += rstream_record_write(rs->ctl + rs->ctl_len, rec);
+}
+
+static void put_ack(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_ACK };
+
+	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->window);
+	rec.ack.consumed = rs->rx.consumed;
+	rec.ack.limit = rs->rx.limit;
+	put_record(rs, &rec);
+}
+
+static void put_switch(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_SWITCH };
+	struct rstream_txring *ring = rs->txring;
+
+	if (!ring)
+		return;		/* the link was lost before we got here */
+	rstream_tx_switch(&rs->tx);
+	rec.sw.offset = rs->tx.base;
+	rec.sw.epoch = rs->tx.epoch;
+	rec.sw.ring = ring->id;
+	rec.sw.cell_addr = ring->cell_addr;
+	rec.sw.cell_rkey = ring->cell_rkey;
+	put_record(rs, &rec);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_TX);
+}
+
+/* FIN comes behind the last byte, on whichever carrier that went. */
+static bool put_fin(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_FIN };
+
+	if (rs->tx.sent != rs->tx.written)
+		return false;
+	rec.offset = rs->tx.sent;
+	rs->tx.fin = true;
+	put_record(rs, &rec);
+	return true;
+}
+
+static bool is_wanted(struct rstream *rs, enum rstream_want what)
+{
+	return test_and_clear_bit(what, &rs->want);
+}
+
+/* The peer's TCP is closed: it would answer records with a reset. */
+static bool peer_gone(const struct rstream *rs)
+{
+	return rs->sk->sk_shutdown & RCV_SHUTDOWN;
+}
+
+/* Put the next control record that is wanted into the buffer. */
+static bool next_control(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_LINK };
+
+	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
+		rstream_hello_put(rs, rs->ctl);
+		rs->ctl_len = RSW_HELLO_LEN;
+		return true;
+	}
+	if (peer_gone(rs)) {
+		rs->want &= BIT(RSTREAM_WANT_FIN);
+		if (rs->want && rs->tx.sent == rs->tx.written) {
+			rs->want = 0;
+			rs->tx.fin = true;
+		}
+		return false;
+	}
+	if (is_wanted(rs, RSTREAM_WANT_LINK))
+		put_record(rs, &rec);
+	else if (is_wanted(rs, RSTREAM_WANT_SWITCH))
+		put_switch(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_ACK))
+		put_ack(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
+		put_record(rs, &rs->grant);
+	else if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || !put_fin(rs))
+		return false;
+	else
+		rs->want &= ~BIT(RSTREAM_WANT_FIN);
+	return rs->ctl_len;
+}
+
+/* Begin a DATA record with what is queued and allowed. */
+static bool next_data(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_DATA };
+	u64 queued = rs->tx.written - rs->tx.sent;
+	u64 window = rstream_tx_window(&rs->tx);
+
+	if (!queued || rs->tx.state == RSTREAM_ON_RING)
+		return false;
+	if (!window) {
+		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_STALL_WINDOW);
+		return false;
+	}
+	rec.len = min3(queued, window, (u64)RSW_DATA_MAX);
+	put_record(rs, &rec);
+	rs->rec_left = rec.len;
+	rs->tx.sent += rec.len;
+	rs->tx_tcp_bytes += rec.len;
+	rs->tx_tcp_msgs++;
+	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_TCP_TX_BYTES, rec.len);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_TCP_TX_MSGS);
+	return true;
+}
+
+static void push_all(struct rstream *rs)
+{
+	do {
+		if (!push_ctl(rs) || !push_payload(rs))
+			return;		/* on_write_space() goes on */
+		if (rs->tx.state == RSTREAM_ON_RING)
+			rstream_push_ring(rs);
+	} while (next_control(rs) || next_data(rs));
+
+	/* both streams have ended, all is here: no record is needed any more */
+	if (rs->tx.fin && rs->rx.fin && !rs->want &&
+	    rs->rx.arrived == rs->rx.fin_at &&
+	    !(rs->sk->sk_shutdown & SEND_SHUTDOWN) && rstream_tx_done(rs)) {
+		WRITE_ONCE(rs->sk->sk_shutdown,
+			   rs->sk->sk_shutdown | SEND_SHUTDOWN);
+		rs->sk->sk_prot->shutdown(rs->sk, SEND_SHUTDOWN);
+	}
+}
+
+void rstream_push(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	struct tcp_sock *tp = tcp_sk(sk);
+	gfp_t gfp = sk->sk_allocation;
+	u8 nonagle = tp->nonagle;
+	u64 mem = rs->tx_mem;
+
+	rstream_assert_held(rs);
+	if (rs->pushing || rs->error || sk->sk_err ||
+	    !((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
+		return;
+	rs->pushing = true;
+	sk->sk_allocation = GFP_ATOMIC;
+	sk->sk_use_task_frag = in_task();
+	tp->nonagle = TCP_NAGLE_OFF;
+	push_all(rs);
+	tp->nonagle = nonagle;
+	sk->sk_allocation = gfp;
+	sk->sk_use_task_frag = true;
+	if (sk->sk_frag.page) {		/* 32 KiB that an idle socket can spare */
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+	rs->pushing = false;
+	if (rs->tx_mem < mem)
+		rstream_wake_writers(rs);
+}
+
+/* ---- receiving ---- */
+
+static enum rstream_reason got_ack(struct rstream *rs,
+				   const struct rstream_record *rec)
+{
+	return rstream_tx_ack(&rs->tx, rec->ack.consumed, rec->ack.limit);
+}
+
+static enum rstream_reason got_control(struct rstream *rs,
+				       const struct rstream_record *rec)
+{
+	enum rstream_reason reason;
+
+	switch (rec->type) {
+	case RSW_ACK:
+		return got_ack(rs, rec);
+	case RSW_GRANT:
+		return rstream_grant_got(rs, rec);
+	case RSW_SWITCH:
+		return rstream_switch_got(rs, rec);
+	case RSW_FIN:
+		reason = rstream_rx_fin(&rs->rx, rec->offset);
+		if (!reason)
+			rstream_tcp4.state_change(rs->sk);
+		return reason;
+	case RSW_LINK:
+		rstream_link_asked(rs);
+		return RSTREAM_R_NONE;
+	case RSW_BROKEN:
+		return RSTREAM_R_LINK_LOST;
+	default:
+		/* REVOKE, RESUME, URG: not in what our HELLO offers */
+		return RSTREAM_R_BAD_RECORD;
+	}
+}
+
+/* Gather up to @need bytes in rs->part. Return: bytes taken. */
+static unsigned int gather(struct rstream *rs, struct sk_buff *skb,
+			   unsigned int off, unsigned int len,
+			   unsigned int need)
+{
+	unsigned int n = min(len, need - rs->part_len);
+
+	if (skb_copy_bits(skb, off, rs->part + rs->part_len, n))
+		return 0;
+	rs->part_len += n;
+	return n;
+}
+
+static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
+				unsigned int off, unsigned int len)
+{
+	enum rstream_reason reason = RSTREAM_R_BAD_HELLO;
+	unsigned int need = RSW_HELLO_LEN, used, n;
+	struct rstream_hello hello;
+
+	if (rs->part_len >= RSW_HELLO_LEN)	/* addresses follow */
+		need = be16_to_cpu(((struct rsw_hello *)rs->part)->len);
+	n = gather(rs, skb, off, len, need);
+	switch (rstream_hello_read(rs->part, rs->part_len,
+				   rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK,
+				   rs->nonce, &hello, &used)) {
+	case RSTREAM_HELLO_PART:
+		return n;
+	case RSTREAM_HELLO_WHOLE:
+		rs->part_len = 0;
+		reason = rstream_hello_got(rs, &hello);
+		break;
+	case RSTREAM_HELLO_NOT:
+		reason = RSTREAM_R_NO_HELLO;
+		break;
+	case RSTREAM_HELLO_BAD:
+		break;
+	}
+	if (reason)
+		rstream_fail(rs, reason, ECONNRESET);
+	return n;
+}
+
+static void begin_data(struct rstream *rs, const struct rstream_record *rec)
+{
+	enum rstream_reason reason;
+
+	if (rs->closed) {	/* as TCP: data after close is reset */
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+		return;
+	}
+	reason = rstream_rx_data(&rs->rx, rec->len);
+	if (reason) {
+		rstream_fail(rs, reason, ECONNRESET);
+		return;
+	}
+	rs->data_left = rec->len;
+	rs->rx_tcp_bytes += rec->len;
+	rs->rx_tcp_msgs++;
+	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_TCP_RX_BYTES, rec->len);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_TCP_RX_MSGS);
+}
+
+static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
+				 unsigned int off, unsigned int len)
+{
+	unsigned int head = sizeof(struct rsw_header), n = 0;
+	struct rstream_record rec = {};
+	enum rstream_reason reason;
+	int more;
+
+	if (rs->part_len < head) {
+		n = gather(rs, skb, off, len, head);
+		if (rs->part_len < head)
+			return n;
+	}
+	more = rstream_record_header(rs->part, &rec);
+	if (more < 0) {
+		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
+		return n;
+	}
+	if (rs->part_len < head + more) {
+		n += gather(rs, skb, off + n, len - n, head + more);
+		if (rs->part_len < head + more)
+			return n;
+	}
+	rs->part_len = 0;
+	if (rec.type == RSW_DATA) {
+		begin_data(rs, &rec);
+	} else if (rstream_record_unknown(&rec)) {
+		rs->skip_left = rec.len;
+	} else {
+		reason = rstream_record_payload(rs->part + head, &rec) ?
+			 got_control(rs, &rec) : RSTREAM_R_BAD_RECORD;
+		if (reason)
+			rstream_fail(rs, reason, ECONNRESET);
+	}
+	return n;
+}
+
+/* Return: bytes used of this piece of TCP's stream, 0: no memory, later. */
+static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
+			       unsigned int off, unsigned int len)
+{
+	unsigned int n;
+
+	if (rs->data_left) {
+		n = min(len, rs->data_left);
+		if (!rstream_rx_add(rs, skb, off, n))
+			return 0;
+		rs->data_left -= n;
+		return n;
+	}
+	if (rs->skip_left) {
+		n = min(len, rs->skip_left);
+		rs->skip_left -= n;
+		return n;
+	}
+	return rs->hello_in ? parse_record(rs, skb, off, len) :
+			      parse_hello(rs, skb, off, len);
+}
+
+static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
+		       unsigned int off, size_t len)
+{
+	struct rstream *rs = desc->arg.data;
+	size_t used = 0;
+
+	while (used < len) {
+		unsigned int n;
+
+		if (rs->error)		/* about to be reset: swallow */
+			return len;
+		n = parse_some(rs, skb, off + used, len - used);
+		if (!n && !rs->error)
+			break;
+		used += n;
+	}
+	return used;
+}
+
+void rstream_parse(struct rstream *rs)
+{
+	read_descriptor_t desc = { .arg.data = rs, .count = 1 };
+	struct sock *sk = rs->sk;
+	u64 ready = rs->rxq_bytes;
+	u64 limit = rs->tx.limit;
+
+	rstream_assert_held(rs);
+	if (skb_queue_empty(&sk->sk_receive_queue) || rs->parsing)
+		return;
+	rs->parsing = true;
+	tcp_read_sock(sk, &desc, parse_actor);
+	rs->parsing = false;
+	if (!skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
+	    tcp_inq(sk) > 0)
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no memory: again */
+	if (rs->rxq_bytes != ready || rs->rx.fin)
+		rstream_wake(rs);
+	if (rs->want || rs->tx.limit != limit)
+		rstream_push(rs);
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The connection manager: asks for links, accepts them, hears of their end.
+ *
+ * Owns the cm_id of each link, the listeners of a namespace and the private data
+ * that the two sides exchange.  Called by peer.c (connect), link.c (disconnect,
+ * destroy, listen) and by rdma_cm.  A handler never destroys an id, its own or
+ * another: that is link_down_work()'s, because rdma_destroy_id() may block for
+ * as long as the CM repeats a message into the void.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "cm.h"
+#include "verbs.h"
+
+#define LISTEN_BACKLOG	64
+#define RNR_RETRIES	3	/* never needed, see ring.c on credits */
+
+/* ---- private data ---- */
+
+static void hello_fill(const struct rstream_link *link,
+		       struct rstream_cm_hello *hello)
+{
+	*hello = (struct rstream_cm_hello){
+		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
+		.version = RSTREAM_CM_VERSION,
+		.rq_depth = cpu_to_be16(link->depth),
+		.token = cpu_to_be64(link->token),
+		.own_token = cpu_to_be64(link->our_token),
+		.link_id = cpu_to_be32(link->id),
+	};
+	memcpy(hello->instance, rstream_net(link->ln->net)->instance,
+	       RSTREAM_INSTANCE_LEN);
+}
+
+static bool hello_valid(const struct rstream_cm_hello *hello, u8 len)
+{
+	return hello && len >= sizeof(*hello) &&
+	       hello->magic == cpu_to_be32(RSTREAM_CM_MAGIC) &&
+	       hello->version == RSTREAM_CM_VERSION && hello->link_id &&
+	       be16_to_cpu(hello->rq_depth) >= RSTREAM_DEPTH_MIN;
+}
+
+static void hello_apply(struct rstream_link *link,
+			const struct rstream_cm_hello *hello)
+{
+	spin_lock_bh(&link->lock);
+	link->peer_id = be32_to_cpu(hello->link_id);
+	link->rq_credits_max = be16_to_cpu(hello->rq_depth) -
+			       RSTREAM_RQ_RESERVE;
+	link->rq_credits = link->rq_credits_max;
+	spin_unlock_bh(&link->lock);
+}
+
+static void conn_param(const struct rstream_link *link,
+		       const struct rstream_cm_hello *hello,
+		       struct rdma_conn_param *param)
+{
+	*param = (struct rdma_conn_param){
+		.private_data = hello,
+		.private_data_len = sizeof(*hello),
+		/* no RDMA reads; some providers refuse 0 */
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.retry_count = rstream_link_set(link->ln)->retry_count,
+		.rnr_retry_count = RNR_RETRIES,
+	};
+}
+
+/* ---- active side ---- */
+
+static int resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
+{
+	int err;
+
+	err = rstream_verbs_attach(link, id->device);
+	if (err)
+		return err;
+	return rdma_resolve_route(id, rstream_link_set(link->ln)->cm_timeout_ms);
+}
+
+static int resolved_route(struct rstream_link *link, struct rdma_cm_id *id)
+{
+	struct rstream_cm_hello hello;
+	struct rdma_conn_param param;
+	int err;
+
+	err = rstream_verbs_create(link);
+	if (err)
+		return err;
+	hello_fill(link, &hello);
+	conn_param(link, &hello, &param);
+	return rdma_connect_locked(id, &param);
+}
+
+static int accepted(struct rstream_link *link, struct rdma_cm_event *event)
+{
+	const struct rstream_cm_hello *hello = event->param.conn.private_data;
+
+	if (!hello_valid(hello, event->param.conn.private_data_len) ||
+	    memcmp(hello->instance, link->peer->instance,
+		   RSTREAM_INSTANCE_LEN) ||
+	    be64_to_cpu(hello->token) != link->our_token)
+		return -EPROTO;
+	hello_apply(link, hello);
+	return 0;
+}
+
+/* Steps that make something: not once the end of the link has begun. */
+static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
+		     struct rdma_cm_event *event)
+{
+	int err = -ENOTCONN;
+
+	mutex_lock(&link->setup_lock);
+	if (link->closing || !rstream_link_alive(link))
+		goto out;
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		err = resolved_addr(link, id);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		err = resolved_route(link, id);
+		break;
+	default:
+		err = link->active ? accepted(link, event) : 0;
+		if (err)
+			break;
+		spin_lock_bh(&link->lock);
+		rstream_link_established(link);
+		spin_unlock_bh(&link->lock);
+	}
+out:
+	mutex_unlock(&link->setup_lock);
+	return err;
+}
+
+static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct rstream_link *link = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (link_step(link, id, event))
+			rstream_link_break(link, rdma_event_msg(event->event));
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		spin_lock_bh(&link->lock);
+		/* the peer closed it because idle, and here nobody minds */
+		link->idle_closed = !link->n_rx && !link->n_tx;
+		rstream_link_break_locked(link, "disconnected");
+		spin_unlock_bh(&link->lock);
+		break;
+	default:
+		rstream_link_break(link, rdma_event_msg(event->event));
+	}
+	return 0;
+}
+
+/* On error link_down_work() comes by itself. */
+int rstream_cm_connect(struct rstream_link *link,
+		       const struct rstream_peer_route *route)
+{
+	const struct rstream_settings *set = rstream_link_set(link->ln);
+	struct rdma_cm_id *id;
+	int err = -ENOTCONN;
+
+	mutex_lock(&link->setup_lock);
+	if (link->closing)
+		goto out;
+	link->token = route->token;
+	link->our_token = route->our_token;
+	link->local = route->local;
+	link->remote = route->remote;
+	id = rdma_create_id(link->ln->net, link_handler, link, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id)) {
+		err = PTR_ERR(id);
+		goto out;
+	}
+	link->cm_id = id;
+	rdma_set_ack_timeout(id, set->ack_timeout);
+	/* any port: that of the TCP connection is of no concern here */
+	if (link->local.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&link->local)->sin6_port = 0;
+	else
+		((struct sockaddr_in *)&link->local)->sin_port = 0;
+	err = rdma_resolve_addr(id, (struct sockaddr *)&link->local,
+				(struct sockaddr *)&link->remote,
+				set->cm_timeout_ms);
+out:
+	mutex_unlock(&link->setup_lock);
+	if (err)
+		rstream_link_break(link, "no way to the address");
+	return err;
+}
+
+/* ---- passive side ---- */
+
+static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
+		   enum rstream_cm_why why)
+{
+	struct rstream_cm_reject rej = {
+		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
+		.version = RSTREAM_CM_VERSION,
+		.why = why,
+	};
+
+	rstream_mib_inc(ln->net, RSTREAM_MIB_CM_REJECTED);
+	rdma_reject(id, &rej, sizeof(rej), IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+/* Takes over @id; what fails from here on ends with link_down_work(). */
+static int accept_link(struct rstream_link *link, struct rdma_cm_id *id,
+		       const struct rstream_cm_hello *req)
+{
+	struct rstream_cm_hello hello;
+	struct rdma_conn_param param;
+	int err;
+
+	lockdep_assert_held(&link->setup_lock);
+	link->cm_id = id;
+	id->context = link;
+	id->event_handler = link_handler;
+	link->token = be64_to_cpu(req->own_token);
+	link->our_token = be64_to_cpu(req->token);
+	memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
+	memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
+	err = rstream_verbs_attach(link, id->device);
+	if (err)
+		return err;
+	rdma_set_ack_timeout(id, rstream_link_set(link->ln)->ack_timeout);
+	hello_apply(link, req);
+	err = rstream_verbs_create(link);
+	if (err)
+		return err;
+	hello_fill(link, &hello);
+	conn_param(link, &hello, &param);
+	return rdma_accept(id, &param);
+}
+
+/* Non-zero: rdma_cm destroys the id. */
+static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
+			   struct rdma_cm_event *event)
+{
+	const struct rstream_cm_hello *req = event->param.conn.private_data;
+	enum rstream_cm_why why = RSTREAM_CM_BAD_REQ;
+	u8 instance[RSTREAM_INSTANCE_LEN];
+	struct rstream_link *link = NULL;
+	struct rstream_peer *peer;
+	int err = -ENOTCONN;
+	bool ours;
+
+	if (!hello_valid(req, event->param.conn.private_data_len))
+		goto refuse;
+	why = RSTREAM_CM_BAD_TOKEN;
+	if (!rstream_token_valid(ln->net, be64_to_cpu(req->token),
+				 be64_to_cpu(req->own_token), instance) ||
+	    memcmp(instance, req->instance, RSTREAM_INSTANCE_LEN))
+		goto refuse;
+	why = RSTREAM_CM_BUSY;
+	peer = rstream_peer_get(ln->net, instance);
+	if (!peer)
+		goto refuse;
+	/* the active side of a pair is decided for ever */
+	if (!peer->active || peer->self) {
+		rstream_peer_replace(peer);
+		link = rstream_link_new(peer, false);
+	}
+	rstream_peer_put(peer);
+	if (!link)
+		goto refuse;
+	mutex_lock(&link->setup_lock);
+	if (!link->closing) {
+		err = accept_link(link, id, req);
+		if (err)
+			reject(ln, id, why);
+	}
+	mutex_unlock(&link->setup_lock);
+	if (err)
+		rstream_link_break(link, "cannot accept");
+	/* did it end before it took the id over? */
+	ours = id->context == link;
+	rstream_link_put(link);
+	return ours ? 0 : -ECONNREFUSED;
+
+refuse:
+	reject(ln, id, why);
+	return -ECONNREFUSED;
+}
+
+static int listen_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return connect_request(id->context, id, event);
+	return 0;
+}
+
+static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
+{
+	struct sockaddr_storage any = { .ss_family = family };
+	int port = rstream_link_set(ln)->cm_port;
+	struct rdma_cm_id *id;
+	int err;
+
+	id = rdma_create_id(ln->net, listen_handler, ln, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return id;
+	if (family == AF_INET6)
+		((struct sockaddr_in6 *)&any)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)&any)->sin_port = htons(port);
+	err = rdma_set_afonly(id, 1);
+	if (!err)
+		err = rdma_bind_addr(id, (struct sockaddr *)&any);
+	if (!err)
+		err = rdma_listen(id, LISTEN_BACKLOG);
+	if (!err)
+		return id;
+	rdma_destroy_id(id);
+	return ERR_PTR(err);
+}
+
+/* Both families, or those that the kernel has.  Tried again at the next use. */
+int rstream_cm_listen(struct rstream_link_net *ln)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct rdma_cm_id *id;
+	int i, err = 0;
+
+	mutex_lock(&ln->listen_lock);
+	for (i = 0; i < ARRAY_SIZE(families); i++) {
+		if (ln->listen[i])
+			continue;
+		id = listen_at(ln, families[i]);
+		if (!IS_ERR(id)) {
+			ln->listen[i] = id;
+			WRITE_ONCE(ln->listening, true);
+		} else if (!err) {
+			err = PTR_ERR(id);
+		}
+	}
+	if (!ln->listening)
+		pr_err_ratelimited("rdmastream: cannot listen for links at rdma_cm port %d: error %d; peers cannot make links to us (is the port taken? see sysctl net.rdmastream.cm_port)\n",
+				   rstream_link_set(ln)->cm_port, err);
+	mutex_unlock(&ln->listen_lock);
+	return err;
+}
+
+void rstream_cm_unlisten(struct rstream_link_net *ln)
+{
+	int i;
+
+	mutex_lock(&ln->listen_lock);
+	WRITE_ONCE(ln->listening, false);
+	for (i = 0; i < ARRAY_SIZE(ln->listen); i++) {
+		if (ln->listen[i])
+			rdma_destroy_id(ln->listen[i]);
+		ln->listen[i] = NULL;
+	}
+	mutex_unlock(&ln->listen_lock);
+}
+
+/* ---- both ---- */
+
+/* A message came before the RTU (lost or late): the connection is there. */
+void rstream_cm_comm_est(struct rstream_link *link)
+{
+	rdma_notify(link->cm_id, IB_EVENT_COMM_EST);
+}
+
+void rstream_cm_disconnect(struct rstream_link *link)
+{
+	if (link->qp)
+		rdma_disconnect(link->cm_id);
+}
+
+void rstream_cm_destroy(struct rstream_link *link)
+{
+	if (link->cm_id)
+		rdma_destroy_id(link->cm_id);
+	link->cm_id = NULL;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The connection manager: how links are asked for, accepted and ended.
+ */
+#ifndef RSTREAM_CM_H
+#define RSTREAM_CM_H
+
+#include <linux/build_bug.h>
+
+#include "link_priv.h"
+
+#define RSTREAM_CM_MAGIC	0x5253544c	/* "RSTL" */
+#define RSTREAM_CM_VERSION	1
+
+/**
+ * struct rstream_cm_hello - private data of REQ and of REP
+ * @rq_depth:	messages that the sender of this can receive at once
+ * @instance:	of its sender
+ * @token:	that the other side stated in the HELLO of a live connection
+ * @own_token:	that its sender stated on the same connection
+ * @link_id:	the sender's id of the link
+ *
+ * An IB REQ through rdma_cm has room for 56 bytes (92 minus 36 for the IP
+ * header of IBTA annex A11).
+ */
+struct rstream_cm_hello {
+	__be32 magic;
+	u8 version;
+	u8 flags;			/* 0 */
+	__be16 rq_depth;
+	u8 instance[RSTREAM_INSTANCE_LEN];
+	__be64 token;
+	__be64 own_token;
+	__be32 link_id;
+	__be32 reserved;		/* 0 */
+};
+static_assert(sizeof(struct rstream_cm_hello) == 48);
+static_assert(sizeof(struct rstream_cm_hello) <= 56);
+
+enum rstream_cm_why {
+	RSTREAM_CM_BAD_REQ = 1,		/* not a request of this protocol */
+	RSTREAM_CM_BAD_TOKEN = 2,	/* no connection owns the token */
+	RSTREAM_CM_BUSY = 3,		/* no memory, too many links, device */
+};
+
+struct rstream_cm_reject {
+	__be32 magic;
+	u8 version;
+	u8 why;				/* enum rstream_cm_why */
+	__be16 reserved;
+};
+static_assert(sizeof(struct rstream_cm_reject) == 8);
+
+/* All in process context. */
+int rstream_cm_connect(struct rstream_link *link,
+		       const struct rstream_peer_route *route);
+void rstream_cm_disconnect(struct rstream_link *link);
+void rstream_cm_destroy(struct rstream_link *link);
+int rstream_cm_listen(struct rstream_link_net *ln);
+void rstream_cm_unlisten(struct rstream_link_net *ln);
+void rstream_cm_comm_est(struct rstream_link *link);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What changed between kernels in struct proto_ops. */
+#ifndef RSTREAM_COMPAT_LINUX_NET_H
+#define RSTREAM_COMPAT_LINUX_NET_H
+
+#include_next <linux/net.h>
+#include <linux/version.h>
+
+/* 6.10: accept's last arguments became one struct (92ef0fd55ac8) */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define RSTREAM_ACCEPT_PARAMS	int accept_flags, bool accept_kern
+#define RSTREAM_ACCEPT_ARGS	accept_flags, accept_kern
+#define RSTREAM_ACCEPT_FLAGS	accept_flags
+#else
+#define RSTREAM_ACCEPT_PARAMS	struct proto_accept_arg *accept_arg
+#define RSTREAM_ACCEPT_ARGS	accept_arg
+#define RSTREAM_ACCEPT_FLAGS	(accept_arg->flags)
+#endif
+
+/* 6.5: sendpage went, sendmsg takes MSG_SPLICE_PAGES (dc97391e6610) */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define RSTREAM_SENDPAGE	.sendpage = sock_no_sendpage,
+#else
+#define RSTREAM_SENDPAGE
+#endif
+
+#endif

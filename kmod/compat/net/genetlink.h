@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What changed between kernels in the tables of generic netlink. */
+#ifndef RSTREAM_COMPAT_NET_GENETLINK_H
+#define RSTREAM_COMPAT_NET_GENETLINK_H
+
+#include_next <net/genetlink.h>
+#include <linux/version.h>
+
+/*
+ * 6.2: one table entry for do and one for dump (b8fd60c36a44).  As long as no
+ * command has both, struct genl_ops says the same in one entry a command.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define genl_split_ops	genl_ops
+#define split_ops	ops
+#define n_split_ops	n_ops
+#endif
+
+#endif

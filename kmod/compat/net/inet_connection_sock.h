@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What changed between kernels, within stable series too: syn_recv_sock. */
+#ifndef RSTREAM_COMPAT_NET_INET_CONNECTION_SOCK_H
+#define RSTREAM_COMPAT_NET_INET_CONNECTION_SOCK_H
+
+#include_next <net/inet_connection_sock.h>
+
+#ifdef RSTREAM_HAVE_OPT_CHILD_INIT	/* found by Kbuild */
+#define RSTREAM_SYN_RECV_MORE_PARAMS , \
+	void (*opt_child_init)(struct sock *newsk, const struct sock *sk)
+#define RSTREAM_SYN_RECV_MORE_ARGS , opt_child_init
+#else
+#define RSTREAM_SYN_RECV_MORE_PARAMS
+#define RSTREAM_SYN_RECV_MORE_ARGS
+#endif
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What changed between kernels in sending pages on TCP. */
+#ifndef RSTREAM_COMPAT_NET_TCP_H
+#define RSTREAM_COMPAT_NET_TCP_H
+
+#include_next <net/tcp.h>
+#include <linux/bvec.h>
+#include <linux/version.h>
+
+/*
+ * Queue a piece of a page on TCP by reference.  Socket held, does not sleep
+ * with MSG_DONTWAIT. Return: bytes taken or a negative errno.
+ */
+static inline int rstream_tcp_sendpage(struct sock *sk, struct page *page,
+				       unsigned int off, size_t len, int flags)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	page += off >> PAGE_SHIFT;
+	off &= ~PAGE_MASK;
+	len = min_t(size_t, len, PAGE_SIZE - off);
+	return tcp_sendpage_locked(sk, page, off, len, flags);
+#else
+	struct msghdr msg = { .msg_flags = flags | MSG_SPLICE_PAGES };
+	struct bio_vec bvec;
+
+	bvec_set_page(&bvec, page, len, off);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bvec, 1, len);
+	return tcp_sendmsg_locked(sk, &msg, len);
+#endif
+}
+
+#endif

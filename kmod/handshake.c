@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the TCP option to HELLO: decides whether a connection has records
+ * (FRAMED) or is plain TCP (RAW).
+ *
+ * The client decides when the SYN-ACK comes; its HELLO is the first thing it
+ * sends.  The server decides when it has the first bytes, or when its program
+ * sends before them.  Once HELLO is out there is no way back: then a peer that
+ * turns out not to speak as agreed gets a reset.
+ *
+ * Called by TCP's callbacks and by the sends and receives of a program that
+ * comes early, socket held; never sleeps.
+ */
+#include <net/tcp.h>
+
+#include "af_rdmastream.h"
+#include "option_hook.h"
+#include "stats.h"
+#include "stream.h"
+
+/* A direction's window where the program has not set SO_RCVBUF, bytes. */
+#define WINDOW_DEFAULT	(1024 * 1024)
+
+static void set_window(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	rs->window = WINDOW_DEFAULT;
+	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
+		rs->window = max_t(int, READ_ONCE(sk->sk_rcvbuf) / 2, 4096);
+	/* the client may send this much before it knows our window */
+	if (rs->server)
+		rs->window = max_t(u64, rs->window, RSW_FIRST_WINDOW);
+	rs->rx.limit = rs->window;
+	rs->tx.limit = rs->server ? 0 : RSW_FIRST_WINDOW;
+}
+
+static void go_framed(struct rstream *rs)
+{
+	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
+	set_window(rs);
+	rstream_register(rs);
+	set_bit(RSTREAM_WANT_HELLO, &rs->want);
+}
+
+/* Plain TCP for good: TCP's callbacks need us no more. */
+static void leave_alone(struct rstream *rs)
+{
+	WRITE_ONCE(rs->guard, false);
+	rstream_timer(rs, 0);
+	rstream_unhook_callbacks(rs->sk);
+}
+
+void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
+{
+	struct sock *sk = rs->sk;
+
+	rstream_set_mode(rs, RSTREAM_RAW, reason);
+	rstream_mib_inc(sock_net(sk), RSTREAM_MIB_RAW);
+	rstream_mib_reason(sock_net(sk), reason);
+	rstream_option_off(rs);
+	if (!rs->guard)
+		leave_alone(rs);
+	if (rs->rcvlowat > 1)
+		WRITE_ONCE(sk->sk_rcvlowat, rs->rcvlowat);
+	/* whoever slept on the decision looks again */
+	rstream_tcp4.state_change(sk);
+}
+
+void rstream_established(struct rstream *rs, bool option)
+{
+	if (!option) {
+		rstream_go_raw(rs, rs->reason ?: RSTREAM_R_NO_OPTION);
+		return;
+	}
+	go_framed(rs);
+	rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
+	rstream_push(rs);
+}
+
+/* First bytes in TCP's receive queue, without taking them. */
+static unsigned int peek_bytes(struct rstream *rs, u8 *to, unsigned int max)
+{
+	struct tcp_sock *tp = tcp_sk(rs->sk);
+	unsigned int got = 0;
+	struct sk_buff *skb;
+
+	skb_queue_walk(&rs->sk->sk_receive_queue, skb) {
+		u32 off = tp->copied_seq + got - TCP_SKB_CB(skb)->seq;
+		unsigned int n;
+
+		if (off >= skb->len)
+			continue;
+		n = min_t(unsigned int, skb->len - off, max - got);
+		if (skb_copy_bits(skb, off, to + got, n))
+			break;
+		got += n;
+		if (got == max)
+			break;
+	}
+	return got;
+}
+
+static enum rstream_hello_state peek_state(struct rstream *rs,
+					   unsigned int *have)
+{
+	struct rstream_hello hello;
+	u8 bytes[RSW_HELLO_MAX];
+	unsigned int used;
+
+	*have = peek_bytes(rs, bytes, sizeof(bytes));
+	return rstream_hello_read(bytes, *have, RSW_ROLE_SYN, rs->nonce,
+				  &hello, &used);
+}
+
+/* RAW, decided before the client had said anything: no HELLO may follow. */
+static void peek_guard(struct rstream *rs)
+{
+	unsigned int have;
+
+	switch (peek_state(rs, &have)) {
+	case RSTREAM_HELLO_WHOLE:
+	case RSTREAM_HELLO_BAD:
+		rstream_fail(rs, RSTREAM_R_LATE_HELLO, ECONNRESET);
+		return;
+	case RSTREAM_HELLO_PART:
+		if (have) {
+			rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
+			return;
+		}
+		if (!(rs->sk->sk_shutdown & RCV_SHUTDOWN))
+			return;
+		break;
+	case RSTREAM_HELLO_NOT:
+		break;
+	}
+	leave_alone(rs);
+}
+
+static void peek_asked(struct rstream *rs)
+{
+	unsigned int have;
+
+	switch (peek_state(rs, &have)) {
+	case RSTREAM_HELLO_NOT:
+		rstream_go_raw(rs, RSTREAM_R_NO_HELLO);
+		return;
+	case RSTREAM_HELLO_BAD:
+		rstream_fail(rs, RSTREAM_R_BAD_HELLO, ECONNRESET);
+		return;
+	case RSTREAM_HELLO_PART:
+		/* the client closed before it said all of it */
+		if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
+			rstream_go_raw(rs, RSTREAM_R_NO_HELLO);
+		return;
+	case RSTREAM_HELLO_WHOLE:
+		go_framed(rs);
+		rstream_parse(rs);
+		return;
+	}
+}
+
+void rstream_peek(struct rstream *rs)
+{
+	if (rs->mode == RSTREAM_ASKED)
+		peek_asked(rs);
+	else if (rs->mode == RSTREAM_RAW && rs->guard)
+		peek_guard(rs);
+	if (rs->mode != RSTREAM_RAW || !rs->guard)
+		rstream_tcp4.data_ready(rs->sk);
+}
+
+/* Our HELLO has been sent, the peer's is late: has TCP delivered ours? */
+static void framed_late(struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	if (rs->hello_in)
+		return;
+	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
+	    before(tp->snd_una, rs->hello_end))	/* TCP's own timeouts count */
+		rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
+	else
+		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
+}
+
+/* The client's HELLO is late: say nothing of ours, be TCP. */
+static void asked_late(struct rstream *rs)
+{
+	unsigned int have;
+
+	peek_state(rs, &have);
+	if (have >= RSW_MAGIC_LEN || (have && rs->confirmed)) {
+		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
+		return;
+	}
+	rs->guard = !have;
+	rstream_go_raw(rs, RSTREAM_R_HELLO_TIMEOUT);
+}
+
+static void guard_late(struct rstream *rs)
+{
+	unsigned int have;
+
+	peek_state(rs, &have);
+	if (have >= RSW_MAGIC_LEN) {
+		rstream_fail(rs, RSTREAM_R_LATE_HELLO, ECONNRESET);
+	} else if (have) {
+		leave_alone(rs);
+		rstream_tcp4.data_ready(rs->sk);
+	}
+}
+
+/* A program has closed and the peer makes no progress. */
+static void close_late(struct rstream *rs)
+{
+	if (!(rs->sk->sk_shutdown & SEND_SHUTDOWN) &&
+	    rs->close_acked != rs->tx.acked) {
+		rs->close_acked = rs->tx.acked;
+		rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
+		return;
+	}
+	rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
+}
+
+void rstream_hello_late(struct rstream *rs)
+{
+	if (rs->closed)
+		close_late(rs);
+	else if (rs->mode == RSTREAM_FRAMED)
+		framed_late(rs);
+	else if (rs->mode == RSTREAM_ASKED)
+		asked_late(rs);
+	else if (rs->mode == RSTREAM_RAW && rs->guard)
+		guard_late(rs);
+}
+
+void rstream_hello_put(struct rstream *rs, u8 *to)
+{
+	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	struct rstream_hello hello = {
+		.version_min = RSW_VERSION,
+		.version_max = RSW_VERSION,
+		.role = rs->server ? RSW_ROLE_SYNACK : RSW_ROLE_SYN,
+		.nonce = rs->nonce,
+		.caps = RSW_CAP_RDMA,
+		.cm_port = rn->set.cm_port,
+		.token = rs->token,
+		.window = rs->rx.limit,
+	};
+
+	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
+	rstream_hello_write(to, &hello);
+	rs->hello_end = tcp_sk(rs->sk)->write_seq + RSW_HELLO_LEN;
+}
+
+enum rstream_reason rstream_hello_got(struct rstream *rs,
+				      const struct rstream_hello *hello)
+{
+	struct sock *sk = rs->sk;
+
+	if (hello->version_min > RSW_VERSION ||
+	    hello->version_max < RSW_VERSION)
+		return RSTREAM_R_VERSION;
+	rs->hello_in = true;
+	rs->peer_cm_port = hello->cm_port;
+	memcpy(rs->peer_instance, hello->instance, RSTREAM_INSTANCE_LEN);
+	/* pairs with rstream_token_valid() */
+	smp_store_release(&rs->peer_token, hello->token);
+	rs->tx.limit = max(rs->tx.limit, hello->window);
+	if (hello->caps & RSW_CAP_RDMA)
+		rs->peer = rstream_peer_get(sock_net(sk), hello->instance);
+	rstream_option_off(rs);
+	rstream_timer(rs, 0);
+	rstream_mib_inc(sock_net(sk), RSTREAM_MIB_FRAMED);
+	rstream_grant_try(rs);
+	return RSTREAM_R_NONE;
+}
+
+/*
+ * Give the struct socket back to TCP's proto_ops: from now on the program's
+ * calls don't pass here any more.  The stream itself stays, to be seen by
+ * rsctl, and holds the module.
+ */
+void rstream_swap_ops(struct rstream *rs, struct socket *sock)
+{
+	if (rstream_mode(rs) != RSTREAM_RAW || rs->guard)
+		return;
+	if (cmpxchg(&sock->ops, &rstream_proto_ops, rs->tcp_ops) ==
+	    &rstream_proto_ops)
+		module_put(THIS_MODULE);
+}

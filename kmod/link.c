@@ -1,0 +1,667 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Links: their states, life and end; the tables of a namespace.
+ *
+ * Owns struct rstream_link and struct rstream_link_net.  Called by the streams
+ * (link.h), by cm.c and verbs.c when something happens to a link.  It never
+ * calls ib_* or rdma_* itself.
+ *
+ * Locks, outermost first; "|" separates locks that are never held together:
+ *
+ *	socket lock (the streams')
+ *	  setup_lock (mutex; under rdma_cm's own handler mutex)
+ *	    peer->lock | rstream_devs_lock
+ *	      link->lock
+ *	        ln->lock
+ *
+ * peer->lock and link->lock are both taken by streams with their socket lock
+ * held; callbacks to streams run under one of the two and take neither.
+ *
+ * Life of a link.  rstream_link_new() makes the reference that the tables hold,
+ * and one for its caller.  Exactly once, whatever happens, the link becomes BROKEN; that queues
+ * link_down_work(), which ends with dropping this reference.  Until then these
+ * may still hold the link, and this is why each has let go at the end:
+ *
+ *  1. timeout_work, probe_work, up_work, rmb_work: queued only under link->lock
+ *     while the link is alive; cancelled with _sync by link_down_work().  None
+ *     waits longer than the link lives (rmb.c's wait_event ends with it).
+ *  2. Completion handlers: after the drain no completion is left; ib_free_cq()
+ *     waits for the softirq.  Events of the QP: rdma_destroy_qp() waits for
+ *     them, event_work is cancelled then.
+ *  3. Handlers of the cm_id: rdma_destroy_id() waits for the one that runs, none
+ *     comes after.  @closing keeps a handler that runs meanwhile from making
+ *     what nobody would destroy.
+ *  4. The device's list: rstream_verbs_detach() is last; only then a removal of
+ *     the device goes on.
+ *  5. Lookups by id or through the peer: take a reference under the table's lock;
+ *     the link leaves both tables before the reference of the tables is dropped.
+ *  6. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
+ *     freed by link_free_work() with the last reference.
+ */
+#include <linux/slab.h>
+
+#include "cm.h"
+#include "rmb.h"
+#include "verbs.h"
+
+struct workqueue_struct *rstream_link_wq;
+
+/* ---- state ---- */
+
+static bool link_set_state(struct rstream_link *link,
+			   enum rstream_link_state new)
+{
+	static const u8 from[] = {
+		[RSTREAM_LINK_UP] = BIT(RSTREAM_LINK_CONNECTING),
+		[RSTREAM_LINK_BROKEN] = BIT(RSTREAM_LINK_CONNECTING) |
+					BIT(RSTREAM_LINK_UP),
+		[RSTREAM_LINK_DEAD] = BIT(RSTREAM_LINK_BROKEN),
+	};
+
+	lockdep_assert_held(&link->lock);
+	if (!(from[new] & BIT(link->state)))
+		return false;
+	WRITE_ONCE(link->state, new);
+	return true;
+}
+
+static void link_count(struct rstream_link *link, enum rstream_mib_item item)
+{
+	rstream_mib_inc(rstream_link_netns(link), item);
+}
+
+void rstream_link_break_locked(struct rstream_link *link, const char *why)
+{
+	if (!link_set_state(link, RSTREAM_LINK_BROKEN))
+		return;
+	pr_debug("rdmastream: link %u to %*phN: %s\n", link->id,
+		 RSTREAM_INSTANCE_LEN, link->peer->instance, why);
+	if (!link->was_up)
+		link_count(link, RSTREAM_MIB_LINKS_FAILED);
+	else if (link->idle_closed)
+		link_count(link, RSTREAM_MIB_LINKS_CLOSED);
+	else
+		link_count(link, RSTREAM_MIB_LINKS_LOST);
+	rstream_ring_tell(link, RSTREAM_LINK_EV_LOST);
+	wake_up_all(&link->wait);
+	queue_work(rstream_link_wq, &link->down_work);
+}
+
+void rstream_link_break(struct rstream_link *link, const char *why)
+{
+	spin_lock_bh(&link->lock);
+	rstream_link_break_locked(link, why);
+	spin_unlock_bh(&link->lock);
+}
+
+/* Both ends can serve rings: up.  up_work tells those who wait. */
+static void link_try_up(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	if (!link->registered || !link->peer_ready ||
+	    !link_set_state(link, RSTREAM_LINK_UP))
+		return;
+	link->was_up = true;
+	link->up_at = jiffies;
+	link->used_at = jiffies;
+	link_count(link, RSTREAM_MIB_LINKS_UP);
+	queue_work(rstream_link_wq, &link->up_work);
+	queue_delayed_work(rstream_link_wq, &link->probe_work,
+			   msecs_to_jiffies(rstream_link_set(link->ln)->probe_ms));
+}
+
+/* The connection is there, as the CM or a first message tells. */
+void rstream_link_established(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	if (link->state != RSTREAM_LINK_CONNECTING || link->established)
+		return;
+	link->established = true;
+	queue_work(rstream_link_wq, &link->up_work);
+}
+
+void rstream_link_peer_ready(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	link->peer_ready = true;
+	rstream_link_established(link);
+	link_try_up(link);
+}
+
+/* ---- workers ---- */
+
+static void link_register(struct rstream_link *link)
+{
+	int err;
+
+	rstream_verbs_query(link);
+	err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, SZ_64K, 0);
+	if (err) {
+		rstream_link_break(link, "no memory for credit cells");
+		return;
+	}
+	/* without memory for rings of our own we can still send */
+	rstream_rmb_add(link, RSTREAM_RMB_RINGS, RSTREAM_RING_MAX, 0);
+	spin_lock_bh(&link->lock);
+	if (rstream_link_alive(link)) {
+		link->registered = true;
+		link->rq_credits--;
+		rstream_verbs_write_imm(link, 0, 0,
+					rstream_imm(RSTREAM_IMM_READY, 0));
+		rstream_verbs_post(link);
+		link_try_up(link);
+	}
+	spin_unlock_bh(&link->lock);
+}
+
+static void link_up_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 up_work);
+
+	if (!link->registered)
+		link_register(link);
+	if (link->told_up || READ_ONCE(link->state) != RSTREAM_LINK_UP)
+		return;
+	link->told_up = true;
+	cancel_delayed_work(&link->timeout_work);
+	rstream_peer_link_up(link->peer);
+}
+
+static void link_timeout_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(to_delayed_work(work),
+						 struct rstream_link,
+						 timeout_work);
+
+	if (READ_ONCE(link->state) == RSTREAM_LINK_CONNECTING)
+		rstream_link_break(link, "not connected in time");
+}
+
+static void link_rmb_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 rmb_work);
+	unsigned int wanted;
+	int err = 0;
+	u32 least;
+
+	spin_lock_bh(&link->lock);
+	wanted = link->rmb_wanted;
+	least = link->rmb_least;
+	link->rmb_wanted = 0;
+	link->rmb_least = 0;
+	spin_unlock_bh(&link->lock);
+	if (wanted & BIT(RSTREAM_RMB_CELLS))
+		err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, SZ_64K, 0);
+	if (!err && wanted & BIT(RSTREAM_RMB_RINGS))
+		err = rstream_rmb_add(link, RSTREAM_RMB_RINGS,
+				      RSTREAM_RING_MAX, least);
+	rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED :
+			  RSTREAM_LINK_EV_UP);
+}
+
+/* @rs is told when more memory is registered, or could not be. */
+void rstream_link_want_rmb(struct rstream_link *link,
+			   enum rstream_rmb_kind kind, u32 least,
+			   struct rstream *rs)
+{
+	bool lost;
+
+	rstream_peer_wait(link->peer, rs);
+	spin_lock_bh(&link->lock);
+	lost = link->state != RSTREAM_LINK_UP;
+	if (!lost) {
+		link->rmb_wanted |= BIT(kind);
+		link->rmb_least = max(link->rmb_least, least);
+		queue_work(rstream_link_wq, &link->rmb_work);
+	}
+	spin_unlock_bh(&link->lock);
+	if (lost)
+		rstream_peer_tell(link->peer, RSTREAM_LINK_EV_FAILED);
+}
+
+/*
+ * Something must complete on a quiet link now and then: what is unsignalled gets
+ * its completion, and a dead peer is noticed by the retries of the probe.
+ */
+static void link_probe(struct rstream_link *link)
+{
+	bool quiet = link->sq_probed == link->sq_done;
+
+	lockdep_assert_held(&link->lock);
+	link->sq_probed = link->sq_done;
+	if (link->sq_signalled > link->sq_done ||
+	    (!quiet && link->sq_done == link->sq_posted) ||
+	    !rstream_verbs_free(link))
+		return;
+	rstream_verbs_write(link, 0, 0);
+	rstream_verbs_signal(link);
+	rstream_verbs_post(link);
+	link_count(link, RSTREAM_MIB_PROBES);
+}
+
+static bool link_is_idle(struct rstream_link *link)
+{
+	unsigned long ms = rstream_link_set(link->ln)->link_idle_ms;
+
+	lockdep_assert_held(&link->lock);
+	return !link->n_rx && !link->n_tx &&
+	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
+}
+
+static void link_probe_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(to_delayed_work(work),
+						 struct rstream_link,
+						 probe_work);
+	unsigned long ms = rstream_link_set(link->ln)->probe_ms;
+
+	spin_lock_bh(&link->lock);
+	if (link->state != RSTREAM_LINK_UP)
+		goto out;
+	if (link_is_idle(link)) {
+		link->idle_closed = true;
+		rstream_link_break_locked(link, "idle");
+		goto out;
+	}
+	link_probe(link);
+	if (link->state == RSTREAM_LINK_UP)
+		rstream_ring_sweep(link);
+	if (link->state == RSTREAM_LINK_UP)
+		queue_delayed_work(rstream_link_wq, &link->probe_work,
+				   msecs_to_jiffies(ms));
+out:
+	spin_unlock_bh(&link->lock);
+}
+
+static void link_unlist(struct rstream_link *link)
+{
+	struct rstream_link_net *ln = link->ln;
+
+	rstream_peer_del_link(link->peer, link);
+	spin_lock_bh(&ln->lock);
+	list_del(&link->net_list);
+	idr_remove(&ln->ids, link->id);
+	spin_unlock_bh(&ln->lock);
+}
+
+/* See the top of this file. */
+static void link_down_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 down_work);
+
+	mutex_lock(&link->setup_lock);
+	link->closing = true;
+	mutex_unlock(&link->setup_lock);
+	cancel_delayed_work_sync(&link->timeout_work);
+	cancel_delayed_work_sync(&link->probe_work);
+	cancel_work_sync(&link->up_work);
+	cancel_work_sync(&link->rmb_work);
+
+	rstream_cm_disconnect(link);
+	rstream_verbs_drain(link);
+	spin_lock_bh(&link->lock);
+	rstream_ring_drained(link);
+	link_set_state(link, RSTREAM_LINK_DEAD);
+	rstream_ring_tell(link, RSTREAM_LINK_EV_DRAINED);
+	spin_unlock_bh(&link->lock);
+	link_unlist(link);
+	/* who waited for memory of this link, or for the link itself */
+	rstream_peer_link_down(link);
+
+	rstream_verbs_destroy(link);
+	rstream_cm_destroy(link);
+	rstream_verbs_detach(link);
+	rstream_link_put(link);
+}
+
+static void link_free_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 free_work);
+	struct rstream_link_net *ln = link->ln;
+
+	rstream_ring_free_all(link);
+	rstream_rmb_free_all(link);
+	rstream_peer_put(link->peer);
+	kfree(link);
+	spin_lock_bh(&ln->lock);
+	ln->n_links--;
+	wake_up_all(&ln->wait);
+	spin_unlock_bh(&ln->lock);
+}
+
+/* ---- references and lookup ---- */
+
+void rstream_link_hold(struct rstream_link *link)
+{
+	refcount_inc(&link->ref);
+}
+
+void rstream_link_put(struct rstream_link *link)
+{
+	/* vunmap() may sleep */
+	if (refcount_dec_and_test(&link->ref))
+		queue_work(rstream_link_wq, &link->free_work);
+}
+
+u32 rstream_link_id(const struct rstream_link *link)
+{
+	return link->id;
+}
+
+u32 rstream_link_peer_id(const struct rstream_link *link)
+{
+	return link->peer_id;
+}
+
+bool rstream_link_is_up(const struct rstream_link *link)
+{
+	return READ_ONCE(link->state) == RSTREAM_LINK_UP;
+}
+
+bool rstream_link_is_dead(const struct rstream_link *link)
+{
+	return READ_ONCE(link->state) == RSTREAM_LINK_DEAD;
+}
+
+struct rstream_link *rstream_link_find(struct net *net,
+				       struct rstream_peer *peer, u32 id)
+{
+	struct rstream_link_net *ln = rstream_net(net)->links;
+	struct rstream_link *link;
+	bool up;
+
+	spin_lock_bh(&ln->lock);
+	link = idr_find(&ln->ids, id);
+	if (link && link->peer == peer)
+		rstream_link_hold(link);
+	else
+		link = NULL;
+	spin_unlock_bh(&ln->lock);
+	if (!link)
+		return NULL;
+	spin_lock_bh(&link->lock);
+	if (link->state == RSTREAM_LINK_CONNECTING && link->registered)
+		rstream_link_peer_ready(link);
+	up = link->state == RSTREAM_LINK_UP;
+	spin_unlock_bh(&link->lock);
+	if (up)
+		return link;
+	rstream_link_put(link);
+	return NULL;
+}
+
+static bool link_enlist(struct rstream_link *link)
+{
+	struct rstream_link_net *ln = link->ln;
+	int id = -ENODEV;
+
+	idr_preload(GFP_KERNEL);
+	spin_lock_bh(&ln->lock);
+	if (!ln->exiting)
+		id = idr_alloc_cyclic(&ln->ids, link, 1, 0, GFP_NOWAIT);
+	if (id > 0) {
+		link->id = id;
+		list_add_tail(&link->net_list, &ln->links);
+		ln->n_links++;
+	}
+	spin_unlock_bh(&ln->lock);
+	idr_preload_end();
+	return id > 0;
+}
+
+/*
+ * A link in CONNECTING, with two references: that of the tables and the caller's.
+ * It ends by itself if nothing comes of it in time.
+ */
+struct rstream_link *rstream_link_new(struct rstream_peer *peer, bool active)
+{
+	struct rstream_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	int kind;
+
+	if (!link)
+		return NULL;
+	refcount_set(&link->ref, 2);
+	spin_lock_init(&link->lock);
+	mutex_init(&link->setup_lock);
+	init_waitqueue_head(&link->wait);
+	INIT_DELAYED_WORK(&link->timeout_work, link_timeout_work);
+	INIT_DELAYED_WORK(&link->probe_work, link_probe_work);
+	INIT_WORK(&link->up_work, link_up_work);
+	INIT_WORK(&link->down_work, link_down_work);
+	INIT_WORK(&link->free_work, link_free_work);
+	INIT_WORK(&link->rmb_work, link_rmb_work);
+	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)
+		INIT_LIST_HEAD(&link->rmbs[kind]);
+	idr_init(&link->rx_rings);
+	idr_init(&link->tx_rings);
+	INIT_LIST_HEAD(&link->ctrl_list);
+	INIT_LIST_HEAD(&link->tx_waiters);
+	INIT_LIST_HEAD(&link->tx_zombies);
+	INIT_LIST_HEAD(&link->tx_sent);
+	link->active = active;
+	link->ln = peer->ln;
+	link->peer = peer;
+	if (!rstream_peer_add_link(peer, link)) {
+		kfree(link);
+		return NULL;
+	}
+	rstream_peer_hold(peer);
+	if (!link_enlist(link)) {
+		rstream_peer_del_link(peer, link);
+		rstream_peer_put(peer);
+		kfree(link);
+		return NULL;
+	}
+	queue_delayed_work(rstream_link_wq, &link->timeout_work,
+			   msecs_to_jiffies(rstream_link_set(link->ln)->cm_timeout_ms));
+	return link;
+}
+
+/* ---- snapshots ---- */
+
+static void link_info(struct rstream_link *link, struct rstream_link_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	spin_lock_bh(&link->lock);
+	info->id = link->id;
+	info->state = link->state;
+	info->active = link->active;
+	memcpy(info->peer, link->peer->instance, RSTREAM_INSTANCE_LEN);
+	strscpy(info->dev, link->dev_name, sizeof(info->dev));
+	info->port = link->port;
+	info->qpn = link->qpn;
+	info->peer_qpn = link->peer_qpn;
+	info->path_mtu = link->path_mtu;
+	info->local = link->local;
+	info->remote = link->remote;
+	info->tx_bytes = link->tx_bytes;
+	info->tx_msgs = link->tx_msgs;
+	info->rx_bytes = link->rx_bytes;
+	info->rx_msgs = link->rx_msgs;
+	if (link->was_up)
+		info->up_ms = jiffies_to_msecs(jiffies - link->up_at);
+	info->tx_rings = link->n_tx;
+	info->rx_rings = link->n_rx;
+	rstream_rmb_usage(link, &info->rmb_bytes, &info->rmb_used);
+	info->rq_credits = link->rq_credits;
+	info->sq_free = link->depth - (link->sq_posted - link->sq_done);
+	spin_unlock_bh(&link->lock);
+}
+
+/* The first link with an id greater than @id, referenced. */
+static struct rstream_link *link_next(struct rstream_link_net *ln, int id)
+{
+	struct rstream_link *link;
+
+	id++;
+	spin_lock_bh(&ln->lock);
+	link = idr_get_next(&ln->ids, &id);
+	if (link)
+		rstream_link_hold(link);
+	spin_unlock_bh(&ln->lock);
+	return link;
+}
+
+int rstream_link_info_dump(struct net *net, unsigned int skip,
+			   int (*fn)(const struct rstream_link_info *info,
+				     void *arg), void *arg)
+{
+	struct rstream_link_net *ln = rstream_net(net)->links;
+	struct rstream_link_info *info;
+	struct rstream_link *link;
+	int err = 0, id = 0;
+
+	info = kmalloc(sizeof(*info), GFP_KERNEL);
+	if (!info)
+		return -ENOMEM;
+	while (!err && (link = link_next(ln, id))) {
+		id = link->id;
+		if (skip) {
+			skip--;
+		} else {
+			link_info(link, info);
+			rcu_read_lock();
+			err = fn(info, arg);
+			rcu_read_unlock();
+		}
+		rstream_link_put(link);
+	}
+	kfree(info);
+	return err;
+}
+
+/* ---- users, namespaces, module ---- */
+
+static void links_break(struct rstream_link_net *ln, const char *why)
+{
+	struct rstream_link *link;
+	int id = 0;
+
+	while ((link = link_next(ln, id))) {
+		id = link->id;
+		rstream_link_break(link, why);
+		rstream_link_put(link);
+	}
+}
+
+static void link_listen_work(struct work_struct *work)
+{
+	struct rstream_link_net *ln = container_of(to_delayed_work(work),
+						   struct rstream_link_net,
+						   listen_work);
+	unsigned long ms = rstream_link_set(ln)->link_idle_ms;
+
+	if (atomic_read(&ln->users)) {
+		rstream_cm_listen(ln);
+		return;
+	}
+	/* ids pin their namespace; the initial one does not mind */
+	if (!net_eq(ln->net, &init_net)) {
+		links_break(ln, "namespace is unused");
+	} else if (!list_empty_careful(&ln->links)) {
+		queue_delayed_work(rstream_link_wq, &ln->listen_work,
+				   msecs_to_jiffies(ms));
+		return;
+	}
+	rstream_cm_unlisten(ln);
+}
+
+void rstream_link_use(struct net *net)
+{
+	struct rstream_link_net *ln = rstream_net(net)->links;
+
+	atomic_inc(&ln->users);
+	if (!READ_ONCE(ln->listening))
+		mod_delayed_work(rstream_link_wq, &ln->listen_work, 0);
+}
+
+void rstream_link_unuse(struct net *net)
+{
+	struct rstream_link_net *ln = rstream_net(net)->links;
+	unsigned long ms = 0;
+
+	if (net_eq(net, &init_net))
+		ms = rstream_link_set(ln)->link_idle_ms;
+	if (atomic_dec_and_test(&ln->users))
+		mod_delayed_work(rstream_link_wq, &ln->listen_work,
+				 msecs_to_jiffies(ms));
+}
+
+int rstream_link_net_init(struct net *net)
+{
+	struct rstream_link_net *ln = kzalloc(sizeof(*ln), GFP_KERNEL);
+
+	if (!ln)
+		return -ENOMEM;
+	ln->net = net;
+	spin_lock_init(&ln->lock);
+	mutex_init(&ln->listen_lock);
+	INIT_LIST_HEAD(&ln->links);
+	idr_init(&ln->ids);
+	init_waitqueue_head(&ln->wait);
+	INIT_DELAYED_WORK(&ln->listen_work, link_listen_work);
+	rstream_net(net)->links = ln;
+	return 0;
+}
+
+/*
+ * No stream of the namespace is left.  Waits for our own workers only: first the
+ * listener goes (no new links), then the links, then the peers, which links and
+ * pending tries hold.
+ */
+void rstream_link_net_exit(struct net *net)
+{
+	struct rstream_link_net *ln = rstream_net(net)->links;
+
+	if (!ln)
+		return;
+	spin_lock_bh(&ln->lock);
+	ln->exiting = true;
+	spin_unlock_bh(&ln->lock);
+	cancel_delayed_work_sync(&ln->listen_work);
+	rstream_cm_unlisten(ln);
+	rstream_peer_net_exit(ln);
+	links_break(ln, "namespace ends");
+	wait_event(ln->wait, !READ_ONCE(ln->n_links) &&
+		   !READ_ONCE(ln->n_peers));
+	/* who woke us still holds the lock */
+	spin_lock_bh(&ln->lock);
+	spin_unlock_bh(&ln->lock);
+	WARN_ON_ONCE(atomic_long_read(&ln->rmb_bytes));
+	idr_destroy(&ln->ids);
+	rstream_net(net)->links = NULL;
+	kfree(ln);
+}
+
+int rstream_link_init(void)
+{
+	int err;
+
+	rstream_link_wq = alloc_workqueue("rdmastream_link", WQ_UNBOUND, 0);
+	if (!rstream_link_wq)
+		return -ENOMEM;
+	err = rstream_ring_init();
+	if (err)
+		goto err_wq;
+	err = rstream_verbs_init();
+	if (err)
+		goto err_ring;
+	return 0;
+
+err_ring:
+	rstream_ring_exit();
+err_wq:
+	destroy_workqueue(rstream_link_wq);
+	return err;
+}
+
+void rstream_link_exit(void)
+{
+	rstream_verbs_exit();
+	destroy_workqueue(rstream_link_wq);
+	rstream_ring_exit();
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Links, and the two ends of a ring, as the streams see them.
+ *
+ * A link is one reliable-connected QP between two hosts (network namespaces),
+ * shared by many streams.  A ring is a power-of-two piece of the receiver's
+ * registered memory (RMB) granted to one stream: the receiver holds its
+ * rstream_rxring, the sender its rstream_txring.
+ *
+ *	sender                                receiver
+ *	  |      GRANT (record on TCP)           |  rstream_rxring_alloc()
+ *	  |<-------------------------------------|
+ *	  |  rstream_txring_open()               |
+ *	  |      SWITCH (record on TCP)          |
+ *	  |------------------------------------->|  rstream_rxring_switched()
+ *	  |  rstream_txring_post()               |
+ *	  |=== RDMA_WRITE_WITH_IMM: DATA =======>|  rstream_ring_data()
+ *	  |                                      |  rstream_rxring_credit()
+ *	  |<== RDMA_WRITE of the credit cell ====|
+ *	  |  rstream_txring_close()              |
+ *	  |=== zero-length WITH_IMM: DONE ======>|  memory may be used again
+ *
+ * Ring memory is reused only after DONE, which RC ordering puts behind the
+ * last write of that sender, or after the QP of the link is in error and
+ * drained.  Therefore the life of a ring does not depend on the TCP
+ * connection through which it was granted.
+ *
+ * Called by carrier_ring.c and handshake.c.  Everything that calls ib_* is in
+ * verbs.c and rmb.c, everything that calls rdma_* in cm.c.
+ */
+#ifndef RSTREAM_LINK_H
+#define RSTREAM_LINK_H
+
+#include <linux/types.h>
+#include <linux/mm_types.h>
+#include <net/net_namespace.h>
+
+struct rstream;
+struct rstream_link;
+struct rstream_peer;
+
+/* ---- peers: the other network namespace, known by its instance id ---- */
+
+#define RSTREAM_INSTANCE_LEN 16
+
+/**
+ * rstream_peer_get() - find or make the peer with this instance id
+ * @net:	our network namespace
+ * @instance:	the id that the peer's HELLO stated, RSTREAM_INSTANCE_LEN bytes
+ *
+ * Context: any, does not sleep.
+ * Return: the peer with a reference, or NULL without memory or beyond the
+ * bound on peers per namespace.
+ */
+struct rstream_peer *rstream_peer_get(struct net *net, const u8 *instance);
+void rstream_peer_put(struct rstream_peer *peer);
+
+/**
+ * struct rstream_peer_route - how the peer is reached by rdma_cm
+ * @local:	our address of the TCP connection (never v4-mapped)
+ * @remote:	the peer's address, port = its rdma_cm port, network order
+ * @token:	the token of the peer's HELLO, proves that we have a connection
+ * @our_token:	the token of our HELLO on the same connection
+ */
+struct rstream_peer_route {
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u64 token;
+	u64 our_token;
+};
+
+/**
+ * rstream_peer_active() - is it we who connect links to this peer?
+ *
+ * The namespace with the greater instance id (memcmp) is the active side, for
+ * ever; so two hosts never make the same link from both ends.  A namespace
+ * connected with itself (equal ids) is both ends at once.
+ */
+bool rstream_peer_active(const struct rstream_peer *peer);
+
+/**
+ * rstream_peer_want_link() - bring up a link in the background
+ * @peer:	the peer; on the passive side this only notes the wish
+ * @route:	used for this try; copied
+ * @rs:		the stream that asks; rstream_link_event() tells it, and every
+ *		other stream waiting for the peer, when the link is up or when
+ *		the try has failed.  Remains on the peer's list of waiters until
+ *		told, or until rstream_peer_forget().
+ *
+ * Does nothing but add @rs to the waiters while a try is under way or the
+ * back-off after a failed try runs (the failed try is repeated when it ends
+ * if there are waiters).
+ *
+ * Context: any, does not sleep.
+ */
+void rstream_peer_want_link(struct rstream_peer *peer,
+			    const struct rstream_peer_route *route,
+			    struct rstream *rs);
+void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs);
+
+/**
+ * rstream_peer_link() - a link to the peer that is up
+ *
+ * Context: any. Return: a referenced link in state UP, or NULL.
+ */
+struct rstream_link *rstream_peer_link(struct rstream_peer *peer);
+
+/* ---- links ---- */
+
+/*
+ * One function, rstream_link_set_state() in link.c, changes states and refuses
+ * what is not an arrow here:
+ *
+ *	CONNECTING -> UP -> BROKEN -> DEAD
+ *	     |                ^
+ *	     +----------------+
+ *
+ * BROKEN: nothing is posted any more, the QP is in error and being drained.
+ * DEAD: drained, out of all tables; memory goes with the last reference.
+ */
+enum rstream_link_state {
+	RSTREAM_LINK_CONNECTING,
+	RSTREAM_LINK_UP,
+	RSTREAM_LINK_BROKEN,
+	RSTREAM_LINK_DEAD,
+};
+
+void rstream_link_hold(struct rstream_link *link);
+void rstream_link_put(struct rstream_link *link);	/* any context */
+u32 rstream_link_id(const struct rstream_link *link);	/* ours, per namespace */
+bool rstream_link_is_up(const struct rstream_link *link);
+bool rstream_link_is_dead(const struct rstream_link *link);
+
+/*
+ * The peer's id of the same link: what a GRANT of a ring of this link states,
+ * because the receiver of the GRANT looks it up among its own ids.
+ */
+u32 rstream_link_peer_id(const struct rstream_link *link);
+
+/**
+ * rstream_link_find() - the link that a GRANT names
+ * @id:	our own id of the link, as the peer learnt it when the link was made
+ *
+ * A GRANT can overtake the last step of bring-up; since it proves that the
+ * peer's end is up, ours becomes UP here if it lacks nothing else.
+ *
+ * Context: any. Return: a referenced link to @peer in state UP, or NULL.
+ */
+struct rstream_link *rstream_link_find(struct net *net,
+				       struct rstream_peer *peer, u32 id);
+
+/**
+ * rstream_link_break() - give the link up: the peer said that it is broken
+ * @why:	a literal, for the debug log
+ *
+ * UP or CONNECTING becomes BROKEN and every stream with a ring on the link is
+ * told RSTREAM_LINK_EV_LOST before return (the caller's too: the callbacks take
+ * no socket lock).  Nothing happens if it is BROKEN or DEAD already.
+ *
+ * Context: any, not from within a callback of the link.
+ */
+void rstream_link_break(struct rstream_link *link, const char *why);
+
+/* ---- receiving end ---- */
+
+/**
+ * struct rstream_rxring - a ring that we granted
+ * @link:	its link, referenced
+ * @id:		names the ring in the immediate value, unique in the link,
+ *		28 bits, not reused soon
+ * @rkey:	remote key, for GRANT
+ * @raddr:	remote address of its first byte, for GRANT
+ * @size:	bytes, power of two
+ * @mem:	its memory, linear in our address space
+ * @landed:	bytes that have arrived since the ring was granted; counted in
+ *		softirq from completions (smp_store_release), never decreases
+ * @want_credit: sender is blocked and wants to be told of space (set in
+ *		softirq, cleared by the reader before it sends the credit)
+ *
+ * How much of @landed was read is the stream's business, but a DATA message
+ * which would put @landed more than @size beyond the last credit sent is a
+ * protocol error: rstream_ring_data() is told with bad = true and @landed stays.
+ *
+ * From RSTREAM_LINK_EV_LOST on @landed does not change any more: it is the count
+ * for RESUME.  Late writes of the peer may still land behind it, where nobody
+ * reads; @mem remains readable until the ring is released.
+ */
+struct rstream_rxring {
+	struct rstream_link *link;
+	u32 id;
+	u32 rkey;
+	u64 raddr;
+	u32 size;
+	u8 *mem;
+	u64 landed;
+	bool want_credit;
+	/* private to ring.c follow, in a containing struct */
+};
+
+/**
+ * rstream_rxring_alloc() - cut a ring for one stream
+ * @link:	a link that is up
+ * @size:	bytes; rounded up to a power of two of at least 16 KiB
+ * @rs:		the stream that rstream_ring_data() is told
+ *
+ * Memory that another peer's link has used is zeroed.
+ *
+ * Context: socket lock held (any form), does not sleep.
+ * Return: the ring, or ERR_PTR: -EAGAIN registered memory is used up and more
+ * is being registered (rstream_link_event() follows: UP or FAILED; @rs is among
+ * the waiters of the peer until then), -ENOMEM ceiling of the
+ * namespace reached or no memory, -ENOTCONN link not up.
+ */
+struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
+					    struct rstream *rs);
+
+/**
+ * rstream_rxring_switched() - the peer's SWITCH named its credit cell
+ * @cell_addr, @cell_rkey: where credits are written, from the record; checked
+ * by the peer's HCA, not by us
+ * @peer_ring:	the sender's id of its end, used in interrupting credits
+ */
+void rstream_rxring_switched(struct rstream_rxring *ring, u64 cell_addr,
+			     u32 cell_rkey, u32 peer_ring);
+
+/**
+ * rstream_rxring_credit() - tell the sender how much was consumed
+ * @consumed:	bytes of this ring read so far, counted from its grant
+ * @interrupt:	by WRITE_WITH_IMM (wakes the sender) instead of a silent WRITE
+ *
+ * If the send queue or the receive-queue credits of the link are used up the
+ * newest value is remembered in the ring and written as soon as possible.
+ * Context: socket lock held, does not sleep.
+ */
+void rstream_rxring_credit(struct rstream_rxring *ring, u64 consumed,
+			   bool interrupt);
+
+/**
+ * rstream_rxring_release() - the stream has no more interest in the ring
+ *
+ * No rstream_ring_data() for it runs or comes after return.  The memory is
+ * reused only after the sender's DONE or after the link's drain; if the sender
+ * is not known to have the ring yet (no SWITCH came) it stays out of use until
+ * the link ends.  Context: any; drops the ring's reference on the link.
+ */
+void rstream_rxring_release(struct rstream_rxring *ring);
+
+/* ---- sending end ---- */
+
+/**
+ * struct rstream_frag - a piece of one page, bytes that the application wrote
+ * @list:	in the transmit queue, then in the ring until released
+ * @page:	referenced; may be a compound page
+ * @off, @len:	bytes within @page
+ * @dma:	bus address of @off for @dma_dev; set by rstream_txring_post(),
+ *		unmapped by rstream_frag_free()
+ * @dma_dev:	NULL while not mapped
+ * @end:	ring offset behind this frag's last byte (set by post)
+ * @sq_seq:	number of the work request that carries its last byte (post)
+ */
+struct rstream_frag {
+	struct list_head list;
+	struct page *page;
+	u32 off;
+	u32 len;
+	u64 dma;
+	struct ib_device *dma_dev;
+	u64 end;
+	u64 sq_seq;
+};
+
+/**
+ * struct rstream_txring - a ring that the peer granted us
+ * @link:	its link, referenced
+ * @id:		our own id of this end, names it in interrupting credits
+ * @size:	bytes, power of two
+ * @cell:	the peer writes here how many bytes it has consumed: __be64, then
+ *		its complement, because a reader may meet a half-written cell
+ * @cell_addr, @cell_rkey: where that is, for SWITCH
+ * @written:	bytes posted since the ring was granted
+ */
+struct rstream_txring {
+	struct rstream_link *link;
+	u32 id;
+	u32 size;
+	__be64 *cell;
+	u64 cell_addr;
+	u32 cell_rkey;
+	u64 written;
+};
+
+/**
+ * rstream_txring_open() - accept a grant
+ * @link:	link named in GRANT
+ * @ring_id, @rkey, @raddr, @size: from GRANT; size must be a power of two
+ * @rs:		the stream told by rstream_ring_space()
+ *
+ * Context: socket lock held, does not sleep. Return: ring or ERR_PTR: -EINVAL
+ * impossible grant, -ENOTCONN, -ENOMEM, -EAGAIN no credit cell is free, more are
+ * being registered (rstream_link_event() follows as for a receive ring).
+ */
+struct rstream_txring *rstream_txring_open(struct rstream_link *link,
+					   u32 ring_id, u32 rkey, u64 raddr,
+					   u32 size, struct rstream *rs);
+
+/**
+ * rstream_txring_acked() - bytes of the ring that the peer has consumed
+ *
+ * Reads the credit cell.  Return: the count, or a negative errno if the cell
+ * holds more than @written or has gone backwards (-EPROTO).
+ */
+s64 rstream_txring_acked(struct rstream_txring *ring);
+
+/**
+ * rstream_txring_post() - write frags to the peer
+ * @frags:	list of struct rstream_frag, oldest first; what was posted is
+ *		moved from its head to the ring's list of frags in flight.  A
+ *		frag is split (rstream_frag_split()) where the ring wraps, its
+ *		space ends or a message is full
+ * @want_credit: set the request for an interrupting credit on the last message
+ *
+ * Chains as many work requests as space in the ring, slots in the send queue
+ * and receive-queue credits allow, one ib_post_send() for all.  If link
+ * resources (not ring space) stop it the ring is put on the link's waiters and
+ * rstream_ring_space() follows.
+ *
+ * Context: socket lock held, does not sleep.
+ * Return: bytes posted, 0 if nothing can be posted now, -ENOTCONN link broken,
+ * -EPROTO bad credit cell.
+ */
+ssize_t rstream_txring_post(struct rstream_txring *ring,
+			    struct list_head *frags, bool want_credit);
+
+/**
+ * rstream_txring_ask() - zero-length message that only asks for a credit
+ */
+int rstream_txring_ask(struct rstream_txring *ring);
+
+/**
+ * rstream_txring_reap() - give back frags that nobody needs any more
+ *
+ * Those which the peer's software has consumed and whose work request has
+ * completed.  Who is blocked for want of memory calls rstream_txring_sent() too,
+ * or waits for the next sweep of the link (settings.probe_ms).
+ * Context: socket lock held.  Return: bytes freed (payload).
+ */
+size_t rstream_txring_reap(struct rstream_txring *ring);
+
+/**
+ * rstream_txring_sent() - have all posted writes completed locally?
+ *
+ * If the last ones were unsignalled this posts something signalled behind
+ * them, and rstream_ring_space() is called when it completes.
+ */
+bool rstream_txring_sent(struct rstream_txring *ring);
+
+/**
+ * rstream_txring_recall() - take the frags in flight back, after a break
+ * @frags:	they are put before the head of this list, oldest first
+ *
+ * Not before RSTREAM_LINK_EV_DRAINED (rstream_link_is_dead()): until then the
+ * HCA may read them.  The frags come unmapped; @end of each tells which bytes
+ * of the ring it was, so the sender drops or trims what the RESUME count covers.
+ *
+ * Context: socket lock held.  Return: bytes, or -EBUSY if not drained yet.
+ */
+ssize_t rstream_txring_recall(struct rstream_txring *ring,
+			      struct list_head *frags);
+
+/**
+ * rstream_txring_close() - the stream writes no more
+ *
+ * Frags in flight go over to the link and are freed when their work requests
+ * have completed; DONE is posted behind the last write, now or as soon as a
+ * slot is free.  No rstream_ring_space() comes after return.
+ * Context: any, does not sleep.
+ */
+void rstream_txring_close(struct rstream_txring *ring);
+
+struct rstream_frag *rstream_frag_alloc(gfp_t gfp);
+void rstream_frag_free(struct rstream_frag *frag);	/* unmaps, puts page */
+
+/*
+ * Shortens @frag (not mapped yet) to @len bytes; the rest is in the frag that is
+ * returned, with a reference of its own on the page.  NULL without memory.
+ */
+struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
+					gfp_t gfp);
+
+/* ---- what the link tells a stream; implemented in carrier_ring.c ---- */
+
+enum rstream_link_event {
+	RSTREAM_LINK_EV_UP,	/* the peer has a link (or more memory) now */
+	RSTREAM_LINK_EV_FAILED,	/* the try to make one has failed */
+	RSTREAM_LINK_EV_LOST,	/* the link under one of its rings is BROKEN */
+	RSTREAM_LINK_EV_DRAINED, /* and DEAD now: frags can be recalled */
+};
+
+/*
+ * All in softirq or process context with bottom halves off, under a lock of
+ * the link: they note, wake and queue work, they never take a socket lock and
+ * never call back into this file.  The stream's memory and its sock are valid
+ * for the time of the call, because a stream leaves the tables
+ * (rstream_rxring_release, rstream_txring_close, rstream_peer_forget) before
+ * its sock is freed.
+ */
+/*
+ * Counted on this side of the contract: RING_TX_*, RING_RX_*, CREDITS_*,
+ * STALL_RING, STALL_SLOT, STALL_RQ, LINKS_*, CM_REJECTED, WR_ERRORS, PROBES.
+ */
+void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad);
+void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring);
+void rstream_link_event(struct rstream *rs, enum rstream_link_event ev);
+
+/*
+ * Does a live connection own this token of ours?  Looked up by the rdma_cm
+ * listener before a link is accepted; fills the peer's instance id as that
+ * connection's HELLO stated it.  Implemented in stream.c; any context.
+ */
+bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
+			 u8 *instance);
+
+/* ---- per namespace ---- */
+
+int rstream_link_net_init(struct net *net);
+void rstream_link_net_exit(struct net *net);
+int rstream_link_init(void);	/* ib_client, slabs, workqueue */
+void rstream_link_exit(void);
+
+/*
+ * The rdma_cm listener of a namespace exists while somebody uses it.  The
+ * first user starts it in a worker.  With the last user gone, links of a
+ * namespace are closed after the idle time (immediately if the namespace is
+ * not the initial one), and then the listener, because an rdma_cm_id pins its
+ * namespace.
+ */
+void rstream_link_use(struct net *net);		/* any context */
+void rstream_link_unuse(struct net *net);	/* any context */
+
+/* Is there an RDMA device that this namespace could use?  Cheap, any context. */
+bool rstream_link_possible(struct net *net);
+
+#endif

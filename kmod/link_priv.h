@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files below link.h share: the link, the peer, the namespace's tables.
+ * Locks and life times are explained at the top of link.c.
+ */
+#ifndef RSTREAM_LINK_PRIV_H
+#define RSTREAM_LINK_PRIV_H
+
+#include <linux/hashtable.h>
+#include <linux/idr.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "imm.h"
+#include "info.h"
+#include "link.h"
+#include "net.h"
+
+#define RSTREAM_PEERS_MAX	1024	/* per namespace */
+#define RSTREAM_PEER_LINKS_MAX	8	/* links of one peer not yet drained */
+
+/*
+ * Slots of the two queues.  See rstream_verbs_depths() for the inequalities
+ * that these must satisfy after they were clamped to the device's limits.
+ */
+#define RSTREAM_DEPTH_MAX	512
+#define RSTREAM_DEPTH_MIN	64
+#define RSTREAM_SIGNAL_EVERY	16	/* send slots, a divisor of the depth */
+#define RSTREAM_SIGNAL_BYTES	SZ_64K
+#define RSTREAM_SQ_CTRL		16	/* slots that data may not take */
+#define RSTREAM_RQ_RESERVE	4	/* receives kept for RQ_CREDIT messages */
+#define RSTREAM_CTRL_BYTES	16	/* a receive buffer, a credit */
+
+#define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
+#define RSTREAM_SGES_MAX	16	/* of one work request */
+
+/* Receive memory or credit cells, see rmb.h. */
+enum rstream_rmb_kind {
+	RSTREAM_RMB_RINGS,
+	RSTREAM_RMB_CELLS,
+	RSTREAM_RMB_KINDS
+};
+
+/* An RDMA device that can serve links; lives while our ib_client knows it. */
+struct rstream_dev {
+	struct list_head list;		/* rstream_devs, under its lock */
+	struct ib_device *ib;
+	struct list_head links;		/* link->dev_list, under the same lock */
+	bool gone;			/* no more links */
+	struct completion empty;	/* gone and no links */
+};
+
+/* One slot of the send or receive queue. */
+struct rstream_slot {
+	struct ib_cqe cqe;
+};
+
+/* Work requests being built for one ib_post_send(). */
+struct rstream_batch {
+	unsigned int n;
+	unsigned int n_sge;
+	union {
+		struct ib_rdma_wr rdma;
+		struct ib_reg_wr reg;
+	} wr[RSTREAM_BATCH_WRS];
+	struct ib_sge sge[RSTREAM_BATCH_WRS * RSTREAM_SGES_MAX];
+};
+
+/*
+ * Links of one namespace.
+ * @lock:	bh; guards @peers, @n_peers, @links, @ids, @n_links, @exiting
+ * @peers:	hashed by the first bytes of their (random) instance ids
+ * @links:	every link until it is DEAD
+ * @ids:	the same by our own id
+ * @n_links:	links whose memory is not yet freed
+ * @wait:	woken when @n_links or @n_peers falls
+ * @users:	rstream_link_use() minus rstream_link_unuse()
+ * @rmb_bytes:	registered receive memory, bytes
+ * @listen_lock: guards @listen, @listening
+ */
+struct rstream_link_net {
+	struct net *net;
+	spinlock_t lock;
+	struct hlist_head peers[64];
+	unsigned int n_peers;
+	struct list_head links;
+	struct idr ids;
+	unsigned int n_links;
+	bool exiting;
+	wait_queue_head_t wait;
+	atomic_t users;
+	atomic_long_t rmb_bytes;
+	struct mutex listen_lock;
+	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
+	bool listening;			/* at least one of them */
+	struct delayed_work listen_work;
+};
+
+struct rstream_peer {
+	struct hlist_node node;		/* ln->peers */
+	refcount_t ref;
+	struct rstream_link_net *ln;
+	u8 instance[RSTREAM_INSTANCE_LEN];
+	bool active;
+	bool self;			/* our own instance id */
+
+	spinlock_t lock;		/* bh; guards all below */
+	struct list_head links;		/* link->peer_list, newest first */
+	unsigned int n_links;
+	DECLARE_HASHTABLE(waiters, 6);
+	unsigned int n_waiters;
+	struct rstream_peer_route route;
+	bool have_route;
+	bool busy;			/* @work is queued or a try runs: a reference */
+	unsigned int fails;		/* tries failed in a row */
+	unsigned long retry_at;		/* jiffies; no try before, if fails */
+	struct delayed_work work;
+};
+
+/*
+ * One reliable connection to a peer.
+ * @lock:	bh; guards the state, the tables and both queues
+ * @ref:	the tables' (given up by down_work), each ring's, callers'
+ * @setup_lock:	held while the CM handler makes the queues; guards @closing
+ */
+struct rstream_link {
+	refcount_t ref;
+	spinlock_t lock;
+	enum rstream_link_state state;
+	struct rstream_link_net *ln;
+	struct rstream_peer *peer;
+	struct list_head peer_list;	/* peer->links */
+	struct list_head net_list;	/* ln->links */
+	u32 id, peer_id;
+	bool active;
+	bool was_up;
+	bool idle_closed;		/* broken without a ring on it */
+	u64 token, our_token;		/* private data of the connection manager */
+
+	/* bring-up and end */
+	struct mutex setup_lock;
+	bool closing;			/* handlers make nothing any more */
+	bool established;		/* up_work was queued */
+	bool registered;		/* our memory is registered */
+	bool peer_ready;		/* READY or a GRANT came */
+	bool told_up;			/* only touched by up_work */
+	struct delayed_work timeout_work;
+	struct work_struct up_work;
+	struct work_struct down_work;
+	struct work_struct free_work;
+	struct rdma_cm_id *cm_id;
+	struct sockaddr_storage local, remote;
+	unsigned long up_at;		/* jiffies */
+
+	/* verbs.c */
+	struct rstream_dev *dev;
+	struct list_head dev_list;
+	struct ib_pd *pd;
+	struct ib_cq *send_cq, *recv_cq;
+	struct ib_qp *qp;
+	char dev_name[IB_DEVICE_NAME_MAX];
+	u32 port, qpn, peer_qpn, path_mtu;
+	unsigned int depth;		/* of either queue, without the drain slot */
+	unsigned int max_sge;
+	struct rstream_slot *sq, *rq;
+	void *ctrl;			/* 2 * depth * RSTREAM_CTRL_BYTES, see verbs.c */
+	u64 ctrl_dma;
+	bool ctrl_mapped;
+	struct rstream_batch *batch;
+	u64 sq_posted, sq_done;		/* work requests, counted from 1 */
+	u64 sq_signalled;		/* newest signalled one */
+	u32 unsignalled_bytes;
+	u64 sq_probed;			/* @sq_done at the last probe */
+	struct work_struct event_work;	/* of @events, enum in verbs.c */
+	unsigned long events;
+	unsigned int rq_credits;	/* messages that the peer can still receive */
+	unsigned int rq_credits_max;
+	unsigned int rq_return;		/* receives posted anew, not told yet */
+	wait_queue_head_t wait;		/* registrations */
+
+	/* rmb.c */
+	struct list_head rmbs[RSTREAM_RMB_KINDS];
+	struct work_struct rmb_work;
+	unsigned int rmb_wanted;	/* bit per kind */
+	u32 rmb_least;			/* bytes of the greatest ring asked for */
+
+	/* ring.c */
+	struct idr rx_rings, tx_rings;
+	unsigned int n_rx, n_tx;	/* of them: those with a stream */
+	struct list_head ctrl_list;	/* rings with messages that found no slot */
+	struct list_head tx_waiters;	/* rings that found no slot */
+	struct list_head tx_zombies;	/* closed rings, until FREED comes */
+	struct list_head tx_sent;	/* rings to be told of completions */
+	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
+	struct delayed_work probe_work;
+	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
+};
+
+extern struct workqueue_struct *rstream_link_wq;
+
+static inline struct net *rstream_link_netns(const struct rstream_link *link)
+{
+	return link->ln->net;
+}
+
+static inline struct rstream_settings *
+rstream_link_set(const struct rstream_link_net *ln)
+{
+	return &rstream_net(ln->net)->set;
+}
+
+/* CONNECTING or UP: the queue pair may be used. */
+static inline bool rstream_link_alive(const struct rstream_link *link)
+{
+	return READ_ONCE(link->state) <= RSTREAM_LINK_UP;
+}
+
+/* link.c */
+struct rstream_link *rstream_link_new(struct rstream_peer *peer, bool active);
+void rstream_link_break_locked(struct rstream_link *link, const char *why);
+void rstream_link_established(struct rstream_link *link);
+void rstream_link_peer_ready(struct rstream_link *link);
+void rstream_link_want_rmb(struct rstream_link *link,
+			   enum rstream_rmb_kind kind, u32 least,
+			   struct rstream *rs);
+
+/* peer.c */
+void rstream_peer_hold(struct rstream_peer *peer);
+bool rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link);
+void rstream_peer_del_link(struct rstream_peer *peer, struct rstream_link *link);
+void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
+void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
+void rstream_peer_link_up(struct rstream_peer *peer);
+void rstream_peer_link_down(struct rstream_link *link);
+void rstream_peer_replace(struct rstream_peer *peer);
+void rstream_peer_net_exit(struct rstream_link_net *ln);
+
+/* ring.c, all with link->lock held */
+void rstream_ring_sq_done(struct rstream_link *link);
+void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
+void rstream_ring_kick(struct rstream_link *link);
+void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev);
+void rstream_ring_sweep(struct rstream_link *link);
+void rstream_ring_drained(struct rstream_link *link);
+void rstream_ring_free_all(struct rstream_link *link);
+int rstream_ring_init(void);
+void rstream_ring_exit(void);
+
+#endif

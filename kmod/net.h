@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * State of the module in one network namespace, and its settings.
+ */
+#ifndef RSTREAM_NET_H
+#define RSTREAM_NET_H
+
+#include <linux/siphash.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "link.h"
+#include "stats.h"
+
+struct ctl_table_header;
+struct rstream_link_net;	/* link.c: peers, links, the rdma_cm listener */
+
+/* When a stream asks for a ring. */
+enum rstream_upgrade {
+	RSTREAM_UPGRADE_OFF,	/* stays on TCP; the option is not sent */
+	RSTREAM_UPGRADE_ALWAYS,	/* as soon as the HELLOs were exchanged */
+	RSTREAM_UPGRADE_BYTES,	/* after upgrade_bytes in either direction */
+};
+
+/**
+ * struct rstream_settings - sysctl net.rdmastream.*
+ * @negotiate:	send and answer the TCP option (0: all sockets are plain TCP)
+ * @upgrade:	enum rstream_upgrade
+ * @upgrade_bytes: threshold of RSTREAM_UPGRADE_BYTES, bytes
+ * @upgrade_self: also for connections of a namespace with itself
+ * @ring_size:	bytes of a new ring, power of two, 16 KiB to 4 MiB
+ * @rmb_max:	ceiling of registered receive memory of the namespace, bytes
+ * @hello_timeout_ms: how long a HELLO may be late
+ * @cm_port:	rdma_cm port we listen at (RDMA_PS_TCP)
+ * @cm_timeout_ms: how long one try to make a link may take
+ * @link_idle_ms: an unused link is closed after this
+ * @probe_ms:	interval of liveness probes and sweeps of a link
+ * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
+ * @retry_count: transport retries, 0 to 6 (7 is for ever on rxe: refused)
+ */
+struct rstream_settings {
+	int negotiate;
+	int upgrade;
+	unsigned long upgrade_bytes;
+	int upgrade_self;
+	unsigned int ring_size;
+	unsigned long rmb_max;
+	int hello_timeout_ms;
+	int cm_port;
+	int cm_timeout_ms;
+	int link_idle_ms;
+	int probe_ms;
+	int ack_timeout;
+	int retry_count;
+};
+
+struct rstream_net {
+	struct net *net;
+	struct rstream_settings set;
+	u8 instance[RSTREAM_INSTANCE_LEN];
+	struct rstream_mib __percpu *mib;
+	struct ctl_table_header *sysctl;
+	struct ctl_table *sysctl_table;
+	struct rstream_link_net *links;
+
+	/* option.c */
+	struct mutex hook_lock;		/* guards hook_users */
+	unsigned int hook_users;	/* listeners (and mapped connects) */
+
+	/* stream.c: every stream of the namespace that may own a token */
+	spinlock_t streams_lock;	/* bh; guards the two below */
+	struct list_head streams;
+	struct hlist_head tokens[256];
+	unsigned int n_streams;
+};
+
+extern unsigned int rstream_net_id;
+
+static inline struct rstream_net *rstream_net(const struct net *net)
+{
+	return net_generic(net, rstream_net_id);
+}
+
+int rstream_sysctl_net_init(struct rstream_net *rn);
+void rstream_sysctl_net_exit(struct rstream_net *rn);
+
+int rstream_netlink_init(void);
+void rstream_netlink_exit(void);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The TCP option as bytes.  Pure: no state, no kernel service; called for
+ * every segment that may carry the option, and by unit tests in user space.
+ */
+#include "option.h"
+
+#ifdef __KERNEL__
+#include <linux/string.h>
+#endif
+
+#define TCPOPT_END	0	/* RFC 9293, 3.2 */
+#define TCPOPT_PAD	1
+
+void rstream_opt_write(__u8 *to, const struct rstream_opt *opt)
+{
+	struct rsw_option raw = {
+		.kind = RSW_OPT_KIND,
+		.len = RSW_OPT_LEN,
+		.exid = cpu_to_be16(RSW_OPT_EXID),
+		.vrn = cpu_to_be32((__u32)opt->version << 28 |
+				   (__u32)(opt->role & 0xf) << 24 |
+				   (opt->nonce & RSW_NONCE_MASK)),
+	};
+
+	memcpy(to, &raw, sizeof(raw));
+}
+
+static bool is_ours(const __u8 *at)
+{
+	return at[0] == RSW_OPT_KIND && at[1] >= 4 &&
+	       at[2] == RSW_OPT_EXID >> 8 && at[3] == (RSW_OPT_EXID & 0xff);
+}
+
+static bool read_one(const __u8 *at, struct rstream_opt *opt)
+{
+	struct rsw_option raw;
+	__u32 vrn;
+
+	if (at[1] != RSW_OPT_LEN)
+		return false;
+	memcpy(&raw, at, sizeof(raw));
+	vrn = be32_to_cpu(raw.vrn);
+	opt->version = vrn >> 28;
+	opt->role = vrn >> 24 & 0xf;
+	opt->nonce = vrn & RSW_NONCE_MASK;
+	return opt->version >= 1 && opt->role >= RSW_ROLE_SYN &&
+	       opt->role <= RSW_ROLE_CONFIRM;
+}
+
+enum rstream_opt_found rstream_opt_find(const __u8 *opts, unsigned int len,
+					struct rstream_opt *opt)
+{
+	enum rstream_opt_found found = RSTREAM_OPT_NONE;
+	unsigned int i = 0;
+
+	while (i < len && opts[i] != TCPOPT_END) {
+		if (opts[i] == TCPOPT_PAD) {
+			i++;
+			continue;
+		}
+		if (len - i < 2 || opts[i + 1] < 2 || opts[i + 1] > len - i)
+			return RSTREAM_OPT_BAD;
+		if (is_ours(opts + i)) {
+			if (found != RSTREAM_OPT_NONE ||
+			    !read_one(opts + i, opt))
+				return RSTREAM_OPT_BAD;
+			found = RSTREAM_OPT_GOOD;
+		}
+		i += opts[i + 1];
+	}
+	return found;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Getting the TCP option into segments and seeing it in them. */
+#ifndef RSTREAM_OPTION_HOOK_H
+#define RSTREAM_OPTION_HOOK_H
+
+#include "option.h"
+#include "stream.h"
+
+int rstream_option_init(void);
+
+/**
+ * rstream_option_client() - our SYN and first segments shall carry the option
+ *
+ * Context: held, before (and for v4-mapped addresses once more after) TCP's
+ * connect.
+ */
+void rstream_option_client(struct rstream *rs);
+
+/* Put TCP's own connection ops back.  Context: held. */
+void rstream_option_off(struct rstream *rs);
+
+/**
+ * rstream_option_listen() - answer SYNs that have the option
+ *
+ * The first listener of a namespace registers its LOCAL_OUT hook, may sleep.
+ */
+int rstream_option_listen(struct rstream *rs);
+void rstream_option_unlisten(struct rstream *rs);
+
+/* The hook of a namespace; may sleep. */
+int rstream_hook_get(struct net *net);
+void rstream_hook_put(struct net *net);
+
+/* Does the SYN that made this request carry a client's option? */
+bool rstream_syn_option(const struct request_sock *req, struct rstream_opt *opt);
+
+#endif

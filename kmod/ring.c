@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The receiving end of rings, and the messages of a link.
+ *
+ * Owns the table of rings that we granted, the messages that wait for a slot,
+ * and the receive credits.  Called by the streams (link.h), by verbs.c with
+ * messages, by link.c when the link ends, by ring_tx.c.  Everything but
+ * allocation runs under link->lock; callbacks to streams are made under it, too.
+ * It never trusts an id, length or number of a message, and never sleeps.
+ *
+ * Receive credits.  Each message takes one of the peer's posted receives (a
+ * silent credit takes none).  With a queue of D receives at the peer we may have
+ * D - R messages there (R = RSTREAM_RQ_RESERVE); the peer posts each receive
+ * anew before it looks at the message, and tells by RQ_CREDIT after every D/4.
+ * RQ_CREDIT itself needs no credit, hence no deadlock, and finds a receive:
+ * while the peer processes none of them we send at most one for each D'/4
+ * messages of the peer, which has credits for D' - R < D' of them without ours:
+ * at most 3 are under way, and 3 < R.  So RNR never happens.
+ */
+#include <linux/slab.h>
+
+#include "ring.h"
+#include "verbs.h"
+
+static struct rx_ring *to_rx(struct rstream_rxring *ring)
+{
+	return container_of(ring, struct rx_ring, pub);
+}
+
+/* ---- messages without data ---- */
+
+static void rx_free(struct rstream_link *link, struct rx_ring *ring)
+{
+	idr_remove(&link->rx_rings, ring->pub.id);
+	list_del(&ring->ctrl.list);
+	rstream_rmb_put(&ring->piece);
+	kfree(ring);
+}
+
+/* Nobody of this host or of the peer uses it any more? */
+static bool rx_finished(const struct rx_ring *ring)
+{
+	return !ring->rs && ring->done && !(ring->ctrl.due & DUE_FREED);
+}
+
+static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
+{
+	bool intr = ring->ctrl.due & DUE_INTR;
+
+	if (intr && !link->rq_credits)
+		return false;
+	if (intr) {
+		rstream_verbs_write_imm(link, ring->cell_addr, ring->cell_rkey,
+					rstream_imm(RSTREAM_IMM_CREDIT,
+						    ring->peer_ring));
+		link->rq_credits--;
+	} else {
+		rstream_verbs_write(link, ring->cell_addr, ring->cell_rkey);
+	}
+	rstream_verbs_credit(link, ring->consumed);
+	ring->credited = ring->consumed;
+	ring->ctrl.due &= ~(DUE_CREDIT | DUE_INTR);
+	rstream_ring_count(link, intr ? RSTREAM_MIB_CREDITS_INTR :
+	      RSTREAM_MIB_CREDITS_SILENT);
+	return true;
+}
+
+static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
+		       u32 id)
+{
+	if (!link->rq_credits)
+		return false;
+	link->rq_credits--;
+	rstream_verbs_write_imm(link, 0, 0, rstream_imm(type, id));
+	return true;
+}
+
+/* Posts one thing that is due.  False: a slot or credit is missing. */
+static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
+{
+	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
+	struct tx_ring *tx = container_of(ctrl, struct tx_ring, ctrl);
+
+	if (!rstream_link_alive(link) || !rstream_verbs_free(link))
+		return false;
+	if (ctrl->due & DUE_CREDIT) {
+		if (!post_credit(link, rx))
+			return false;
+	} else if (ctrl->due & DUE_FREED) {
+		if (!post_empty(link, RSTREAM_IMM_FREED, rx->pub.id))
+			return false;
+		ctrl->due &= ~DUE_FREED;
+	} else if (ctrl->due & DUE_ASK) {
+		if (!post_empty(link, RSTREAM_IMM_DATA_WANT, tx->peer_ring))
+			return false;
+		ctrl->due &= ~DUE_ASK;
+	} else if (ctrl->due & DUE_DONE) {
+		if (!post_empty(link, RSTREAM_IMM_DONE, tx->peer_ring))
+			return false;
+		rstream_verbs_signal(link);
+		ctrl->due &= ~DUE_DONE;
+	}
+	if (ctrl->tx)
+		tx->last_sq = link->sq_posted + link->batch->n;
+	return !rstream_verbs_post(link);
+}
+
+/* Posts what is due now, or remembers it for ring_kick().  @ctrl may be freed. */
+bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
+{
+	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
+
+	lockdep_assert_held(&link->lock);
+	while (ctrl->due) {
+		if (ctrl_post_one(link, ctrl))
+			continue;
+		if (list_empty(&ctrl->list))
+			list_add_tail(&ctrl->list, &link->ctrl_list);
+		return false;
+	}
+	list_del_init(&ctrl->list);
+	if (!ctrl->tx && rx_finished(rx))
+		rx_free(link, rx);
+	return true;
+}
+
+static void return_receives(struct rstream_link *link)
+{
+	if (link->rq_return < link->depth / 4 || !rstream_verbs_free(link))
+		return;
+	rstream_verbs_write_imm(link, 0, 0, rstream_imm(RSTREAM_IMM_RQ_CREDIT,
+							link->rq_return));
+	link->rq_return = 0;
+	rstream_verbs_post(link);
+}
+
+/* Slots or credits have come: serve those who wait, the smallest first. */
+void rstream_ring_kick(struct rstream_link *link)
+{
+	struct ring_ctrl *ctrl, *next_ctrl;
+	struct tx_ring *ring, *next;
+	LIST_HEAD(waiters);
+
+	lockdep_assert_held(&link->lock);
+	return_receives(link);
+	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
+		/* a silent credit may go where its neighbour cannot */
+		if (!rstream_ring_flush(link, ctrl) && !rstream_verbs_free(link))
+			return;
+	}
+	if (!rstream_link_alive(link) || !link->rq_credits ||
+	    rstream_verbs_free(link) <= RSTREAM_SQ_CTRL)
+		return;
+	list_splice_init(&link->tx_waiters, &waiters);
+	list_for_each_entry_safe(ring, next, &waiters, waiter) {
+		list_del_init(&ring->waiter);
+		rstream_ring_space(ring->rs, &ring->pub);
+	}
+}
+
+/* ---- receiving end ---- */
+
+struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
+					    struct rstream *rs)
+{
+	struct rx_ring *ring;
+	int err, id;
+
+	size = clamp_t(u32, size, RSTREAM_RING_MIN, RSTREAM_RING_MAX);
+	size = roundup_pow_of_two(size);
+	ring = kzalloc(sizeof(*ring), GFP_ATOMIC);
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_bh(&link->lock);
+	err = -ENOTCONN;
+	if (link->state != RSTREAM_LINK_UP)
+		goto fail;
+	err = rstream_rmb_get(link, RSTREAM_RMB_RINGS, size, &ring->piece);
+	if (err == -EAGAIN && !rstream_rmb_may_add(link, size))
+		err = -ENOMEM;
+	if (err)
+		goto fail;
+	id = idr_alloc_cyclic(&link->rx_rings, ring, 1, RSTREAM_IMM_ID_MAX,
+			      GFP_ATOMIC);
+	if (id < 0) {
+		err = -ENOMEM;
+		rstream_rmb_put(&ring->piece);
+		goto fail;
+	}
+	ring->rs = rs;
+	INIT_LIST_HEAD(&ring->ctrl.list);
+	ring->pub.link = link;
+	ring->pub.id = id;
+	ring->pub.size = size;
+	ring->pub.rkey = rstream_rmb_rkey(&ring->piece);
+	ring->pub.raddr = rstream_rmb_addr(&ring->piece);
+	ring->pub.mem = rstream_rmb_mem(&ring->piece);
+	link->n_rx++;
+	link->used_at = jiffies;
+	rstream_link_hold(link);
+	spin_unlock_bh(&link->lock);
+	return &ring->pub;
+fail:
+	spin_unlock_bh(&link->lock);
+	kfree(ring);
+	if (err == -EAGAIN)
+		rstream_link_want_rmb(link, RSTREAM_RMB_RINGS, size, rs);
+	return ERR_PTR(err);
+}
+
+void rstream_rxring_switched(struct rstream_rxring *pub, u64 cell_addr,
+			     u32 cell_rkey, u32 peer_ring)
+{
+	struct rx_ring *ring = to_rx(pub);
+	struct rstream_link *link = pub->link;
+
+	spin_lock_bh(&link->lock);
+	ring->cell_addr = cell_addr;
+	ring->cell_rkey = cell_rkey;
+	ring->peer_ring = peer_ring & RSTREAM_IMM_ID_MAX;
+	ring->switched = true;
+	if (!ring->done && ring->consumed > ring->credited)
+		ring->ctrl.due |= DUE_CREDIT;
+	rstream_ring_flush(link, &ring->ctrl);
+	spin_unlock_bh(&link->lock);
+}
+
+void rstream_rxring_credit(struct rstream_rxring *pub, u64 consumed,
+			   bool interrupt)
+{
+	struct rx_ring *ring = to_rx(pub);
+	struct rstream_link *link = pub->link;
+
+	spin_lock_bh(&link->lock);
+	ring->consumed = consumed;
+	/* after DONE the cell may belong to another ring */
+	if (ring->switched && !ring->done && rstream_link_alive(link)) {
+		ring->ctrl.due |= DUE_CREDIT | (interrupt ? DUE_INTR : 0);
+		rstream_ring_flush(link, &ring->ctrl);
+	}
+	spin_unlock_bh(&link->lock);
+}
+
+void rstream_rxring_release(struct rstream_rxring *pub)
+{
+	struct rx_ring *ring = to_rx(pub);
+	struct rstream_link *link = pub->link;
+
+	spin_lock_bh(&link->lock);
+	ring->rs = NULL;
+	link->n_rx--;
+	link->used_at = jiffies;
+	if (rx_finished(ring))
+		rx_free(link, ring);
+	spin_unlock_bh(&link->lock);
+	rstream_link_put(link);
+}
+
+static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
+{
+	struct rx_ring *ring = idr_find(&link->rx_rings, id);
+	u64 landed;
+
+	if (!ring || ring->done) {
+		rstream_link_break_locked(link, "data for no ring");
+		return;
+	}
+	landed = ring->pub.landed;
+	if (len > ring->pub.size - (landed - ring->credited)) {
+		if (ring->rs)
+			rstream_ring_data(ring->rs, &ring->pub, true);
+		return;
+	}
+	rstream_rmb_sync(&ring->piece, landed & (ring->pub.size - 1), len);
+	link->rx_bytes += len;
+	link->rx_msgs++;
+	if (len) {
+		rstream_mib_add(rstream_link_netns(link),
+				RSTREAM_MIB_RING_RX_BYTES, len);
+		rstream_ring_count(link, RSTREAM_MIB_RING_RX_MSGS);
+	}
+	/* pairs with the reader's smp_load_acquire(): bytes before the count */
+	smp_store_release(&ring->pub.landed, landed + len);
+	if (want)
+		WRITE_ONCE(ring->pub.want_credit, true);
+	if (ring->rs)
+		rstream_ring_data(ring->rs, &ring->pub, false);
+}
+
+static void message_done(struct rstream_link *link, u32 id)
+{
+	struct rx_ring *ring = idr_find(&link->rx_rings, id);
+
+	if (!ring || ring->done) {
+		rstream_link_break_locked(link, "end of no ring");
+		return;
+	}
+	ring->done = true;
+	ring->ctrl.due = DUE_FREED;
+	rstream_ring_flush(link, &ring->ctrl);
+}
+
+/* ---- for verbs.c and link.c ---- */
+
+void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
+{
+	u32 id = rstream_imm_id(imm);
+
+	lockdep_assert_held(&link->lock);
+	if (rstream_imm_type(imm) != RSTREAM_IMM_RQ_CREDIT)
+		link->rq_return++;
+	switch (rstream_imm_type(imm)) {
+	case RSTREAM_IMM_DATA:
+		message_data(link, id, len, false);
+		break;
+	case RSTREAM_IMM_DATA_WANT:
+		message_data(link, id, len, true);
+		break;
+	case RSTREAM_IMM_CREDIT:
+		rstream_tx_credit(link, id);
+		break;
+	case RSTREAM_IMM_DONE:
+		message_done(link, id);
+		break;
+	case RSTREAM_IMM_FREED:
+		rstream_tx_freed(link, id);
+		break;
+	case RSTREAM_IMM_READY:
+		rstream_link_peer_ready(link);
+		break;
+	case RSTREAM_IMM_RQ_CREDIT:
+		if (!id || id > link->rq_credits_max - link->rq_credits) {
+			rstream_link_break_locked(link, "too many credits");
+			break;
+		}
+		link->rq_credits += id;
+		rstream_ring_kick(link);
+		break;
+	default:
+		rstream_link_break_locked(link, "unknown message");
+	}
+	if (rstream_link_alive(link))
+		return_receives(link);
+}
+
+void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev)
+{
+	struct rx_ring *rx;
+	struct tx_ring *tx;
+	int id;
+
+	lockdep_assert_held(&link->lock);
+	idr_for_each_entry(&link->rx_rings, rx, id)
+		if (rx->rs)
+			rstream_link_event(rx->rs, ev);
+	idr_for_each_entry(&link->tx_rings, tx, id)
+		if (tx->rs)
+			rstream_link_event(tx->rs, ev);
+}
+
+/* Last reference: what remains are receive rings that the peer never ended. */
+void rstream_ring_free_all(struct rstream_link *link)
+{
+	struct rx_ring *ring;
+	int id;
+
+	WARN_ON_ONCE(!idr_is_empty(&link->tx_rings));
+	idr_for_each_entry(&link->rx_rings, ring, id)
+		kfree(ring);
+	idr_destroy(&link->rx_rings);
+	idr_destroy(&link->tx_rings);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What ring.c (receiving end, messages) and ring_tx.c (sending end) share.
+ * All with link->lock held.
+ */
+#ifndef RSTREAM_RING_H
+#define RSTREAM_RING_H
+
+#include "rmb.h"
+
+enum rstream_due {
+	DUE_CREDIT = 1,		/* receiver: write the cell */
+	DUE_INTR = 2,		/* ... with an interrupt */
+	DUE_FREED = 4,		/* receiver: answer to DONE */
+	DUE_DONE = 8,		/* sender */
+	DUE_ASK = 16,		/* sender */
+};
+
+/* Messages of a ring that wait for a slot or a receive credit. */
+struct ring_ctrl {
+	struct list_head list;		/* link->ctrl_list */
+	unsigned int due;
+	bool tx;
+};
+
+struct rx_ring {
+	struct rstream_rxring pub;
+	struct rstream *rs;		/* NULL: released */
+	struct ring_ctrl ctrl;
+	struct rstream_piece piece;
+	u64 consumed;			/* bytes, newest from the stream */
+	u64 credited;			/* bytes, newest that was posted */
+	u64 cell_addr;
+	u32 cell_rkey;
+	u32 peer_ring;
+	bool switched;
+	bool done;			/* DONE came: the peer writes no more */
+};
+
+struct tx_ring {
+	struct rstream_txring pub;
+	struct rstream *rs;		/* NULL: closed */
+	struct ring_ctrl ctrl;
+	struct rstream_piece cell;
+	struct list_head waiter;	/* link->tx_waiters */
+	struct list_head sent;		/* link->tx_sent */
+	struct list_head zombie;	/* link->tx_zombies */
+	struct list_head flight;	/* frags posted */
+	u32 peer_ring;
+	u32 rkey;
+	u64 raddr;
+	u64 acked;			/* bytes, last good value of the cell */
+	u64 last_sq;			/* number of the last work request */
+	bool freed;			/* FREED came: the peer writes no credit */
+};
+
+static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mib_item item)
+{
+	rstream_mib_inc(rstream_link_netns(link), item);
+}
+
+/* Posts what is due now, or remembers it.  False: not everything was posted. */
+bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
+
+/* ring_tx.c: messages that concern the sending end */
+void rstream_tx_credit(struct rstream_link *link, u32 id);
+void rstream_tx_freed(struct rstream_link *link, u32 id);
+
+#endif

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The sending end of rings, and frags.
+ *
+ * Owns the table of rings granted to us, the frags in flight on them, and what
+ * remains of closed rings until the peer has let go of them.  Called by the
+ * streams (link.h), by ring.c with messages, by verbs.c with completions.
+ * Everything but allocation runs under link->lock; callbacks to streams are made
+ * under it, too.  It never waits: who finds no slot is called when there is one.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "ring.h"
+#include "verbs.h"
+
+static struct kmem_cache *frag_cache;
+
+static struct tx_ring *to_tx(struct rstream_txring *ring)
+{
+	return container_of(ring, struct tx_ring, pub);
+}
+
+/* ---- frags ---- */
+
+struct rstream_frag *rstream_frag_alloc(gfp_t gfp)
+{
+	return kmem_cache_zalloc(frag_cache, gfp);
+}
+
+void rstream_frag_free(struct rstream_frag *frag)
+{
+	rstream_verbs_unmap(frag);
+	if (frag->page)
+		put_page(frag->page);
+	kmem_cache_free(frag_cache, frag);
+}
+
+struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
+					gfp_t gfp)
+{
+	struct rstream_frag *rest = rstream_frag_alloc(gfp);
+
+	if (!rest)
+		return NULL;
+	get_page(frag->page);
+	rest->page = frag->page;
+	rest->off = frag->off + len;
+	rest->len = frag->len - len;
+	frag->len = len;
+	return rest;
+}
+
+static void free_frags(struct list_head *frags)
+{
+	struct rstream_frag *frag, *next;
+
+	list_for_each_entry_safe(frag, next, frags, list) {
+		list_del(&frag->list);
+		rstream_frag_free(frag);
+	}
+}
+
+/* ---- the ring ---- */
+
+static void tx_free(struct rstream_link *link, struct tx_ring *ring)
+{
+	idr_remove(&link->tx_rings, ring->pub.id);
+	list_del(&ring->ctrl.list);
+	list_del(&ring->waiter);
+	list_del(&ring->sent);
+	list_del(&ring->zombie);
+	free_frags(&ring->flight);
+	rstream_rmb_put(&ring->cell);
+	kfree(ring);
+}
+
+/*
+ * Reads the cell.  The HCA may be writing it: a value without its complement is
+ * no news.
+ */
+static s64 tx_acked(struct tx_ring *ring)
+{
+	u64 value, check;
+
+	lockdep_assert_held(&ring->pub.link->lock);
+	rstream_rmb_sync(&ring->cell, 0, RSTREAM_CTRL_BYTES);
+	value = be64_to_cpu(READ_ONCE(ring->pub.cell[0]));
+	check = be64_to_cpu(READ_ONCE(ring->pub.cell[1]));
+	if (value != ~check)
+		return ring->acked;
+	if (value < ring->acked || value > ring->pub.written)
+		return -EPROTO;
+	ring->acked = value;
+	return value;
+}
+
+s64 rstream_txring_acked(struct rstream_txring *pub)
+{
+	s64 acked;
+
+	spin_lock_bh(&pub->link->lock);
+	acked = tx_acked(to_tx(pub));
+	spin_unlock_bh(&pub->link->lock);
+	return acked;
+}
+
+struct rstream_txring *rstream_txring_open(struct rstream_link *link,
+					   u32 ring_id, u32 rkey, u64 raddr,
+					   u32 size, struct rstream *rs)
+{
+	struct tx_ring *ring;
+	int err, id;
+
+	if (!size || !is_power_of_2(size) || !ring_id ||
+	    ring_id > RSTREAM_IMM_ID_MAX || raddr + size < raddr)
+		return ERR_PTR(-EINVAL);
+	ring = kzalloc(sizeof(*ring), GFP_ATOMIC);
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_bh(&link->lock);
+	err = -ENOTCONN;
+	if (link->state != RSTREAM_LINK_UP)
+		goto fail;
+	err = rstream_rmb_get(link, RSTREAM_RMB_CELLS, RSTREAM_CELL_SIZE,
+			      &ring->cell);
+	if (err)
+		goto fail;
+	id = idr_alloc_cyclic(&link->tx_rings, ring, 1, RSTREAM_IMM_ID_MAX,
+			      GFP_ATOMIC);
+	if (id < 0) {
+		err = -ENOMEM;
+		rstream_rmb_put(&ring->cell);
+		goto fail;
+	}
+	ring->rs = rs;
+	INIT_LIST_HEAD(&ring->ctrl.list);
+	INIT_LIST_HEAD(&ring->waiter);
+	INIT_LIST_HEAD(&ring->sent);
+	INIT_LIST_HEAD(&ring->zombie);
+	INIT_LIST_HEAD(&ring->flight);
+	ring->ctrl.tx = true;
+	ring->peer_ring = ring_id;
+	ring->rkey = rkey;
+	ring->raddr = raddr;
+	ring->pub.link = link;
+	ring->pub.id = id;
+	ring->pub.size = size;
+	ring->pub.cell = rstream_rmb_mem(&ring->cell);
+	ring->pub.cell_addr = rstream_rmb_addr(&ring->cell);
+	ring->pub.cell_rkey = rstream_rmb_rkey(&ring->cell);
+	ring->pub.cell[0] = cpu_to_be64(0);
+	ring->pub.cell[1] = cpu_to_be64(~0ULL);
+	link->n_tx++;
+	link->used_at = jiffies;
+	rstream_link_hold(link);
+	spin_unlock_bh(&link->lock);
+	return &ring->pub;
+fail:
+	spin_unlock_bh(&link->lock);
+	kfree(ring);
+	if (err == -EAGAIN)
+		rstream_link_want_rmb(link, RSTREAM_RMB_CELLS, 0, rs);
+	return ERR_PTR(err);
+}
+
+/* Makes the first frag fit into @room and gives it a bus address. */
+static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
+			 u32 room)
+{
+	struct rstream_frag *rest;
+
+	if (frag->len > room) {
+		rest = rstream_frag_split(frag, room, GFP_ATOMIC);
+		if (!rest)
+			return false;
+		list_add(&rest->list, &frag->list);
+	}
+	return rstream_verbs_map(link, frag);
+}
+
+/* One message, from prepared first frag on.  Returns its bytes. */
+static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
+{
+	struct rstream_link *link = ring->pub.link;
+	u32 off = ring->pub.written & (ring->pub.size - 1);
+	unsigned int n = 0;
+	u32 len = 0;
+
+	rstream_verbs_write_imm(link, ring->raddr + off, ring->rkey,
+				rstream_imm(RSTREAM_IMM_DATA, ring->peer_ring));
+	link->rq_credits--;
+	do {
+		struct rstream_frag *frag;
+
+		frag = list_first_entry(frags, struct rstream_frag, list);
+		if (n && !frag_prepare(link, frag, room))
+			break;
+		rstream_verbs_sge(link, frag->dma, frag->len);
+		len += frag->len;
+		room -= frag->len;
+		frag->end = ring->pub.written + len;
+		frag->sq_seq = link->sq_posted + link->batch->n;
+		list_move_tail(&frag->list, &ring->flight);
+	} while (++n < link->max_sge && room && !list_empty(frags));
+	ring->pub.written += len;
+	ring->last_sq = link->sq_posted + link->batch->n;
+	link->tx_bytes += len;
+	link->tx_msgs++;
+	return len;
+}
+
+/* May @ring post a message?  If not it waits for rstream_ring_kick(). */
+static bool tx_may_post(struct tx_ring *ring)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	if (rstream_verbs_free(link) <= RSTREAM_SQ_CTRL)
+		rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
+	else if (!link->rq_credits)
+		rstream_ring_count(link, RSTREAM_MIB_STALL_RQ);
+	else
+		return true;
+	if (list_empty(&ring->waiter))
+		list_add_tail(&ring->waiter, &link->tx_waiters);
+	return false;
+}
+
+static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
+{
+	struct rstream_link *link = ring->pub.link;
+	struct rstream_frag *frag;
+	u64 total = 0;
+	u32 room, len, msgs = 0;
+
+	while (!list_empty(frags) && space && tx_may_post(ring)) {
+		if (link->batch->n == RSTREAM_BATCH_WRS &&
+		    rstream_verbs_post(link))
+			break;
+		room = ring->pub.size -
+		       (ring->pub.written & (ring->pub.size - 1));
+		room = min_t(u64, room, space);
+		frag = list_first_entry(frags, struct rstream_frag, list);
+		if (!frag_prepare(link, frag, room)) {
+			/* no memory: tried again at the next kick */
+			if (list_empty(&ring->waiter))
+				list_add_tail(&ring->waiter, &link->tx_waiters);
+			break;
+		}
+		len = tx_message(ring, frags, room);
+		total += len;
+		space -= len;
+		msgs++;
+	}
+	rstream_mib_add(rstream_link_netns(link), RSTREAM_MIB_RING_TX_BYTES,
+			total);
+	rstream_mib_add(rstream_link_netns(link), RSTREAM_MIB_RING_TX_MSGS,
+			msgs);
+	return total;
+}
+
+ssize_t rstream_txring_post(struct rstream_txring *pub,
+			    struct list_head *frags, bool want_credit)
+{
+	struct tx_ring *ring = to_tx(pub);
+	struct rstream_link *link = pub->link;
+	struct rstream_batch *b = link->batch;
+	ssize_t total = -ENOTCONN;
+	s64 acked;
+	u64 space;
+
+	spin_lock_bh(&link->lock);
+	if (link->state != RSTREAM_LINK_UP)
+		goto out;
+	acked = tx_acked(ring);
+	if (acked < 0) {
+		total = acked;
+		goto out;
+	}
+	space = pub->size - (pub->written - acked);
+	if (!space && !list_empty(frags))
+		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
+	total = tx_messages(ring, frags, space);
+	if (want_credit && b->n) {
+		b->wr[b->n - 1].rdma.wr.ex.imm_data =
+			rstream_imm(RSTREAM_IMM_DATA_WANT, ring->peer_ring);
+	} else if (want_credit && total) {
+		ring->ctrl.due |= DUE_ASK;
+		rstream_ring_flush(link, &ring->ctrl);
+	}
+	/* what a failing post took over can be recalled when it is drained */
+	rstream_verbs_post(link);
+out:
+	spin_unlock_bh(&link->lock);
+	return total;
+}
+
+int rstream_txring_ask(struct rstream_txring *pub)
+{
+	struct tx_ring *ring = to_tx(pub);
+	struct rstream_link *link = pub->link;
+	int err = -ENOTCONN;
+
+	spin_lock_bh(&link->lock);
+	if (link->state == RSTREAM_LINK_UP) {
+		ring->ctrl.due |= DUE_ASK;
+		rstream_ring_flush(link, &ring->ctrl);
+		err = 0;
+	}
+	spin_unlock_bh(&link->lock);
+	return err;
+}
+
+size_t rstream_txring_reap(struct rstream_txring *pub)
+{
+	struct tx_ring *ring = to_tx(pub);
+	struct rstream_link *link = pub->link;
+	struct rstream_frag *frag, *next;
+	size_t bytes = 0;
+	s64 acked;
+
+	spin_lock_bh(&link->lock);
+	acked = tx_acked(ring);
+	list_for_each_entry_safe(frag, next, &ring->flight, list) {
+		if (acked < 0 || frag->end > (u64)acked ||
+		    frag->sq_seq > link->sq_done)
+			break;
+		bytes += frag->len;
+		list_del(&frag->list);
+		/* under the lock: the device may go once it is released */
+		rstream_frag_free(frag);
+	}
+	spin_unlock_bh(&link->lock);
+	return bytes;
+}
+
+/* A signalled request behind everything: covers what is unsignalled. */
+static void post_marker(struct rstream_link *link)
+{
+	if (link->sq_signalled == link->sq_posted || !rstream_verbs_free(link))
+		return;
+	rstream_verbs_write(link, 0, 0);
+	rstream_verbs_signal(link);
+	rstream_verbs_post(link);
+}
+
+bool rstream_txring_sent(struct rstream_txring *pub)
+{
+	struct tx_ring *ring = to_tx(pub);
+	struct rstream_link *link = pub->link;
+	bool sent;
+
+	spin_lock_bh(&link->lock);
+	sent = link->sq_done >= ring->last_sq;
+	if (!sent && rstream_link_alive(link)) {
+		if (list_empty(&ring->sent))
+			list_add_tail(&ring->sent, &link->tx_sent);
+		if (link->sq_signalled < ring->last_sq)
+			post_marker(link);
+	}
+	spin_unlock_bh(&link->lock);
+	return sent;
+}
+
+ssize_t rstream_txring_recall(struct rstream_txring *pub,
+			      struct list_head *frags)
+{
+	struct tx_ring *ring = to_tx(pub);
+	struct rstream_link *link = pub->link;
+	struct rstream_frag *frag;
+	ssize_t bytes = -EBUSY;
+
+	spin_lock_bh(&link->lock);
+	if (link->state == RSTREAM_LINK_DEAD) {
+		bytes = 0;
+		list_for_each_entry(frag, &ring->flight, list)
+			bytes += frag->len;
+		list_splice_init(&ring->flight, frags);
+	}
+	spin_unlock_bh(&link->lock);
+	return bytes;
+}
+
+void rstream_txring_close(struct rstream_txring *pub)
+{
+	struct tx_ring *ring = to_tx(pub);
+	struct rstream_link *link = pub->link;
+
+	spin_lock_bh(&link->lock);
+	ring->rs = NULL;
+	link->n_tx--;
+	link->used_at = jiffies;
+	list_del_init(&ring->waiter);
+	list_del_init(&ring->sent);
+	if (link->state == RSTREAM_LINK_DEAD) {
+		tx_free(link, ring);
+	} else {
+		/* an ASK that has not been posted is of no use any more */
+		ring->ctrl.due = DUE_DONE;
+		list_add_tail(&ring->zombie, &link->tx_zombies);
+		rstream_ring_flush(link, &ring->ctrl);
+	}
+	spin_unlock_bh(&link->lock);
+	rstream_link_put(link);
+}
+
+static void tx_bury(struct rstream_link *link, struct tx_ring *ring)
+{
+	if ((ring->ctrl.due & DUE_DONE) || link->sq_done < ring->last_sq)
+		return;
+	if (ring->freed)
+		tx_free(link, ring);
+	else
+		free_frags(&ring->flight);
+}
+
+void rstream_tx_credit(struct rstream_link *link, u32 id)
+{
+	struct tx_ring *ring = idr_find(&link->tx_rings, id);
+
+	if (!ring)
+		rstream_link_break_locked(link, "credit for no ring");
+	else if (ring->rs)
+		rstream_ring_space(ring->rs, &ring->pub);
+}
+
+void rstream_tx_freed(struct rstream_link *link, u32 id)
+{
+	struct tx_ring *ring;
+
+	list_for_each_entry(ring, &link->tx_zombies, zombie) {
+		if (ring->peer_ring != id || ring->ctrl.due || ring->freed)
+			continue;
+		ring->freed = true;
+		tx_bury(link, ring);
+		return;
+	}
+	rstream_link_break_locked(link, "no ring to free");
+}
+
+/* ---- for verbs.c and link.c ---- */
+
+/* Work requests have completed up to link->sq_done. */
+void rstream_ring_sq_done(struct rstream_link *link)
+{
+	struct tx_ring *ring, *next;
+	bool more = false;
+
+	lockdep_assert_held(&link->lock);
+	list_for_each_entry_safe(ring, next, &link->tx_zombies, zombie)
+		tx_bury(link, ring);
+	list_for_each_entry_safe(ring, next, &link->tx_sent, sent) {
+		if (link->sq_done < ring->last_sq) {
+			more |= link->sq_signalled < ring->last_sq;
+			continue;
+		}
+		list_del_init(&ring->sent);
+		rstream_ring_space(ring->rs, &ring->pub);
+	}
+	if (more)
+		post_marker(link);
+	rstream_ring_kick(link);
+}
+
+/* Idle senders learn here that they can free memory. */
+void rstream_ring_sweep(struct rstream_link *link)
+{
+	struct rstream_frag *frag;
+	struct tx_ring *ring;
+	s64 acked;
+	int id;
+
+	lockdep_assert_held(&link->lock);
+	idr_for_each_entry(&link->tx_rings, ring, id) {
+		if (!ring->rs || list_empty(&ring->flight))
+			continue;
+		frag = list_first_entry(&ring->flight, struct rstream_frag,
+					list);
+		acked = tx_acked(ring);
+		if (acked < 0 || ((u64)acked >= frag->end &&
+				  link->sq_done >= frag->sq_seq))
+			rstream_ring_space(ring->rs, &ring->pub);
+	}
+	rstream_ring_kick(link);
+}
+
+/* The QP is drained: the HCA has done with frags and with our memory. */
+void rstream_ring_drained(struct rstream_link *link)
+{
+	struct rstream_frag *frag;
+	struct tx_ring *ring;
+	int id;
+
+	lockdep_assert_held(&link->lock);
+	idr_for_each_entry(&link->tx_rings, ring, id) {
+		list_for_each_entry(frag, &ring->flight, list)
+			rstream_verbs_unmap(frag);
+		list_del_init(&ring->waiter);
+		list_del_init(&ring->sent);
+		if (!ring->rs)
+			tx_free(link, ring);
+	}
+}
+
+int rstream_ring_init(void)
+{
+	frag_cache = KMEM_CACHE(rstream_frag, 0);
+	return frag_cache ? 0 : -ENOMEM;
+}
+
+void rstream_ring_exit(void)
+{
+	kmem_cache_destroy(frag_cache);
+}

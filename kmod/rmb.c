@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Registered memory of a link.
+ *
+ * Owns RMBs: chunks of pages, mapped one after the other into our address space
+ * and registered once as one region; and the bitmaps that cut them into pieces.
+ * Called by link.c (add, in a worker) and ring.c (get, put).  It never takes a
+ * piece back by itself: ring.c knows when the peer has stopped writing.
+ *
+ * Memory is zeroed when allocated.  It belongs to one link and so to one peer
+ * until it is freed: a peer can never read what another one wrote.
+ */
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "rmb.h"
+#include "verbs.h"
+
+#define CHUNK_ORDER	get_order(SZ_64K)
+
+/* What one kind of RMB is cut into, and how small it may be. */
+static const struct {
+	u32 unit;
+	u32 least;
+} rmb_kinds[RSTREAM_RMB_KINDS] = {
+	[RSTREAM_RMB_RINGS] = { .unit = RSTREAM_RING_MIN, .least = SZ_64K },
+	[RSTREAM_RMB_CELLS] = { .unit = RSTREAM_CELL_SIZE, .least = SZ_64K },
+};
+
+/*
+ * One registered region.
+ * @list:	link->rmbs[], link->lock
+ * @order:	of each chunk
+ * @pages:	first page of each chunk
+ * @mapped:	@sgt is mapped for the device
+ * @usable:	registration has completed, link->lock
+ * @map:	a bit per unit, link->lock
+ * @used:	units, link->lock
+ */
+struct rstream_rmb {
+	struct list_head list;
+	struct rstream_link *link;
+	enum rstream_rmb_kind kind;
+	size_t size;
+	unsigned int order, n_chunks, n_dma;
+	struct page **pages;
+	struct sg_table sgt;
+	struct ib_device *ib;
+	struct ib_mr *mr;
+	void *mem;
+	bool mapped;
+	bool usable;
+	unsigned long *map;
+	unsigned int units, used;
+};
+
+static void rmb_unregister(struct rstream_rmb *rmb)
+{
+	if (rmb->mr)
+		ib_dereg_mr(rmb->mr);
+	rmb->mr = NULL;
+	if (rmb->mapped)
+		ib_dma_unmap_sg(rmb->ib, rmb->sgt.sgl, rmb->sgt.orig_nents,
+				DMA_FROM_DEVICE);
+	rmb->mapped = false;
+}
+
+static void rmb_free(struct rstream_rmb *rmb)
+{
+	unsigned int i;
+
+	rmb_unregister(rmb);
+	if (rmb->mem)
+		vunmap(rmb->mem);
+	if (rmb->pages) {
+		for (i = 0; i < rmb->n_chunks && rmb->pages[i]; i++)
+			__free_pages(rmb->pages[i], rmb->order);
+	}
+	if (rmb->kind == RSTREAM_RMB_RINGS)
+		atomic_long_sub(rmb->size, &rmb->link->ln->rmb_bytes);
+	sg_free_table(&rmb->sgt);
+	kvfree(rmb->pages);
+	bitmap_free(rmb->map);
+	kfree(rmb);
+}
+
+/* Room below the ceiling of the namespace for @size more bytes? */
+static bool rmb_charge(struct rstream_link_net *ln, size_t size)
+{
+	unsigned long max = READ_ONCE(rstream_link_set(ln)->rmb_max);
+
+	if (atomic_long_add_return(size, &ln->rmb_bytes) <= max)
+		return true;
+	atomic_long_sub(size, &ln->rmb_bytes);
+	return false;
+}
+
+bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
+{
+	struct rstream_link_net *ln = link->ln;
+	u32 least = max(size, rmb_kinds[RSTREAM_RMB_RINGS].least);
+
+	return atomic_long_read(&ln->rmb_bytes) + least <=
+	       READ_ONCE(rstream_link_set(ln)->rmb_max);
+}
+
+static int rmb_alloc_pages(struct rstream_rmb *rmb)
+{
+	unsigned int i, j, per = 1U << rmb->order;
+	struct scatterlist *sg;
+	struct page **all;
+
+	for (i = 0; i < rmb->n_chunks; i++) {
+		rmb->pages[i] = alloc_pages(GFP_KERNEL | __GFP_ZERO |
+					    __GFP_NOWARN | __GFP_NORETRY,
+					    rmb->order);
+		if (!rmb->pages[i])
+			return -ENOMEM;
+	}
+	all = kvmalloc_array(rmb->n_chunks * per, sizeof(*all), GFP_KERNEL);
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < rmb->n_chunks; i++)
+		for (j = 0; j < per; j++)
+			all[i * per + j] = rmb->pages[i] + j;
+	rmb->mem = vmap(all, rmb->n_chunks * per, VM_MAP, PAGE_KERNEL);
+	kvfree(all);
+	if (!rmb->mem)
+		return -ENOMEM;
+	if (sg_alloc_table(&rmb->sgt, rmb->n_chunks, GFP_KERNEL))
+		return -ENOMEM;
+	for_each_sgtable_sg(&rmb->sgt, sg, i)
+		sg_set_page(sg, rmb->pages[i], PAGE_SIZE << rmb->order, 0);
+	return 0;
+}
+
+static int rmb_map(struct rstream_rmb *rmb)
+{
+	int n;
+
+	n = ib_dma_map_sg(rmb->ib, rmb->sgt.sgl, rmb->sgt.orig_nents,
+			  DMA_FROM_DEVICE);
+	if (n <= 0)
+		return -EIO;
+	rmb->mapped = true;
+	rmb->n_dma = n;
+	rmb->mr = ib_alloc_mr(rmb->link->pd, IB_MR_TYPE_MEM_REG, rmb->n_chunks);
+	if (IS_ERR(rmb->mr)) {
+		n = PTR_ERR(rmb->mr);
+		rmb->mr = NULL;
+		return n;
+	}
+	n = ib_map_mr_sg(rmb->mr, rmb->sgt.sgl, rmb->n_dma, NULL,
+			 PAGE_SIZE << rmb->order);
+	return n == rmb->n_dma ? 0 : -EIO;
+}
+
+static struct rstream_rmb *rmb_new(struct rstream_link *link,
+				   enum rstream_rmb_kind kind, size_t size)
+{
+	struct ib_device *ib = link->dev->ib;
+	struct rstream_rmb *rmb;
+
+	rmb = kzalloc(sizeof(*rmb), GFP_KERNEL);
+	if (!rmb)
+		return ERR_PTR(-ENOMEM);
+	if (kind == RSTREAM_RMB_RINGS && !rmb_charge(link->ln, size)) {
+		kfree(rmb);
+		return ERR_PTR(-ENOBUFS);
+	}
+	rmb->link = link;
+	rmb->kind = kind;
+	rmb->ib = ib;
+	rmb->size = size;
+	/* a device that cannot do 64-KiB pages gets smaller chunks */
+	if (ib->attrs.page_size_cap & SZ_64K)
+		rmb->order = CHUNK_ORDER;
+	rmb->n_chunks = size >> (PAGE_SHIFT + rmb->order);
+	rmb->units = size / rmb_kinds[kind].unit;
+	rmb->map = bitmap_zalloc(rmb->units, GFP_KERNEL);
+	rmb->pages = kvcalloc(rmb->n_chunks, sizeof(*rmb->pages), GFP_KERNEL);
+	if (!rmb->map || !rmb->pages)
+		goto nomem;
+	if (rmb->n_chunks > ib->attrs.max_fast_reg_page_list_len)
+		goto nomem;
+	if (rmb_alloc_pages(rmb) || rmb_map(rmb))
+		goto nomem;
+	return rmb;
+nomem:
+	rmb_free(rmb);
+	return ERR_PTR(-ENOMEM);
+}
+
+/*
+ * Posts the registration and waits for its completion, or for the end of the
+ * link, whose drain then completes it.  The RMB is on the link's list before:
+ * from there on rstream_verbs_destroy() disposes of it.
+ */
+static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
+{
+	int err = -ENOTCONN;
+	u64 seq = 0;
+
+	wait_event(link->wait, !rstream_link_alive(link) ||
+		   READ_ONCE(link->sq_posted) - READ_ONCE(link->sq_done) <
+		   link->depth - RSTREAM_SQ_CTRL);
+	spin_lock_bh(&link->lock);
+	list_add_tail(&rmb->list, &link->rmbs[rmb->kind]);
+	if (rstream_link_alive(link) && rstream_verbs_free(link)) {
+		rstream_verbs_reg(link, rmb->mr);
+		err = rstream_verbs_post(link);
+		seq = link->sq_posted;
+	}
+	spin_unlock_bh(&link->lock);
+	if (err)
+		return err;
+	wait_event(link->wait, READ_ONCE(link->sq_done) >= seq ||
+		   !rstream_link_alive(link));
+	spin_lock_bh(&link->lock);
+	if (link->sq_done >= seq && rstream_link_alive(link))
+		rmb->usable = true;
+	else
+		err = -ENOTCONN;
+	spin_unlock_bh(&link->lock);
+	return err;
+}
+
+/*
+ * Tries @want bytes, then halves down to @least; all powers of two.  -ENOBUFS:
+ * not even the least size fits below the ceiling.
+ */
+int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
+		    size_t want, size_t least)
+{
+	struct rstream_rmb *rmb = ERR_PTR(-ENOMEM);
+	size_t size;
+
+	least = max_t(size_t, least, rmb_kinds[kind].least);
+	want = clamp_t(size_t, want, least, RSTREAM_RING_MAX);
+	for (size = want; size >= least; size /= 2) {
+		rmb = rmb_new(link, kind, size);
+		if (!IS_ERR(rmb))
+			return rmb_register(link, rmb);
+	}
+	return PTR_ERR(rmb);
+}
+
+/* First fit, aligned to the size.  -EAGAIN: nothing is free. */
+int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
+		    u32 size, struct rstream_piece *piece)
+{
+	unsigned int n = size / rmb_kinds[kind].unit;
+	struct rstream_rmb *rmb;
+	unsigned long at;
+
+	lockdep_assert_held(&link->lock);
+	list_for_each_entry(rmb, &link->rmbs[kind], list) {
+		if (!rmb->usable || rmb->units - rmb->used < n)
+			continue;
+		at = bitmap_find_next_zero_area(rmb->map, rmb->units, 0, n,
+						n - 1);
+		if (at >= rmb->units)
+			continue;
+		bitmap_set(rmb->map, at, n);
+		rmb->used += n;
+		piece->rmb = rmb;
+		piece->off = at * rmb_kinds[kind].unit;
+		piece->size = size;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+void rstream_rmb_put(const struct rstream_piece *piece)
+{
+	struct rstream_rmb *rmb = piece->rmb;
+	u32 unit = rmb_kinds[rmb->kind].unit;
+
+	lockdep_assert_held(&rmb->link->lock);
+	bitmap_clear(rmb->map, piece->off / unit, piece->size / unit);
+	rmb->used -= piece->size / unit;
+}
+
+u64 rstream_rmb_addr(const struct rstream_piece *piece)
+{
+	return piece->rmb->mr->iova + piece->off;
+}
+
+u32 rstream_rmb_rkey(const struct rstream_piece *piece)
+{
+	return piece->rmb->mr->rkey;
+}
+
+void *rstream_rmb_mem(const struct rstream_piece *piece)
+{
+	return piece->rmb->mem + piece->off;
+}
+
+/* Makes what the device wrote visible to the CPU where that takes something. */
+void rstream_rmb_sync(const struct rstream_piece *piece, u32 off, u32 len)
+{
+	struct rstream_rmb *rmb = piece->rmb;
+	u32 skip = piece->off + off, n;
+	struct scatterlist *sg;
+	unsigned int i;
+
+	lockdep_assert_held(&rmb->link->lock);
+	if (!rmb->mapped || ib_uses_virt_dma(rmb->ib))
+		return;
+	for_each_sg(rmb->sgt.sgl, sg, rmb->n_dma, i) {
+		if (skip >= sg_dma_len(sg)) {
+			skip -= sg_dma_len(sg);
+			continue;
+		}
+		n = min(len, sg_dma_len(sg) - skip);
+		ib_dma_sync_single_for_cpu(rmb->ib, sg_dma_address(sg) + skip,
+					   n, DMA_FROM_DEVICE);
+		len -= n;
+		if (!len)
+			break;
+		skip = 0;
+	}
+}
+
+void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used)
+{
+	struct rstream_rmb *rmb;
+
+	lockdep_assert_held(&link->lock);
+	*bytes = 0;
+	*used = 0;
+	list_for_each_entry(rmb, &link->rmbs[RSTREAM_RMB_RINGS], list) {
+		*bytes += rmb->size;
+		*used += (u64)rmb->used * RSTREAM_RING_MIN;
+	}
+}
+
+/* The QP is gone and nobody adds to the lists any more: no lock needed. */
+void rstream_rmb_unregister(struct rstream_link *link)
+{
+	struct rstream_rmb *rmb;
+	int kind;
+
+	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)
+		list_for_each_entry(rmb, &link->rmbs[kind], list)
+			rmb_unregister(rmb);
+}
+
+void rstream_rmb_free_all(struct rstream_link *link)
+{
+	struct rstream_rmb *rmb, *next;
+	int kind;
+
+	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++) {
+		list_for_each_entry_safe(rmb, next, &link->rmbs[kind], list) {
+			list_del(&rmb->list);
+			rmb_free(rmb);
+		}
+	}
+}

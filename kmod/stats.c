@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Counters of a namespace.  Everybody counts, netlink.c reads.
+ *
+ * Each CPU has its own copy, written with this_cpu_add(), which no interrupt
+ * can tear; so any context may count.  Readers add up without a lock: a sum
+ * may miss what is being counted while it is made.
+ */
+#include <linux/percpu.h>
+
+#include "net.h"
+#include "stats.h"
+
+static const char * const reason_texts[RSTREAM_R_MAX] = {
+#define X(name, text) \
+	[RSTREAM_R_##name] = text,
+	RSTREAM_REASON_LIST(X)
+#undef X
+};
+
+void rstream_mib_add(struct net *net, enum rstream_mib_item item, u64 n)
+{
+	this_cpu_add(rstream_net(net)->mib->item[item], n);
+}
+
+void rstream_mib_reason(struct net *net, enum rstream_reason reason)
+{
+	this_cpu_inc(rstream_net(net)->mib->reason[reason]);
+}
+
+u64 rstream_mib_sum(struct net *net, enum rstream_mib_item item)
+{
+	struct rstream_mib __percpu *mib = rstream_net(net)->mib;
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(mib, cpu)->item[item]);
+	return sum;
+}
+
+u64 rstream_mib_reason_sum(struct net *net, enum rstream_reason reason)
+{
+	struct rstream_mib __percpu *mib = rstream_net(net)->mib;
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(mib, cpu)->reason[reason]);
+	return sum;
+}
+
+const char *rstream_reason_text(enum rstream_reason reason)
+{
+	return reason < RSTREAM_R_MAX ? reason_texts[reason] : "unknown reason";
+}
+
+int rstream_mib_net_init(struct net *net)
+{
+	struct rstream_net *rn = rstream_net(net);
+
+	rn->mib = alloc_percpu_gfp(struct rstream_mib, GFP_KERNEL_ACCOUNT);
+	return rn->mib ? 0 : -ENOMEM;
+}
+
+void rstream_mib_net_exit(struct net *net)
+{
+	struct rstream_net *rn = rstream_net(net);
+
+	free_percpu(rn->mib);
+	rn->mib = NULL;
+}

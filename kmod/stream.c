@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Life of a stream: made and hung on its TCP socket, registered with its
+ * namespace, its mode changed, its deferred work done, closed, freed.
+ *
+ * Who may hold a struct rstream, and why it is safe:
+ *  1. its sock (icsk_ulp_data), until rstream_ulp_release(), which TCP calls
+ *     with the socket held while it destroys it;
+ *  2. queued work: holds the sock and a reference of its own;
+ *  3. the timer: holds the sock, as sk_reset_timer() does;
+ *  4. the namespace's list and token table, read under RCU or streams_lock:
+ *     left in rstream_ulp_release(), memory is freed by RCU;
+ *  5. rings and the peer's waiters: left in rstream_ulp_release(), their lock
+ *     sees to it that no callback runs afterwards (link.h).
+ */
+#include <linux/inet.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+
+#include "af_rdmastream.h"
+#include "info.h"
+#include "option_hook.h"
+#include "stats.h"
+#include "stream.h"
+
+struct rstream_tcp rstream_tcp4, rstream_tcp6;
+struct socket *rstream_nobody;
+
+static struct kmem_cache *stream_cache;
+static struct workqueue_struct *stream_wq;
+
+static void stream_put(struct rstream *rs)
+{
+	if (refcount_dec_and_test(&rs->ref))
+		kfree_rcu(rs, rcu);
+}
+
+/* ---- callbacks that TCP makes, socket held ---- */
+
+static void on_data_ready(struct sock *sk)
+{
+	struct rstream *rs = rstream_of(sk);
+
+	if (!rs) {
+		rstream_tcp4.data_ready(sk);
+		return;
+	}
+	if (rs->mode == RSTREAM_FRAMED)
+		rstream_parse(rs);
+	else
+		rstream_peek(rs);
+}
+
+/* Wake writers as sk_stream_write_space() does. */
+void rstream_wake_writers(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	struct socket_wq *wq;
+
+	if (!rstream_tx_room(rs) || !sk->sk_socket)
+		return;
+	if (sk->sk_socket != rstream_nobody)
+		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
+					   EPOLLWRBAND);
+	if (wq && wq->fasync_list && !(rs->shutdown & SEND_SHUTDOWN))
+		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
+	rcu_read_unlock();
+}
+
+static void on_write_space(struct sock *sk)
+{
+	struct rstream *rs = rstream_of(sk);
+
+	if (!rs || rs->mode != RSTREAM_FRAMED) {
+		rstream_tcp4.write_space(sk);
+		return;
+	}
+	rstream_push(rs);
+	rstream_wake_writers(rs);
+	if (rs->closed)
+		rstream_queue(rs, RSTREAM_DO_CLOSE);
+}
+
+/* TCP's FIN, RST or error on a connection with records. */
+static void framed_state_change(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
+		return;
+	rstream_parse(rs);
+	if (!sk->sk_err && !rs->error &&
+	    (!rs->rx.fin || rs->data_left || rs->part_len) && !rs->closed)
+		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
+	if (rs->closed)
+		rstream_queue(rs, RSTREAM_DO_CLOSE);
+}
+
+static void on_state_change(struct sock *sk)
+{
+	struct rstream *rs = rstream_of(sk);
+
+	if (rs && rs->mode == RSTREAM_CONNECTING &&
+	    sk->sk_state == TCP_ESTABLISHED)
+		rstream_established(rs, rs->confirmed);
+	else if (rs && rs->mode == RSTREAM_FRAMED)
+		framed_state_change(rs);
+	else if (rs && rs->mode == RSTREAM_ASKED)
+		rstream_peek(rs);
+	rstream_tcp4.state_change(sk);
+}
+
+void rstream_hook_callbacks(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_data_ready = on_data_ready;
+	sk->sk_write_space = on_write_space;
+	sk->sk_state_change = on_state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+void rstream_unhook_callbacks(struct sock *sk)
+{
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_data_ready = rstream_tcp4.data_ready;
+	sk->sk_write_space = rstream_tcp4.write_space;
+	sk->sk_state_change = rstream_tcp4.state_change;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+void rstream_wake(struct rstream *rs)
+{
+	rstream_tcp4.data_ready(rs->sk);
+}
+
+/* ---- deferred work ---- */
+
+void rstream_queue(struct rstream *rs, enum rstream_todo what)
+{
+	set_bit(what, &rs->todo);
+	sock_hold(rs->sk);
+	refcount_inc(&rs->ref);
+	if (!queue_work(stream_wq, &rs->work)) {
+		/* neither is the last: the queued work has its own */
+		refcount_dec(&rs->ref);
+		__sock_put(rs->sk);
+	}
+}
+
+void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
+{
+	if (cmpxchg(&rs->error, 0, error))
+		return;
+	WRITE_ONCE(rs->reason, reason);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_RESETS);
+	rstream_mib_reason(sock_net(rs->sk), reason);
+	rstream_queue(rs, RSTREAM_DO_RESET);
+}
+
+static void on_timer(struct timer_list *t)
+{
+	struct rstream *rs = container_of(t, struct rstream, timer);
+	struct sock *sk = rs->sk;
+
+	/* the timer holds the sock, so rs is there or waits for RCU */
+	if (refcount_inc_not_zero(&rs->ref)) {
+		rstream_queue(rs, RSTREAM_DO_TIMEOUT);
+		stream_put(rs);
+	}
+	sock_put(sk);
+}
+
+void rstream_timer(struct rstream *rs, unsigned int ms)
+{
+	if (ms)
+		sk_reset_timer(rs->sk, &rs->timer,
+			       jiffies + msecs_to_jiffies(ms));
+	else
+		sk_stop_timer(rs->sk, &rs->timer);
+}
+
+/*
+ * A child that no program has accepted may not be owned by a process: closing
+ * the listener destroys it under its spinlock and complains if it is owned.
+ */
+static bool work_lock(struct rstream *rs)
+{
+	if (READ_ONCE(rs->accepted)) {
+		lock_sock(rs->sk);
+		return true;
+	}
+	local_bh_disable();
+	bh_lock_sock(rs->sk);
+	if (!sock_owned_by_user(rs->sk))
+		return true;
+	bh_unlock_sock(rs->sk);
+	local_bh_enable();
+	return false;
+}
+
+static void work_unlock(struct rstream *rs, bool owned)
+{
+	if (owned) {
+		release_sock(rs->sk);
+		return;
+	}
+	bh_unlock_sock(rs->sk);
+	local_bh_enable();
+}
+
+static void work_framed(struct rstream *rs, unsigned long todo)
+{
+	rstream_parse(rs);
+	if (todo & BIT(RSTREAM_DO_GRANT))
+		rstream_grant_try(rs);
+	if (todo & BIT(RSTREAM_DO_CREDIT))
+		rstream_ring_answer(rs);
+	rstream_tx_reap(rs);
+	rstream_push(rs);
+	rstream_wake_writers(rs);
+	if (!rstream_tx_room(rs))
+		rstream_tx_waits(rs);	/* it was not enough to wake them */
+}
+
+/* Return: true if the socket is to be given back to TCP now. */
+static bool work_do(struct rstream *rs, unsigned long todo)
+{
+	if (rs->mode == RSTREAM_FRAMED)
+		work_framed(rs, todo);
+	if (todo & BIT(RSTREAM_DO_TIMEOUT))
+		rstream_hello_late(rs);
+	if (!rs->closed)
+		return false;
+	rstream_close_step(rs);
+	return rs->closed && rs->sk->sk_state == TCP_CLOSE;
+}
+
+static void on_work(struct work_struct *work)
+{
+	struct rstream *rs = container_of(work, struct rstream, work);
+	unsigned long todo = xchg(&rs->todo, 0);
+	struct sock *sk = rs->sk;
+	bool owned, finish = false;
+	unsigned int bit;
+
+	if (todo & BIT(RSTREAM_DO_RESET))
+		tcp_abort(sk, rs->error);
+	owned = READ_ONCE(rs->accepted);
+	if (!work_lock(rs)) {
+		for_each_set_bit(bit, &todo, BITS_PER_LONG)
+			set_bit(bit, &rs->todo);
+		queue_work(stream_wq, work);	/* keeps our references */
+		return;
+	}
+	if (rstream_of(sk) == rs)
+		finish = work_do(rs, todo);
+	work_unlock(rs, owned);
+
+	if (finish) {
+		struct socket sock = { .sk = sk };
+
+		rs->tcp_ops->release(&sock);
+	}
+	sock_put(sk);
+	stream_put(rs);
+}
+
+/* ---- close ---- */
+
+/*
+ * The program is gone.  First everything that it wrote goes out, then FIN by
+ * record and by TCP; then we stay to read the peer's last records (TCP would
+ * answer them with RST, were the socket closed) until TCP's FIN comes or as
+ * long as TCP waits in FIN_WAIT2.  Called after each event, socket held.
+ */
+void rstream_close_step(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (sk->sk_state == TCP_CLOSE || !rstream_tx_done(rs))
+		return;
+	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
+		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
+		sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
+		rstream_timer(rs, jiffies_to_msecs(tcp_fin_time(sk)));
+	}
+}
+
+/* ---- mode, attaching, detaching ---- */
+
+void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
+		      enum rstream_reason reason)
+{
+	static const u8 from[] = {	/* allowed predecessors */
+		[RSTREAM_IDLE] = 0xff,
+		[RSTREAM_LISTEN] = BIT(RSTREAM_IDLE),
+		[RSTREAM_CONNECTING] = BIT(RSTREAM_IDLE),
+		[RSTREAM_ASKED] = BIT(RSTREAM_IDLE),
+		[RSTREAM_FRAMED] = BIT(RSTREAM_CONNECTING) | BIT(RSTREAM_ASKED),
+		[RSTREAM_RAW] = BIT(RSTREAM_IDLE) | BIT(RSTREAM_CONNECTING) |
+				BIT(RSTREAM_ASKED),
+	};
+
+	if (WARN_ON_ONCE(!(from[mode] & BIT(rs->mode))))
+		return;
+	rs->reason = reason;
+	WRITE_ONCE(rs->mode, mode);
+}
+
+void rstream_register(struct rstream *rs)
+{
+	struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+
+	do {
+		rs->token = get_random_u64();
+	} while (!rs->token);
+	spin_lock_bh(&rn->streams_lock);
+	hlist_add_head_rcu(&rs->token_node, &rn->tokens[rs->token & 0xff]);
+	spin_unlock_bh(&rn->streams_lock);
+	rs->registered = true;
+	rstream_link_use(rn->net);
+}
+
+static void unregister(struct rstream *rs)
+{
+	struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+
+	if (!rs->registered)
+		return;
+	rs->registered = false;
+	spin_lock_bh(&rn->streams_lock);
+	hlist_del_rcu(&rs->token_node);
+	spin_unlock_bh(&rn->streams_lock);
+	rstream_link_unuse(rn->net);
+}
+
+bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
+			 u8 *instance)
+{
+	struct rstream_net *rn = rstream_net(net);
+	struct rstream *rs;
+	bool found = false;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(rs, &rn->tokens[token & 0xff], token_node) {
+		if (rs->token != token || !smp_load_acquire(&rs->peer_token) ||
+		    rs->peer_token != peer_token)
+			continue;
+		memcpy(instance, rs->peer_instance, RSTREAM_INSTANCE_LEN);
+		found = true;
+		break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/* Everything of a connection; what is left is as after socket(). */
+static void drop_connection(struct rstream *rs)
+{
+	unregister(rs);
+	rstream_rings_close(rs);
+	if (rs->peer) {
+		rstream_peer_forget(rs->peer, rs);
+		rstream_peer_put(rs->peer);
+		rs->peer = NULL;
+	}
+	rstream_tx_free(rs);
+	rstream_rx_free(rs);
+	rstream_timer(rs, 0);
+}
+
+void rstream_reset_state(struct rstream *rs)
+{
+	rstream_assert_held(rs);
+	drop_connection(rs);
+	rstream_option_off(rs);
+	rstream_unhook_callbacks(rs->sk);
+	memset(&rs->tx, 0, sizeof(rs->tx));
+	memset(&rs->rx, 0, sizeof(rs->rx));
+	rs->ctl_len = 0;
+	rs->ctl_off = 0;
+	rs->rec_left = 0;
+	rs->part_len = 0;
+	rs->data_left = 0;
+	rs->skip_left = 0;
+	rs->want = 0;
+	rs->shutdown = 0;
+	rs->error = 0;
+	rs->confirmed = false;
+	rs->hello_in = false;
+	rs->guard = false;
+	rs->mapped = false;
+	rs->asked = false;
+	rs->peer_token = 0;
+	rs->credited = 0;
+	rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
+}
+
+int rstream_attach(struct sock *sk, const struct proto_ops *tcp_ops, gfp_t gfp)
+{
+	struct rstream_net *rn = rstream_net(sock_net(sk));
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct rstream *rs = kmem_cache_zalloc(stream_cache, gfp);
+
+	if (!rs)
+		return -ENOMEM;
+	rs->sk = sk;
+	rs->tcp_ops = tcp_ops;
+	refcount_set(&rs->ref, 1);
+	INIT_WORK(&rs->work, on_work);
+	timer_setup(&rs->timer, on_timer, 0);
+	INIT_LIST_HEAD(&rs->txq);
+	__skb_queue_head_init(&rs->rxq);
+	rs->rcvlowat = 1;
+
+	__module_get(THIS_MODULE);	/* put by tcp_cleanup_ulp() */
+	rcu_assign_pointer(icsk->icsk_ulp_data, rs);
+	WRITE_ONCE(icsk->icsk_ulp_ops, &rstream_ulp_ops);
+	if (!sk->sk_socket) {
+		/* a child that nobody has accepted; TCP's send wants a socket */
+		write_lock_bh(&sk->sk_callback_lock);
+		sk_set_socket(sk, rstream_nobody);
+		rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
+		write_unlock_bh(&sk->sk_callback_lock);
+	}
+	spin_lock_bh(&rn->streams_lock);
+	list_add_tail_rcu(&rs->node, &rn->streams);
+	rn->n_streams++;
+	spin_unlock_bh(&rn->streams_lock);
+	return 0;
+}
+
+static void rstream_ulp_release(struct sock *sk)
+{
+	struct rstream_net *rn = rstream_net(sock_net(sk));
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct rstream *rs = rstream_of(sk);
+
+	drop_connection(rs);
+	rstream_option_off(rs);
+	rstream_unhook_callbacks(sk);
+	spin_lock_bh(&rn->streams_lock);
+	list_del_rcu(&rs->node);
+	rn->n_streams--;
+	spin_unlock_bh(&rn->streams_lock);
+	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
+	stream_put(rs);
+}
+
+/* The child of a listener of ours starts as plain TCP. */
+static void rstream_ulp_clone(const struct request_sock *req,
+			      struct sock *child, const gfp_t priority)
+{
+	struct inet_connection_sock *icsk = inet_csk(child);
+
+	icsk->icsk_ulp_ops = NULL;
+	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
+	icsk->icsk_af_ops = child->sk_family == AF_INET ?
+			    rstream_tcp4.af_ops : rstream_tcp6.af_ops;
+}
+
+static int rstream_ulp_init(struct sock *sk)
+{
+	return -EOPNOTSUPP;	/* not by setsockopt(TCP_ULP) */
+}
+
+/*
+ * Never registered by name, so that no program can ask for it; `ss -i` shows
+ * the name.
+ */
+struct tcp_ulp_ops rstream_ulp_ops = {
+	.name = "rdmastream",
+	.owner = THIS_MODULE,
+	.init = rstream_ulp_init,
+	.release = rstream_ulp_release,
+	.clone = rstream_ulp_clone,
+};
+
+/* ---- snapshots for netlink ---- */
+
+static void addr_info(const struct sock *sk, bool remote,
+		      struct sockaddr_storage *ss)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	__be16 port = remote ? inet->inet_dport : inet->inet_sport;
+
+	memset(ss, 0, sizeof(*ss));
+	if (sk->sk_family == AF_INET) {
+		struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+		sin->sin_family = AF_INET;
+		sin->sin_port = port;
+		sin->sin_addr.s_addr = remote ? inet->inet_daddr :
+						inet->inet_saddr;
+	} else {
+		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_port = port;
+		sin6->sin6_addr = remote ? sk->sk_v6_daddr : sk->sk_v6_rcv_saddr;
+	}
+	if (remote && !port)
+		ss->ss_family = AF_UNSPEC;
+}
+
+static u8 mode_info(const struct rstream *rs)
+{
+	switch (rstream_mode(rs)) {
+	case RSTREAM_LISTEN:
+		return RSTREAM_INFO_LISTEN;
+	case RSTREAM_CONNECTING:
+		return RSTREAM_INFO_CONNECTING;
+	case RSTREAM_ASKED:
+		return RSTREAM_INFO_HELLO;
+	case RSTREAM_FRAMED:
+		if (rs->closed)
+			return RSTREAM_INFO_CLOSED;
+		return rs->hello_in ? RSTREAM_INFO_FRAMED : RSTREAM_INFO_HELLO;
+	case RSTREAM_RAW:
+		return RSTREAM_INFO_RAW;
+	default:
+		return RSTREAM_INFO_UNCONNECTED;
+	}
+}
+
+static void dir_info(const struct rstream *rs, struct rstream_info *info)
+{
+	info->tx.carrier = rs->tx.state == RSTREAM_ON_RING ?
+			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
+	info->tx.epoch = rs->tx.epoch;
+	info->tx.link = rs->tx_link;
+	info->tx.ring_size = rs->tx_ring_size;
+	info->tx.offset = rs->tx.written;
+	info->tx.acked = rs->tx.acked;
+	info->tx.tcp_bytes = rs->tx_tcp_bytes;
+	info->tx.tcp_msgs = rs->tx_tcp_msgs;
+	info->tx.ring_bytes = rs->tx_ring_bytes;
+	info->tx.ring_msgs = rs->tx_ring_msgs;
+	info->rx.carrier = rs->rx.state == RSTREAM_ON_RING ?
+			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
+	info->rx.epoch = rs->rx.epoch;
+	info->rx.link = rs->rx_link;
+	info->rx.ring_size = rs->rx_ring_size;
+	info->rx.offset = rs->rx.consumed;
+	info->rx.acked = rs->rx.arrived;
+	info->rx.tcp_bytes = rs->rx_tcp_bytes;
+	info->rx.tcp_msgs = rs->rx_tcp_msgs;
+	info->rx.ring_bytes = rs->rx_ring_bytes;
+	info->rx.ring_msgs = rs->rx_ring_msgs;
+}
+
+int rstream_info_dump(struct net *net, unsigned int skip,
+		      int (*fn)(const struct rstream_info *info, void *arg),
+		      void *arg)
+{
+	struct rstream_net *rn = rstream_net(net);
+	struct rstream_info info;
+	struct rstream *rs;
+	int err = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rs, &rn->streams, node) {
+		struct sock *sk = rs->sk;
+
+		if (skip) {
+			skip--;
+			continue;
+		}
+		/* the sock may be on its way to another life */
+		if (!refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		if (rstream_of(sk) == rs) {
+			memset(&info, 0, sizeof(info));
+			addr_info(sk, false, &info.local);
+			addr_info(sk, true, &info.remote);
+			info.mode = mode_info(rs);
+			info.tcp_state = READ_ONCE(sk->sk_state);
+			info.reason = READ_ONCE(rs->reason);
+			info.uid = from_kuid_munged(current_user_ns(),
+						    sock_i_uid(sk));
+			info.inode = sock_i_ino(sk);
+			info.has_peer = rs->hello_in;
+			memcpy(info.peer, rs->peer_instance, sizeof(info.peer));
+			dir_info(rs, &info);
+			err = fn(&info, arg);
+		}
+		sock_gen_put(sk);
+		if (err)
+			break;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/* ---- module and namespace ---- */
+
+int rstream_stream_net_init(struct rstream_net *rn)
+{
+	int i;
+
+	spin_lock_init(&rn->streams_lock);
+	INIT_LIST_HEAD(&rn->streams);
+	mutex_init(&rn->hook_lock);
+	for (i = 0; i < ARRAY_SIZE(rn->tokens); i++)
+		INIT_HLIST_HEAD(&rn->tokens[i]);
+	return 0;
+}
+
+/* Learn what a TCP socket of this family looks like inside. */
+static int learn(int family, struct rstream_tcp *tcp)
+{
+	struct socket *sock;
+	int err = sock_create_kern(&init_net, family, SOCK_STREAM, IPPROTO_TCP,
+				   &sock);
+
+	if (err)
+		return err;
+	tcp->prot = sock->sk->sk_prot;
+	tcp->ops = sock->ops;
+	tcp->af_ops = inet_csk(sock->sk)->icsk_af_ops;
+	tcp->data_ready = sock->sk->sk_data_ready;
+	tcp->write_space = sock->sk->sk_write_space;
+	tcp->state_change = sock->sk->sk_state_change;
+	sock_release(sock);
+	return 0;
+}
+
+int rstream_stream_init(void)
+{
+	int err = learn(AF_INET, &rstream_tcp4);
+
+	if (err)
+		return err;
+	if (learn(AF_INET6, &rstream_tcp6))
+		pr_info("no IPv6 in this kernel\n");
+	err = sock_create_lite(AF_INET, SOCK_STREAM, IPPROTO_TCP,
+			       &rstream_nobody);
+	if (err)
+		return err;
+	err = -ENOMEM;
+	stream_cache = KMEM_CACHE(rstream, SLAB_ACCOUNT);
+	if (!stream_cache)
+		goto no_cache;
+	stream_wq = alloc_workqueue("rdmastream",
+				    WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (!stream_wq)
+		goto no_wq;
+	return 0;
+
+no_wq:
+	kmem_cache_destroy(stream_cache);
+no_cache:
+	sock_release(rstream_nobody);
+	return err;
+}
+
+void rstream_stream_exit(void)
+{
+	destroy_workqueue(stream_wq);
+	rcu_barrier();		/* kfree_rcu() and callbacks still running */
+	kmem_cache_destroy(stream_cache);
+	sock_release(rstream_nobody);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The state we hang on a TCP socket: struct rstream.
+ *
+ * A socket of ours *is* a TCP socket.  Its struct socket has our proto_ops,
+ * and its struct sock carries a struct rstream as upper-layer protocol data
+ * (icsk_ulp_data), as kTLS does.  So all options, addresses, errors, wait
+ * queues, `ss`, cgroups and LSMs see an ordinary TCP socket; and where a
+ * connection ends up as plain TCP we hand the struct socket back to TCP's own
+ * proto_ops and are out of the way.
+ *
+ * Lock: everything in struct rstream is guarded by the lock of its sock in one
+ * of its two forms, "held" below: owned by a process (lock_sock), or its
+ * spinlock taken in softirq while no process owns it.  What is read without it
+ * says so.  The whole strategy is in Documentation/locking.rst.
+ */
+#ifndef RSTREAM_STREAM_H
+#define RSTREAM_STREAM_H
+
+#include <linux/skbuff.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+#include <net/inet_connection_sock.h>
+#include <net/tcp.h>
+
+#include "carrier.h"
+#include "link.h"
+#include "net.h"
+#include "record.h"
+
+struct pipe_inode_info;
+
+/*
+ * What a connection is at the moment; changed by rstream_set_mode() only.
+ *
+ *	IDLE ----connect----> CONNECTING ---> FRAMED
+ *	 |                        +---------> RAW
+ *	 +-------listen-----> LISTEN
+ *	 accepted child:      ASKED --------> FRAMED
+ *	                        +-----------> RAW
+ *
+ * FRAMED: records both ways, the carriers may change.  RAW: plain TCP.
+ */
+enum rstream_mode {
+	RSTREAM_IDLE,
+	RSTREAM_LISTEN,
+	RSTREAM_CONNECTING,	/* our SYN carries the option */
+	RSTREAM_ASKED,		/* the client's SYN had it; its HELLO is awaited */
+	RSTREAM_FRAMED,
+	RSTREAM_RAW,
+};
+
+/* Bits of rstream.want: control records to be sent, in this order. */
+enum rstream_want {
+	RSTREAM_WANT_HELLO,
+	RSTREAM_WANT_LINK,
+	RSTREAM_WANT_SWITCH,
+	RSTREAM_WANT_ACK,
+	RSTREAM_WANT_GRANT,
+	RSTREAM_WANT_FIN,
+};
+
+/* Bits of rstream.todo: what the worker has to do; set in any context. */
+enum rstream_todo {
+	RSTREAM_DO_PUSH,	/* move queued bytes and records */
+	RSTREAM_DO_GRANT,	/* see whether a ring can be granted now */
+	RSTREAM_DO_CREDIT,	/* the sender wants to hear of space */
+	RSTREAM_DO_RESET,	/* rstream.reason says why */
+	RSTREAM_DO_TIMEOUT,	/* the HELLO is late */
+	RSTREAM_DO_CLOSE,	/* the program has closed: finish */
+};
+
+/* Room for a HELLO and a record behind it. */
+#define RSTREAM_CTL_SPACE	(RSW_HELLO_LEN + 2 * RSTREAM_RECORD_MAX)
+
+/**
+ * struct rstream - what we keep for one socket
+ * @sk:		the TCP socket; lives until rstream_ulp_release()
+ * @ref:	one of the socket, one of each queued work
+ * @mode:	enum rstream_mode; read locklessly to choose a path, then again
+ *		with the lock held
+ * @reason:	enum rstream_reason: why RAW, why not on a ring, why reset
+ * @server:	the accepting side
+ * @confirmed:	the other side's option was seen: SYN-ACK's by the client,
+ *		CONFIRM by the server
+ * @hello_in:	the peer's HELLO has been read
+ * @guard:	RAW, but a late HELLO must be noticed before it is read
+ * @accepted:	a program has (had) it: the lock may be taken by lock_sock
+ * @closed:	the program has closed it, we finish
+ * @registered:	in the tables of its namespace, has a token
+ * @mapped:	IPv6 socket that connects to a v4-mapped address
+ * @pushing:	rstream_push() is at work (it may call itself by way of TCP)
+ * @user_save_syn: the program's own TCP_SAVE_SYN on a listener
+ * @shutdown:	RCV_SHUTDOWN, SEND_SHUTDOWN of the program on FRAMED
+ * @error:	what a reset is told to the program as, positive errno
+ * @nonce:	of the option
+ * @tcp_ops:	TCP's proto_ops for this socket
+ * @af_ops:	TCP's connection ops, while ours are in place
+ * @want:	bits of enum rstream_want
+ * @todo:	bits of enum rstream_todo (atomic)
+ *
+ * @token, @peer_token: of the HELLOs
+ * @token_node:	in rstream_net.tokens, under its streams_lock
+ * @node:	in rstream_net.streams, likewise
+ *
+ * @ctl:	record bytes on their way to TCP: @ctl_off to @ctl_len
+ * @rec_left:	payload bytes that TCP is still owed for the last DATA header
+ * @txq:	struct rstream_frag, bytes not yet handed to a carrier
+ * @tx_mem:	bytes charged for @txq and for frags in flight on @txring
+ * @asked:	an interrupting credit was asked for and has not come
+ *
+ * @rxq:	skbs with bytes of DATA records (struct rstream_skb_cb)
+ * @rxq_bytes:	bytes in @rxq
+ * @part:	a header or payload that has come in part, @part_len bytes
+ * @data_left:	payload bytes to come of the present DATA record
+ * @skip_left:	payload bytes to pass over
+ * @window:	bytes that the peer may be ahead of the program on tcp
+ * @rcvlowat:	SO_RCVLOWAT of the program (the sock's own stays 1, so that TCP
+ *		tells us of every byte)
+ * @credited:	ring bytes whose consumption the sender has been told
+ */
+struct rstream {
+	struct sock *sk;
+	refcount_t ref;
+	u8 mode;
+	u8 reason;
+	bool server:1;
+	bool confirmed:1;
+	bool hello_in:1;
+	bool registered:1;
+	bool mapped:1;
+	bool pushing:1;
+	bool parsing:1;
+	bool asked;
+	bool closed;
+	bool guard;
+	bool accepted;
+	u8 user_save_syn;
+	u8 shutdown;
+	u16 error;
+	u32 nonce;
+	const struct proto_ops *tcp_ops;
+	const struct inet_connection_sock_af_ops *af_ops;
+	unsigned long want;
+	unsigned long todo;
+	struct work_struct work;
+	struct timer_list timer;	/* late HELLO, or a close that takes long */
+	u32 hello_end;			/* TCP sequence number behind our HELLO */
+	u64 close_acked;		/* progress of a close, see stream.c */
+
+	u64 token;
+	u64 peer_token;
+	struct hlist_node token_node;
+	struct list_head node;
+	struct rstream_peer *peer;
+	u8 peer_instance[RSTREAM_INSTANCE_LEN];
+	u16 peer_cm_port;
+	u32 tx_link, tx_ring_size;	/* copies for rsctl, read locklessly */
+	u32 rx_link, rx_ring_size;
+
+	u8 ctl[RSTREAM_CTL_SPACE];
+	u16 ctl_len;
+	u16 ctl_off;
+	u32 rec_left;
+	struct list_head txq;
+	u64 tx_mem;
+	struct rstream_tx tx;
+	struct rstream_txring *txring;
+	struct rstream_txring *txring_new;	/* granted, SWITCH not yet out */
+
+	struct sk_buff_head rxq;
+	u64 rxq_bytes;
+	u8 part[RSW_HELLO_MAX];
+	u16 part_len;
+	u32 data_left;
+	u32 skip_left;
+	u64 window;
+	int rcvlowat;
+	struct rstream_rx rx;
+	struct rstream_rxring *rxring;
+	u64 credited;
+	struct rstream_record grant;
+
+	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
+	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
+	struct rcu_head rcu;
+};
+
+/* In skb->cb of rxq: which bytes of the skb are the stream's. */
+struct rstream_skb_cb {
+	u32 off;
+	u32 len;
+	u32 charged;	/* bytes of socket memory */
+};
+
+static inline struct rstream_skb_cb *rstream_skb_cb(struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct rstream_skb_cb) > sizeof(skb->cb));
+	return (struct rstream_skb_cb *)skb->cb;
+}
+
+extern struct tcp_ulp_ops rstream_ulp_ops;
+
+/**
+ * rstream_of() - our state of a socket, NULL if it is none of ours
+ *
+ * Context: socket held or a program's reference to it.
+ */
+static inline struct rstream *rstream_of(const struct sock *sk)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+
+	if (READ_ONCE(icsk->icsk_ulp_ops) != &rstream_ulp_ops)
+		return NULL;
+	return (__force struct rstream *)rcu_access_pointer(icsk->icsk_ulp_data);
+}
+
+static inline int rstream_mode(const struct rstream *rs)
+{
+	return READ_ONCE(rs->mode);
+}
+
+/* Assert "held" in either form. */
+static inline void rstream_assert_held(const struct rstream *rs)
+{
+	sock_owned_by_me(rs->sk);
+}
+
+/* stream.c: life */
+int rstream_attach(struct sock *sk, const struct proto_ops *tcp_ops, gfp_t gfp);
+void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
+		      enum rstream_reason reason);
+void rstream_reset_state(struct rstream *rs);	/* as after socket() */
+void rstream_hook_callbacks(struct rstream *rs);
+void rstream_unhook_callbacks(struct sock *sk);
+void rstream_queue(struct rstream *rs, enum rstream_todo what);
+void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
+void rstream_wake(struct rstream *rs);
+void rstream_wake_writers(struct rstream *rs);
+void rstream_register(struct rstream *rs);	/* draws a token */
+void rstream_timer(struct rstream *rs, unsigned int ms);
+void rstream_close_step(struct rstream *rs);
+int rstream_stream_init(void);
+void rstream_stream_exit(void);
+int rstream_stream_net_init(struct rstream_net *rn);
+
+/* What TCP's own callbacks and ops are, learnt at load time. */
+struct rstream_tcp {
+	struct proto *prot;
+	const struct proto_ops *ops;
+	const struct inet_connection_sock_af_ops *af_ops;
+	void (*data_ready)(struct sock *sk);
+	void (*write_space)(struct sock *sk);
+	void (*state_change)(struct sock *sk);
+};
+extern struct rstream_tcp rstream_tcp4, rstream_tcp6;	/* prot NULL: no IPv6 */
+extern struct socket *rstream_nobody;	/* stands in where no program has it */
+
+/* handshake.c: from option to HELLO */
+void rstream_established(struct rstream *rs, bool option);
+void rstream_peek(struct rstream *rs);
+enum rstream_reason rstream_hello_got(struct rstream *rs,
+				      const struct rstream_hello *hello);
+void rstream_hello_put(struct rstream *rs, u8 *to);
+void rstream_hello_late(struct rstream *rs);
+void rstream_go_raw(struct rstream *rs, enum rstream_reason reason);
+void rstream_swap_ops(struct rstream *rs, struct socket *sock);
+
+/* carrier_tcp.c: records on TCP */
+void rstream_push(struct rstream *rs);
+void rstream_parse(struct rstream *rs);
+
+/* carrier_ring.c: rings */
+void rstream_push_ring(struct rstream *rs);
+void rstream_grant_try(struct rstream *rs);
+enum rstream_reason rstream_grant_got(struct rstream *rs, const struct rstream_record *rec);
+enum rstream_reason rstream_switch_got(struct rstream *rs, const struct rstream_record *rec);
+void rstream_ring_read(struct rstream *rs, size_t len);
+void rstream_tx_waits(struct rstream *rs);
+void rstream_ring_answer(struct rstream *rs);
+void rstream_ring_count(struct rstream *rs);
+void rstream_rings_close(struct rstream *rs);
+void rstream_link_wanted(struct rstream *rs);
+void rstream_link_asked(struct rstream *rs);
+size_t rstream_tx_reap(struct rstream *rs);
+
+/* stream_tx.c */
+int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+u64 rstream_tx_limit(const struct rstream *rs);
+bool rstream_tx_room(const struct rstream *rs);
+bool rstream_tx_done(struct rstream *rs);
+void rstream_tx_free(struct rstream *rs);
+
+/* stream_rx.c */
+int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+		    int flags);
+ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
+			    struct pipe_inode_info *pipe, size_t len,
+			    unsigned int flags);
+bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
+u64 rstream_rx_ready(const struct rstream *rs);
+void rstream_rx_free(struct rstream *rs);
+
+#endif

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * To the program: receive calls on a connection with records.
+ *
+ * What there is to read is the queue of skbs from the tcp carrier and, once
+ * the peer has switched, what has landed in the ring behind it.
+ */
+#include <linux/sched/signal.h>
+#include <linux/splice.h>
+#include <linux/pipe_fs_i.h>
+#include <net/tcp.h>
+
+#include "af_rdmastream.h"
+#include "stats.h"
+#include "stream.h"
+
+/* ---- the queue ---- */
+
+/*
+ * Keep @len bytes at @off of TCP's @skb.  Charged to the socket if there is
+ * memory to charge; bytes that the window allowed are kept in any case.
+ * Return: false without memory for the clone.
+ */
+bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
+{
+	struct sk_buff *clone = skb_clone(skb, GFP_ATOMIC);
+	struct rstream_skb_cb *cb;
+
+	if (!clone)
+		return false;
+	cb = rstream_skb_cb(clone);
+	cb->off = off;
+	cb->len = len;
+	cb->charged = 0;
+	if (sk_rmem_schedule(rs->sk, clone, clone->truesize)) {
+		cb->charged = clone->truesize;
+		sk_mem_charge(rs->sk, cb->charged);
+	}
+	__skb_queue_tail(&rs->rxq, clone);
+	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes + len);
+	return true;
+}
+
+static void rx_drop(struct rstream *rs, struct sk_buff *skb)
+{
+	__skb_unlink(skb, &rs->rxq);
+	sk_mem_uncharge(rs->sk, rstream_skb_cb(skb)->charged);
+	__kfree_skb(skb);
+}
+
+void rstream_rx_free(struct rstream *rs)
+{
+	struct sk_buff *skb;
+
+	while ((skb = skb_peek(&rs->rxq)))
+		rx_drop(rs, skb);
+	rs->rxq_bytes = 0;
+}
+
+static u64 ring_ready(const struct rstream *rs)
+{
+	const struct rstream_rxring *ring = READ_ONCE(rs->rxring);
+	u64 consumed = READ_ONCE(rs->rx.consumed);
+
+	if (!ring || READ_ONCE(rs->rx.state) != RSTREAM_ON_RING)
+		return 0;
+	return smp_load_acquire(&ring->landed) -
+	       (consumed > rs->rx.base ? consumed - rs->rx.base : 0);
+}
+
+/* Bytes that a read would find.  Lockless readers get a hint. */
+u64 rstream_rx_ready(const struct rstream *rs)
+{
+	return READ_ONCE(rs->rxq_bytes) + ring_ready(rs);
+}
+
+/* ---- copying out ---- */
+
+/* @skip: bytes of the stream before the first to be copied (MSG_PEEK). */
+static int copy_queue(struct rstream *rs, struct msghdr *msg, size_t len,
+		      u64 skip, bool trunc)
+{
+	struct sk_buff *skb;
+
+	skb_queue_walk(&rs->rxq, skb) {
+		struct rstream_skb_cb *cb = rstream_skb_cb(skb);
+		size_t n;
+
+		if (skip >= cb->len) {
+			skip -= cb->len;
+			continue;
+		}
+		n = min_t(size_t, len, cb->len - skip);
+		if (!trunc && skb_copy_datagram_msg(skb, cb->off + skip, msg, n))
+			return -EFAULT;
+		return n;
+	}
+	return 0;
+}
+
+static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
+		     u64 skip, bool trunc)
+{
+	const struct rstream_rxring *ring = rs->rxring;
+	u64 at = (rs->rx.consumed > rs->rx.base ?
+		  rs->rx.consumed - rs->rx.base : 0) + skip;
+	u32 pos = at & (ring->size - 1);
+	size_t n = min3(len, (size_t)(ring->size - pos),
+			(size_t)(ring_ready(rs) - skip));
+
+	if (!trunc)
+		n = copy_to_iter(ring->mem + pos, n, &msg->msg_iter);
+	return n ?: -EFAULT;
+}
+
+static int copy_some(struct rstream *rs, struct msghdr *msg, size_t len,
+		     u64 skip, bool trunc)
+{
+	if (skip < rs->rxq_bytes)
+		return copy_queue(rs, msg, len, skip, trunc);
+	return copy_ring(rs, msg, len, skip - rs->rxq_bytes, trunc);
+}
+
+/* The program has @len bytes more. */
+static void consume(struct rstream *rs, size_t len)
+{
+	size_t from_queue = min_t(u64, len, rs->rxq_bytes), left = from_queue;
+	struct sk_buff *skb;
+
+	while (left) {
+		struct rstream_skb_cb *cb;
+		u32 n;
+
+		skb = skb_peek(&rs->rxq);
+		cb = rstream_skb_cb(skb);
+		n = min_t(size_t, left, cb->len);
+		cb->off += n;
+		cb->len -= n;
+		left -= n;
+		if (!cb->len)
+			rx_drop(rs, skb);
+	}
+	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes - from_queue);
+	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + len);
+	if (len > from_queue)
+		rstream_ring_read(rs, len - from_queue);
+}
+
+/* Tell the peer of its new window when half of it has been used. */
+static void ack_if_due(struct rstream *rs)
+{
+	if (rs->rx.fin && rs->tx.fin)
+		rstream_push(rs);	/* perhaps TCP can be closed now */
+	if (rs->rx.state == RSTREAM_ON_RING || rs->rx.fin)
+		return;
+	if (rs->rx.consumed + rs->window - rs->rx.limit >= rs->window / 2) {
+		set_bit(RSTREAM_WANT_ACK, &rs->want);
+		rstream_push(rs);
+	}
+}
+
+/* ---- waiting ---- */
+
+static bool rx_over(const struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+
+	return rstream_rx_eof(&rs->rx) || READ_ONCE(sk->sk_err) ||
+	       READ_ONCE(rs->shutdown) & RCV_SHUTDOWN ||
+	       READ_ONCE(sk->sk_state) == TCP_CLOSE;
+}
+
+static bool undecided(const struct rstream *rs)
+{
+	u8 mode = READ_ONCE(rs->mode);
+
+	return mode == RSTREAM_ASKED || (mode == RSTREAM_RAW &&
+					 READ_ONCE(rs->guard));
+}
+
+/* Nothing to read.  Return: 0 end of the stream or go on, else the errno. */
+static int rx_status(struct rstream *rs, bool *eof)
+{
+	struct sock *sk = rs->sk;
+
+	*eof = rstream_rx_eof(&rs->rx) || rs->shutdown & RCV_SHUTDOWN;
+	if (*eof)
+		return 0;
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sk->sk_state == TCP_CLOSE) {
+		/* the error has been told: as TCP, end of file */
+		*eof = sk->sk_shutdown & RCV_SHUTDOWN;
+		return *eof ? 0 : -ENOTCONN;
+	}
+	return 0;
+}
+
+static int wait_data(struct rstream *rs, long *timeo, u64 more_than)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = rs->sk;
+
+	if (!*timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	add_wait_queue(sk_sleep(sk), &wait);
+	sk_wait_event(sk, timeo, rstream_rx_ready(rs) > more_than ||
+		      rx_over(rs), &wait);
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return 0;
+}
+
+/* ---- receive calls ---- */
+
+static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
+		       int flags)
+{
+	struct sock *sk = rs->sk;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	size_t target = flags & MSG_WAITALL ? len :
+			min_t(size_t, len, rs->rcvlowat) ?: 1;
+	bool peek = flags & MSG_PEEK, trunc = flags & MSG_TRUNC, eof;
+	size_t copied = 0;
+	int n, err = 0;
+
+	while (copied < len) {
+		u64 skip = peek ? copied : 0;
+
+		rstream_ring_count(rs);
+		if (rstream_rx_ready(rs) > skip) {
+			n = copy_some(rs, msg, len - copied, skip, trunc);
+			if (n < 0) {
+				err = n;
+				break;
+			}
+			if (!peek)
+				consume(rs, n);
+			copied += n;
+			continue;
+		}
+		if (copied >= target)
+			break;
+		if (copied && (sk->sk_err || !timeo || signal_pending(current)))
+			break;
+		err = rx_status(rs, &eof);
+		if (err || eof)
+			break;
+		if (!peek)
+			ack_if_due(rs);
+		if (len > 0)
+			err = wait_data(rs, &timeo, skip);
+		if (err)
+			break;
+		if (peek && copied && rx_over(rs))
+			break;
+	}
+	if (!peek)
+		ack_if_due(rs);
+	return copied ?: err;
+}
+
+/* Sleep until the mode is known.  Return: 0 or why not. */
+static int wait_decision(struct rstream *rs, int flags)
+{
+	struct sock *sk = rs->sk;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (undecided(rs)) {
+		err = sock_error(sk);
+		if (!err && (sk->sk_state == TCP_CLOSE || rs->error))
+			err = rs->error ? -rs->error : -ENOTCONN;
+		else if (!err && !timeo)
+			err = -EAGAIN;
+		else if (!err && signal_pending(current))
+			err = sock_intr_errno(timeo);
+		if (err)
+			break;
+		sk_wait_event(sk, &timeo, !undecided(rs) ||
+			      READ_ONCE(sk->sk_err) ||
+			      READ_ONCE(sk->sk_state) == TCP_CLOSE, &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
+/*
+ * Return: 1 if the connection has records and the socket is left locked, 0 if
+ * the call is TCP's, else a negative errno.
+ */
+static int recv_begin(struct rstream *rs, struct socket *sock, int flags)
+{
+	int err = 0;
+
+	if (rstream_mode(rs) != RSTREAM_FRAMED && !undecided(rs))
+		goto tcp;
+	lock_sock(rs->sk);
+	if (undecided(rs))
+		err = wait_decision(rs, flags);
+	if (!err && rs->mode == RSTREAM_FRAMED)
+		return 1;
+	release_sock(rs->sk);
+	if (err)
+		return err;
+tcp:
+	rstream_swap_ops(rs, sock);
+	return 0;
+}
+
+/* A connect under way: TCP waits for its end, then we look again. */
+static int recv_connecting(struct rstream *rs, int flags)
+{
+	struct sock *sk = rs->sk;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	int err = 0;
+
+	lock_sock(sk);
+	if (rs->mode == RSTREAM_CONNECTING &&
+	    (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV))
+		err = sk_stream_wait_connect(sk, &timeo);
+	release_sock(sk);
+	return err == -EPIPE ? 0 : err;	/* TCP's own receive says it better */
+}
+
+int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+		    int flags)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	int ret;
+
+	if (rstream_mode(rs) == RSTREAM_CONNECTING) {
+		ret = recv_connecting(rs, flags);
+		if (ret)
+			return ret;
+	}
+	if (flags & MSG_ERRQUEUE)
+		return rs->tcp_ops->recvmsg(sock, msg, len, flags);
+	ret = recv_begin(rs, sock, flags);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		return rs->tcp_ops->recvmsg(sock, msg, len, flags);
+	if (flags & MSG_OOB)
+		ret = -EINVAL;		/* as TCP without urgent data */
+	else
+		ret = recv_framed(rs, msg, len, flags);
+	release_sock(sock->sk);
+	msg->msg_namelen = 0;
+	return ret;
+}
+
+/* ---- splice: copies into fresh pages ---- */
+
+static void splice_release(struct splice_pipe_desc *spd, unsigned int i)
+{
+	put_page(spd->pages[i]);
+}
+
+/* Read into new pages.  Return: bytes, and the pages used in @spd. */
+static int splice_fill(struct rstream *rs, struct splice_pipe_desc *spd,
+		       size_t len, int flags)
+{
+	struct kvec vec[PIPE_DEF_BUFFERS];
+	struct msghdr msg = {};
+	int i, want = min_t(size_t, DIV_ROUND_UP(len, PAGE_SIZE),
+			    PIPE_DEF_BUFFERS), got;
+
+	for (i = 0; i < want; i++) {
+		spd->pages[i] = alloc_page(GFP_KERNEL);
+		if (!spd->pages[i])
+			break;
+		vec[i].iov_base = page_address(spd->pages[i]);
+		vec[i].iov_len = min_t(size_t, PAGE_SIZE, len - i * PAGE_SIZE);
+	}
+	if (!i)
+		return -ENOMEM;
+	want = i;
+	len = min_t(size_t, len, want * PAGE_SIZE);
+	iov_iter_kvec(&msg.msg_iter, ITER_DEST, vec, want, len);
+	got = recv_framed(rs, &msg, len, flags);
+	for (i = 0; i < want; i++) {
+		int left = got - i * (int)PAGE_SIZE;
+
+		if (left <= 0) {
+			put_page(spd->pages[i]);
+			continue;
+		}
+		spd->partial[i].offset = 0;
+		spd->partial[i].len = min_t(int, left, PAGE_SIZE);
+		spd->nr_pages = i + 1;
+	}
+	return got;
+}
+
+ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
+			    struct pipe_inode_info *pipe, size_t len,
+			    unsigned int flags)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	struct partial_page partial[PIPE_DEF_BUFFERS];
+	struct page *pages[PIPE_DEF_BUFFERS];
+	struct splice_pipe_desc spd = {
+		.pages = pages,
+		.partial = partial,
+		.nr_pages_max = PIPE_DEF_BUFFERS,
+		.ops = &nosteal_pipe_buf_ops,
+		.spd_release = splice_release,
+	};
+	int dontwait = sock->file->f_flags & O_NONBLOCK ||
+		       flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
+	int ret;
+
+	if (*ppos)
+		return -ESPIPE;
+	ret = recv_begin(rs, sock, dontwait);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		return rs->tcp_ops->splice_read(sock, ppos, pipe, len, flags);
+	ret = splice_fill(rs, &spd, len, dontwait);
+	release_sock(sock->sk);
+	return ret > 0 ? splice_to_pipe(pipe, &spd) : ret;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the program to the transmit queue: send calls on a connection with
+ * records.  What is queued here the carriers take (rstream_push()).
+ *
+ * The queue is made of page fragments.  A byte is copied once, into the
+ * fragment; TCP and the RDMA device get the pages by reference.
+ */
+#include <linux/sched/signal.h>
+#include <linux/skbuff.h>
+#include <net/tcp.h>
+
+#include "af_rdmastream.h"
+#include "stats.h"
+#include "stream.h"
+
+/* Bytes copied between two pushes, so that carrier and copy overlap. */
+#define PUSH_EVERY	(128 * 1024)
+
+/*
+ * Bytes that may be queued or unacknowledged.  TCP's own autotuning of the
+ * send buffer learns nothing while a ring carries the bytes.
+ */
+u64 rstream_tx_limit(const struct rstream *rs)
+{
+	u64 limit = READ_ONCE(rs->sk->sk_sndbuf);
+
+	if (rs->tx.state == RSTREAM_ON_RING &&
+	    !(rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK))
+		limit = max_t(u64, limit, 2 * rs->tx_ring_size);
+	return limit;
+}
+
+/* As sk_stream_is_writeable(): a third must be free. */
+bool rstream_tx_room(const struct rstream *rs)
+{
+	u64 used = READ_ONCE(rs->tx_mem) + READ_ONCE(rs->sk->sk_wmem_queued);
+	u64 limit = rstream_tx_limit(rs);
+
+	return used < limit && limit - used >= used / 2;
+}
+
+static u64 room(struct rstream *rs)
+{
+	u64 used = rs->tx_mem + rs->sk->sk_wmem_queued;
+	u64 limit = rstream_tx_limit(rs);
+
+	return used < limit ? limit - used : 0;
+}
+
+/* Is everything that the program wrote, and FIN, out of our hands? */
+bool rstream_tx_done(struct rstream *rs)
+{
+	if (!list_empty(&rs->txq) || rs->ctl_len || rs->rec_left ||
+	    rs->want || !rs->tx.fin)
+		return false;
+	return !rs->txring || rstream_txring_sent(rs->txring);
+}
+
+void rstream_tx_free(struct rstream *rs)
+{
+	struct rstream_frag *frag, *next;
+
+	list_for_each_entry_safe(frag, next, &rs->txq, list) {
+		list_del(&frag->list);
+		rstream_frag_free(frag);
+	}
+	sk_mem_uncharge(rs->sk, rs->tx_mem);
+	rs->tx_mem = 0;
+}
+
+/* The last fragment, if bytes at @pfrag's offset would continue it. */
+static struct rstream_frag *tail_frag(struct rstream *rs,
+				      const struct page_frag *pfrag)
+{
+	struct rstream_frag *frag;
+
+	if (list_empty(&rs->txq))
+		return NULL;
+	frag = list_last_entry(&rs->txq, struct rstream_frag, list);
+	return frag->page == pfrag->page &&
+	       frag->off + frag->len == pfrag->offset ? frag : NULL;
+}
+
+/*
+ * Copy up to @max bytes into one fragment.
+ * Return: bytes, -EFAULT, or -EAGAIN if memory has to be waited for.
+ */
+static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
+{
+	struct sock *sk = rs->sk;
+	struct page_frag *pfrag = &current->task_frag;
+	struct rstream_frag *frag;
+	bool fresh = false;
+	size_t n;
+
+	if (!sk_page_frag_refill(sk, pfrag))
+		return -EAGAIN;
+	n = min3((u64)msg_data_left(msg), max,
+		 (u64)(pfrag->size - pfrag->offset));
+	if (!sk_wmem_schedule(sk, n))
+		return -EAGAIN;
+	frag = tail_frag(rs, pfrag);
+	if (!frag) {
+		frag = rstream_frag_alloc(sk->sk_allocation);
+		if (!frag)
+			return -EAGAIN;
+		frag->page = pfrag->page;
+		frag->off = pfrag->offset;
+		get_page(frag->page);
+		fresh = true;
+	}
+	n = copy_page_from_iter(pfrag->page, pfrag->offset, n, &msg->msg_iter);
+	if (!n) {
+		if (fresh)
+			rstream_frag_free(frag);
+		return -EFAULT;
+	}
+	frag->len += n;
+	if (fresh)
+		list_add_tail(&frag->list, &rs->txq);
+	pfrag->offset += n;
+	rs->tx_mem += n;
+	sk_mem_charge(sk, n);
+	rs->tx.written += n;
+	return n;
+}
+
+static int tx_error(struct rstream *rs)
+{
+	if (rs->sk->sk_err)
+		return sock_error(rs->sk);
+	if (rs->error)
+		return -rs->error;
+	if (rs->shutdown & SEND_SHUTDOWN || rs->sk->sk_shutdown & SEND_SHUTDOWN)
+		return -EPIPE;
+	return 0;
+}
+
+/* Something that ends a wait for room; leaves sk_err to be fetched. */
+static bool tx_over(const struct rstream *rs)
+{
+	return READ_ONCE(rs->sk->sk_err) || READ_ONCE(rs->error) ||
+	       READ_ONCE(rs->shutdown) & SEND_SHUTDOWN ||
+	       READ_ONCE(rs->sk->sk_shutdown) & SEND_SHUTDOWN;
+}
+
+/* Tell everybody who could make room that a writer waits for it. */
+static void ask_room(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	rstream_tx_waits(rs);
+}
+
+/* Sleep until there is room, an error, a signal or the time is over. */
+static int wait_room(struct rstream *rs, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = rs->sk;
+	int err = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (!tx_over(rs) && !room(rs)) {
+		ask_room(rs);
+		rstream_tx_reap(rs);
+		rstream_push(rs);
+		if (room(rs))
+			break;
+		if (!*timeo)
+			err = -EAGAIN;
+		else if (signal_pending(current))
+			err = sock_intr_errno(*timeo);
+		if (err)
+			break;
+		sk_wait_event(sk, timeo, tx_over(rs) || room(rs), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
+/*
+ * MSG_ZEROCOPY is allowed to copy, if it says so: the program's notification
+ * has the flag SO_EE_CODE_ZEROCOPY_COPIED.
+ */
+static struct ubuf_info *zerocopy_begin(struct sock *sk, struct msghdr *msg)
+{
+	struct ubuf_info *uarg;
+
+	if (!(msg->msg_flags & MSG_ZEROCOPY) || !sock_flag(sk, SOCK_ZEROCOPY) ||
+	    !msg_data_left(msg) || msg->msg_ubuf)
+		return NULL;
+	uarg = msg_zerocopy_realloc(sk, msg_data_left(msg), NULL);
+	if (!uarg)
+		return ERR_PTR(-ENOBUFS);
+	uarg_to_msgzc(uarg)->zerocopy = 0;
+	return uarg;
+}
+
+static void zerocopy_end(struct ubuf_info *uarg, bool sent)
+{
+	if (sent)
+		net_zcopy_put(uarg);
+	else
+		net_zcopy_put_abort(uarg, true);
+}
+
+static int send_framed(struct rstream *rs, struct msghdr *msg)
+{
+	struct ubuf_info *uarg = zerocopy_begin(rs->sk, msg);
+	struct sock *sk = rs->sk;
+	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
+	size_t unpushed = 0, done = 0;
+	ssize_t n;
+	int err;
+
+	if (IS_ERR(uarg))
+		return PTR_ERR(uarg);
+	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	rstream_tx_reap(rs);
+	err = tx_error(rs);
+	while (!err && msg_data_left(msg)) {
+		n = room(rs) ? copy_some(rs, msg, room(rs)) : -EAGAIN;
+		if (n > 0) {
+			done += n;
+			unpushed += n;
+			if (unpushed >= PUSH_EVERY) {
+				rstream_push(rs);
+				unpushed = 0;
+			}
+			continue;
+		}
+		err = n;
+		if (n != -EAGAIN)
+			break;
+		rstream_push(rs);
+		unpushed = 0;
+		err = wait_room(rs, &timeo) ?: tx_error(rs);
+	}
+	if (unpushed)
+		rstream_push(rs);
+	zerocopy_end(uarg, done);
+	if (done)
+		return done;
+	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
+}
+
+/*
+ * A server that sends before its client's HELLO is there.  If the client has
+ * seen our option its HELLO is under way: wait; otherwise it is plain TCP.
+ * Return: 0 when decided.
+ */
+static int wait_decision(struct rstream *rs, struct msghdr *msg)
+{
+	struct sock *sk = rs->sk;
+	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	if (rs->mode == RSTREAM_ASKED && !rs->confirmed) {
+		WRITE_ONCE(rs->guard, true);
+		rstream_go_raw(rs, RSTREAM_R_SPOKE_FIRST);
+	}
+	if (rs->mode != RSTREAM_ASKED)
+		return 0;
+	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (rs->mode == RSTREAM_ASKED && !(err = tx_error(rs))) {
+		if (!timeo)
+			err = -EAGAIN;
+		else if (signal_pending(current))
+			err = sock_intr_errno(timeo);
+		if (err)
+			break;
+		sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_ASKED ||
+			      sk->sk_err || rs->error, &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
+}
+
+/* A connect() under way: the mode is not known yet. */
+static int wait_connect(struct rstream *rs, struct msghdr *msg)
+{
+	struct sock *sk = rs->sk;
+	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
+	int err = sk_stream_wait_connect(sk, &timeo);
+
+	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
+}
+
+int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	struct sock *sk = sock->sk;
+	struct rstream *rs = rstream_of(sk);
+	int ret = 0;
+
+	if (rstream_mode(rs) == RSTREAM_CONNECTING ||
+	    rstream_mode(rs) == RSTREAM_ASKED ||
+	    rstream_mode(rs) == RSTREAM_FRAMED) {
+		lock_sock(sk);
+		if (rs->mode == RSTREAM_CONNECTING)
+			ret = wait_connect(rs, msg);
+		if (!ret && rs->mode == RSTREAM_ASKED)
+			ret = wait_decision(rs, msg);
+		if (rs->mode == RSTREAM_FRAMED || ret) {
+			if (!ret && msg->msg_flags & MSG_OOB)
+				ret = -EOPNOTSUPP;
+			if (!ret)
+				ret = send_framed(rs, msg);
+			release_sock(sk);
+			return ret;
+		}
+		release_sock(sk);
+	}
+	if (rstream_mode(rs) == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN) {
+		lock_sock(sk);
+		if (rs->mode == RSTREAM_IDLE)
+			rstream_go_raw(rs, RSTREAM_R_FASTOPEN);
+		release_sock(sk);
+	}
+	rstream_swap_ops(rs, sock);
+	return rs->tcp_ops->sendmsg(sock, msg, len);
+}

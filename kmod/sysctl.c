@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Settings of a namespace, /proc/sys/net/rdmastream/: struct rstream_settings.
+ *
+ * Values are checked here and only here; readers take them with READ_ONCE()
+ * and use a changed one from the next connection, ring or link on.
+ */
+#include <linux/log2.h>
+#include <linux/rdmastream.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+#include <net/net_namespace.h>
+
+#include "af_rdmastream.h"
+#include "net.h"
+
+#define RING_SIZE_MIN	SZ_16K
+#define RING_SIZE_MAX	SZ_4M
+
+static const struct rstream_settings defaults = {
+	.negotiate = 1,
+	.upgrade = RSTREAM_UPGRADE_ALWAYS,
+	.upgrade_bytes = SZ_64K,
+	.upgrade_self = 0,
+	.ring_size = SZ_256K,
+	.rmb_max = SZ_64M,
+	.hello_timeout_ms = 5000,
+	.cm_port = 4793,	/* 4789 to 4792 belong to VXLAN, RoCE and kin */
+	.cm_timeout_ms = 3000,
+	.link_idle_ms = 30000,
+	.probe_ms = 500,
+	.ack_timeout = 14,
+	.retry_count = 3,
+};
+
+static const int hello_timeout_min = 10, hello_timeout_max = 600 * 1000;
+static const int cm_port_max = 65535;
+static const int cm_timeout_min = 10, cm_timeout_max = 600 * 1000;
+static const int link_idle_min = 100, link_idle_max = 24 * 3600 * 1000;
+static const int probe_min = 10, probe_max = 60 * 1000;
+static const int ack_timeout_max = 31;	/* five bits; 0 would be "never" */
+static const int retry_count_max = 6;
+
+static int protocol = IPPROTO_RDMASTREAM;
+
+static int ring_size_handler(rstream_ctl_table *table, int write, void *buffer,
+			     size_t *lenp, loff_t *ppos)
+{
+	unsigned int *size = table->data;
+	unsigned int val = READ_ONCE(*size);
+	struct ctl_table one = *table;
+	int err;
+
+	one.data = &val;
+	err = proc_douintvec(&one, write, buffer, lenp, ppos);
+	if (err || !write)
+		return err;
+	if (!is_power_of_2(val) || val < RING_SIZE_MIN || val > RING_SIZE_MAX)
+		return -EINVAL;
+	WRITE_ONCE(*size, val);
+	return 0;
+}
+
+/* An int of struct rstream_settings from @lo to @hi. */
+#define SETTING_INT(name, lo, hi) {				\
+	.procname = #name,					\
+	.data = (void *)offsetof(struct rstream_settings, name),\
+	.maxlen = sizeof(int),					\
+	.mode = 0644,						\
+	.proc_handler = proc_dointvec_minmax,			\
+	.extra1 = (void *)(lo),					\
+	.extra2 = (void *)(hi),					\
+}
+
+#define SETTING_ULONG(name) {					\
+	.procname = #name,					\
+	.data = (void *)offsetof(struct rstream_settings, name),\
+	.maxlen = sizeof(unsigned long),			\
+	.mode = 0644,						\
+	.proc_handler = proc_doulongvec_minmax,			\
+}
+
+/* For people and libraries to read; the same in all namespaces. */
+#define NUMBER(name, where) {					\
+	.procname = name,					\
+	.data = (where),					\
+	.maxlen = sizeof(int),					\
+	.mode = 0444,						\
+	.proc_handler = proc_dointvec,				\
+}
+
+/* .data of a writable entry is an offset until the namespace gets its copy. */
+static const struct ctl_table template[] = {
+	SETTING_INT(negotiate, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(upgrade, SYSCTL_ZERO, SYSCTL_TWO),
+	SETTING_ULONG(upgrade_bytes),
+	SETTING_INT(upgrade_self, SYSCTL_ZERO, SYSCTL_ONE),
+	{
+		.procname = "ring_size",
+		.data = (void *)offsetof(struct rstream_settings, ring_size),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = ring_size_handler,
+	},
+	SETTING_ULONG(rmb_max),
+	SETTING_INT(hello_timeout_ms, &hello_timeout_min, &hello_timeout_max),
+	SETTING_INT(cm_port, SYSCTL_ONE, &cm_port_max),
+	SETTING_INT(cm_timeout_ms, &cm_timeout_min, &cm_timeout_max),
+	SETTING_INT(link_idle_ms, &link_idle_min, &link_idle_max),
+	SETTING_INT(probe_ms, &probe_min, &probe_max),
+	SETTING_INT(ack_timeout, SYSCTL_ONE, &ack_timeout_max),
+	SETTING_INT(retry_count, SYSCTL_ZERO, &retry_count_max),
+	NUMBER("family", &rstream_family),
+	NUMBER("protocol", &protocol),
+};
+
+static void table_fill(struct ctl_table *table, struct rstream_net *rn)
+{
+	int i;
+
+	memcpy(table, template, sizeof(template));
+	for (i = 0; i < ARRAY_SIZE(template); i++) {
+		if (!(table[i].mode & 0222))
+			continue;
+		/* The pinned memory is the host's: so is its ceiling. */
+		if (table[i].data ==
+		    (void *)offsetof(struct rstream_settings, rmb_max) &&
+		    rn->net->user_ns != &init_user_ns)
+			table[i].mode = 0444;
+		table[i].data = (u8 *)&rn->set + (uintptr_t)table[i].data;
+	}
+}
+
+int rstream_sysctl_net_init(struct rstream_net *rn)
+{
+	size_t n = ARRAY_SIZE(template);
+	struct ctl_table *table;
+
+	rn->set = defaults;
+	/* An empty entry ends the table before 6.6. */
+	table = kcalloc(n + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
+	if (!table)
+		return -ENOMEM;
+	table_fill(table, rn);
+	rn->sysctl = register_net_sysctl_sz(rn->net, "net/rdmastream", table, n);
+	if (!rn->sysctl) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	rn->sysctl_table = table;
+	return 0;
+}
+
+void rstream_sysctl_net_exit(struct rstream_net *rn)
+{
+	unregister_net_sysctl_table(rn->sysctl);
+	kfree(rn->sysctl_table);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What two hosts say to each other over TCP: the option, HELLO, the records.
+ *
+ * Everything is in network byte order.  The texts that explain when each is
+ * sent are in Documentation/protocol.rst.  This header and the two files that
+ * parse what it describes, option.c and record.c, are pure: they are also
+ * compiled for the unit tests, in user space.
+ */
+#ifndef RSTREAM_WIRE_H
+#define RSTREAM_WIRE_H
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/types.h>
+#include <asm/byteorder.h>
+#else
+#include "host.h"
+#endif
+
+/*
+ * TCP option, RFC 6994: kind 254 (experiments), a 16-bit experiment id.
+ *
+ *   0        1        2                 4        5                        8
+ *   +--------+--------+--------+--------+--------+--------+--------+-------+
+ *   |  254   |   8    |   ExID 0x5253   |ver|role|          nonce          |
+ *   +--------+--------+--------+--------+--------+--------+--------+-------+
+ *
+ * ver: 4 bits, the highest version spoken.  role: 4 bits, enum rsw_role.
+ * nonce: 24 bits, chosen by the client for each connection.
+ */
+#define RSW_OPT_KIND	254
+#define RSW_OPT_LEN	8
+#define RSW_OPT_EXID	0x5253
+#define RSW_VERSION	1
+#define RSW_NONCE_MASK	0xffffff
+
+enum rsw_role {
+	RSW_ROLE_SYN = 1,	/* client's SYN: I can */
+	RSW_ROLE_SYNACK = 2,	/* server's SYN-ACK: I can, too */
+	RSW_ROLE_CONFIRM = 3,	/* client's next segments: I have seen that */
+};
+
+struct rsw_option {
+	__u8 kind;
+	__u8 len;
+	__be16 exid;
+	__be32 vrn;		/* version, role, nonce */
+};
+static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
+
+/* First bytes of both directions once the options have agreed. */
+#define RSW_MAGIC	"\xd5RSTRM\r\n"
+#define RSW_MAGIC_LEN	8
+#define RSW_HELLO_LEN	72
+#define RSW_HELLO_ADDRS	4		/* at most */
+#define RSW_HELLO_MAX	(RSW_HELLO_LEN + 16 * RSW_HELLO_ADDRS)
+
+/* Stream bytes that the client may send before it has the server's HELLO. */
+#define RSW_FIRST_WINDOW	65536
+
+#define RSW_CAP_RDMA	0x1		/* has an RDMA device */
+
+/**
+ * struct rsw_hello - fixed part of a HELLO
+ * @magic:	RSW_MAGIC
+ * @len:	bytes of the whole HELLO, with the addresses behind this
+ * @version_min, @version_max: protocol versions spoken
+ * @role_nonce:	enum rsw_role of the sender (SYN or SYNACK), nonce of the option
+ * @caps:	RSW_CAP_*; unknown bits are ignored
+ * @cm_port:	rdma_cm port (RDMA_PS_TCP) at which links are accepted
+ * @naddr:	how many 16-byte RDMA addresses follow (IPv6 or v4-mapped); none:
+ *		the address of the TCP connection
+ * @instance:	random id of the network namespace
+ * @token:	random, names this connection, never 0
+ * @window:	stream bytes that may be sent before the first ACK record
+ */
+struct rsw_hello {
+	__u8 magic[RSW_MAGIC_LEN];
+	__be16 len;
+	__u8 version_min;
+	__u8 version_max;
+	__be32 role_nonce;
+	__be32 caps;
+	__be16 cm_port;
+	__be16 naddr;
+	__u8 instance[16];
+	__be64 token;
+	__be64 window;
+	__u8 reserved[16];
+};
+static_assert(sizeof(struct rsw_hello) == RSW_HELLO_LEN);
+
+/* Records: this header, then len bytes. */
+struct rsw_header {
+	__u8 type;		/* enum rsw_type */
+	__u8 flags;		/* 0 */
+	__be16 reserved;	/* 0 */
+	__be32 len;
+};
+static_assert(sizeof(struct rsw_header) == 8);
+
+enum rsw_type {
+	RSW_DATA = 1,		/* bytes of the stream */
+	RSW_ACK = 2,		/* struct rsw_ack */
+	RSW_GRANT = 3,		/* struct rsw_grant */
+	RSW_SWITCH = 4,		/* struct rsw_switch */
+	RSW_REVOKE = 5,		/* struct rsw_epoch: come back to tcp */
+	RSW_BROKEN = 6,		/* struct rsw_epoch: that ring is lost */
+	RSW_RESUME = 7,		/* struct rsw_resume */
+	RSW_FIN = 8,		/* struct rsw_offset: stream ends there */
+	RSW_URG = 9,		/* struct rsw_offset: urgent byte before there */
+	RSW_LINK = 10,		/* no payload: make a link to me, please */
+};
+
+/*
+ * A later version may add types: one with this bit that we do not know resets
+ * the connection, one without is passed over.
+ */
+#define RSW_TYPE_MUST	0x80
+#define RSW_DATA_MAX	(256 * 1024)	/* payload of a DATA record */
+#define RSW_CTL_MAX	256		/* payload of any other */
+
+/**
+ * struct rsw_ack - how far the receiver is
+ * @consumed:	stream offset that its program has read up to
+ * @limit:	stream offset that may be sent up to on the tcp carrier
+ */
+struct rsw_ack {
+	__be64 consumed;
+	__be64 limit;
+};
+static_assert(sizeof(struct rsw_ack) == 16);
+
+/**
+ * struct rsw_grant - the receiver offers a ring
+ * @epoch:	greater by one than the last of this direction; never 0
+ * @link:	link id as the sender of the stream knows it
+ * @ring:	id for the immediate value
+ * @rkey, @addr, @size: the ring's memory; size is a power of two
+ */
+struct rsw_grant {
+	__be32 epoch;
+	__be32 link;
+	__be32 ring;
+	__be32 rkey;
+	__be64 addr;
+	__be32 size;
+	__be32 reserved;
+};
+static_assert(sizeof(struct rsw_grant) == 32);
+
+/**
+ * struct rsw_switch - the sender changes carriers
+ * @offset:	first stream offset on the new carrier
+ * @epoch:	of the grant that is taken up; 0: the tcp carrier
+ * @ring:	sender's id of its end, for interrupting credits
+ * @cell_addr, @cell_rkey: where the receiver writes how much of the ring it
+ *		has consumed, 8 bytes, network order
+ */
+struct rsw_switch {
+	__be64 offset;
+	__be32 epoch;
+	__be32 ring;
+	__be64 cell_addr;
+	__be32 cell_rkey;
+	__be32 reserved;
+};
+static_assert(sizeof(struct rsw_switch) == 32);
+
+struct rsw_epoch {
+	__be32 epoch;
+	__be32 reserved;
+};
+static_assert(sizeof(struct rsw_epoch) == 8);
+
+/**
+ * struct rsw_resume - answer to BROKEN
+ * @count:	bytes of the ring that had arrived when nothing could any more
+ */
+struct rsw_resume {
+	__be32 epoch;
+	__be32 reserved;
+	__be64 count;
+};
+static_assert(sizeof(struct rsw_resume) == 16);
+
+struct rsw_offset {
+	__be64 offset;
+};
+static_assert(sizeof(struct rsw_offset) == 8);
+
+#endif
