@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The rules of carriers and switches, one by one. */
+#include "carrier.h"
+#include "tap.h"
+
+#define BIG	0x123456789aULL		/* an offset beyond 32 bits */
+
+/* @call is refused for @reason and leaves @obj as it was. */
+#define EXPECT_REFUSED(obj, call, reason) do {			\
+	__typeof__(*(obj)) before_ = *(obj);			\
+								\
+	EXPECT_EQ(call, reason);				\
+	EXPECT(!memcmp(&before_, obj, sizeof(before_)));	\
+} while (0)
+
+#define EXPECT_FINE(call) EXPECT_EQ(call, RSTREAM_R_NONE)
+
+/* A receiver at BIG, all of it consumed, that allows @window more. */
+static struct rstream_rx receiver(u64 window)
+{
+	struct rstream_rx rx;
+
+	memset(&rx, 0, sizeof(rx));
+	rx.arrived = BIG;
+	rx.consumed = BIG;
+	rx.limit = BIG + window;
+	return rx;
+}
+
+/* The same on a ring since BIG. */
+static struct rstream_rx on_ring(void)
+{
+	struct rstream_rx rx = receiver(10);
+
+	rstream_rx_switch(&rx, BIG, rstream_rx_grant(&rx));
+	EXPECT_EQ(rx.state, RSTREAM_ON_RING);
+	return rx;
+}
+
+/* A sender at BIG that may send @window more. */
+static struct rstream_tx sender(u64 window)
+{
+	struct rstream_tx tx;
+
+	memset(&tx, 0, sizeof(tx));
+	tx.written = BIG + 100;
+	tx.sent = BIG;
+	tx.acked = BIG - 4;
+	tx.limit = BIG + window;
+	return tx;
+}
+
+TEST(carrier__rx_data_up_to_the_window)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 11), RSTREAM_R_BAD_WINDOW);
+	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, ~0U), RSTREAM_R_BAD_WINDOW);
+	EXPECT_FINE(rstream_rx_data(&rx, 4));
+	EXPECT_EQ(rx.arrived, BIG + 4);
+	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 7), RSTREAM_R_BAD_WINDOW);
+	EXPECT_FINE(rstream_rx_data(&rx, 6));
+	EXPECT_EQ(rx.arrived, BIG + 10);
+	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_WINDOW);
+}
+
+TEST(carrier__rx_data_big_window)
+{
+	struct rstream_rx rx = receiver(0x200000000);
+
+	EXPECT_FINE(rstream_rx_data(&rx, ~0U));
+	EXPECT_EQ(rx.arrived, BIG + 0xffffffff);
+	EXPECT_FINE(rstream_rx_data(&rx, ~0U));
+	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 3), RSTREAM_R_BAD_WINDOW);
+}
+
+TEST(carrier__rx_data_while_granted)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_EQ(rstream_rx_grant(&rx), 1);
+	EXPECT_FINE(rstream_rx_data(&rx, 10));
+	EXPECT_EQ(rx.state, RSTREAM_GRANTED);
+}
+
+TEST(carrier__rx_data_on_ring)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_SWITCH);
+}
+
+TEST(carrier__rx_data_behind_fin)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG));
+	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_OFFSET);
+}
+
+TEST(carrier__rx_grant_once)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_EQ(rstream_rx_grant(&rx), 1);
+	EXPECT_EQ(rx.state, RSTREAM_GRANTED);
+	EXPECT_REFUSED(&rx, rstream_rx_grant(&rx), 0);
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG, 1));
+	EXPECT_REFUSED(&rx, rstream_rx_grant(&rx), 0);
+}
+
+TEST(carrier__rx_grant_behind_fin)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG));
+	EXPECT_REFUSED(&rx, rstream_rx_grant(&rx), 0);
+}
+
+TEST(carrier__rx_ungrant_gives_the_epoch_back)
+{
+	struct rstream_rx rx = receiver(10), before;
+
+	rx.epoch = 7;
+	before = rx;
+	EXPECT_EQ(rstream_rx_grant(&rx), 8);
+	rstream_rx_ungrant(&rx);
+	EXPECT(!memcmp(&rx, &before, sizeof(rx)));
+	EXPECT_EQ(rstream_rx_grant(&rx), 8);
+}
+
+TEST(carrier__epoch_wraps_to_one)
+{
+	struct rstream_rx rx = receiver(10);
+	struct rstream_tx tx = sender(10);
+
+	rx.epoch = ~0U - 1;
+	tx.epoch = ~0U - 1;
+	EXPECT_EQ(rstream_rx_grant(&rx), ~0U);
+	EXPECT_FINE(rstream_tx_grant(&tx, ~0U));
+	rx.state = RSTREAM_ON_TCP;
+	rstream_tx_refuse(&tx);
+	EXPECT_EQ(rstream_rx_grant(&rx), 1);
+	rstream_rx_ungrant(&rx);
+	EXPECT_EQ(rstream_rx_grant(&rx), 1);
+	EXPECT_REFUSED(&tx, rstream_tx_grant(&tx, 0), RSTREAM_R_BAD_GRANT);
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+	EXPECT_EQ(tx.epoch, 1);
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG, 1));
+}
+
+TEST(carrier__rx_switch)
+{
+	struct rstream_rx rx = receiver(10);
+
+	rstream_rx_grant(&rx);
+	EXPECT_FINE(rstream_rx_data(&rx, 3));
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 3, 1));
+	EXPECT_EQ(rx.state, RSTREAM_ON_RING);
+	EXPECT_EQ(rx.base, BIG + 3);
+	EXPECT_EQ(rx.arrived, BIG + 3);
+}
+
+TEST(carrier__rx_switch_without_grant)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG, 0),
+		       RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG, 1),
+		       RSTREAM_R_BAD_SWITCH);
+}
+
+TEST(carrier__rx_switch_wrong_epoch)
+{
+	struct rstream_rx rx = receiver(10);
+
+	rx.epoch = 7;
+	rstream_rx_grant(&rx);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG, 7),
+		       RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG, 9),
+		       RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG, 0),
+		       RSTREAM_R_BAD_SWITCH);
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG, 8));
+}
+
+TEST(carrier__rx_switch_wrong_offset)
+{
+	struct rstream_rx rx = receiver(10);
+
+	rstream_rx_grant(&rx);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG - 1, 1),
+		       RSTREAM_R_BAD_OFFSET);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG + 1, 1),
+		       RSTREAM_R_BAD_OFFSET);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, (u32)BIG, 1),
+		       RSTREAM_R_BAD_OFFSET);
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG, 1));
+}
+
+TEST(carrier__rx_switch_twice)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG, 1),
+		       RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG, 2),
+		       RSTREAM_R_BAD_SWITCH);
+}
+
+TEST(carrier__rx_switch_behind_fin)
+{
+	struct rstream_rx rx = receiver(10);
+
+	rstream_rx_grant(&rx);
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG));
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG, 1),
+		       RSTREAM_R_BAD_SWITCH);
+}
+
+TEST(carrier__rx_landed)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_FINE(rstream_rx_landed(&rx, 0));
+	EXPECT_EQ(rx.arrived, BIG);
+	EXPECT_FINE(rstream_rx_landed(&rx, 5));
+	EXPECT_EQ(rx.arrived, BIG + 5);
+	EXPECT_FINE(rstream_rx_landed(&rx, 5));
+	EXPECT_FINE(rstream_rx_landed(&rx, 0x200000000));
+	EXPECT_EQ(rx.arrived, BIG + 0x200000000);
+}
+
+TEST(carrier__rx_landed_goes_back)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_FINE(rstream_rx_landed(&rx, 5));
+	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 4), RSTREAM_R_BAD_OFFSET);
+}
+
+TEST(carrier__rx_landed_before_switch)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 5), RSTREAM_R_NONE);
+	rstream_rx_grant(&rx);
+	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 5), RSTREAM_R_NONE);
+	EXPECT_FINE(rstream_rx_data(&rx, 2));
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 2, 1));
+	EXPECT_EQ(rx.arrived, BIG + 2);
+	EXPECT_FINE(rstream_rx_landed(&rx, 5));
+	EXPECT_EQ(rx.arrived, BIG + 7);
+}
+
+TEST(carrier__rx_fin_on_tcp)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_FINE(rstream_rx_data(&rx, 3));
+	EXPECT_REFUSED(&rx, rstream_rx_fin(&rx, BIG + 2), RSTREAM_R_BAD_OFFSET);
+	EXPECT_REFUSED(&rx, rstream_rx_fin(&rx, BIG + 4), RSTREAM_R_BAD_OFFSET);
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG + 3));
+	EXPECT(rx.fin);
+	EXPECT_EQ(rx.fin_at, BIG + 3);
+	EXPECT(!rstream_rx_eof(&rx));
+	rx.consumed = BIG + 3;
+	EXPECT(rstream_rx_eof(&rx));
+}
+
+TEST(carrier__rx_fin_while_granted)
+{
+	struct rstream_rx rx = receiver(10);
+
+	rstream_rx_grant(&rx);
+	EXPECT_REFUSED(&rx, rstream_rx_fin(&rx, BIG + 1), RSTREAM_R_BAD_OFFSET);
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG));
+	EXPECT(rstream_rx_eof(&rx));
+}
+
+TEST(carrier__rx_fin_on_ring_before_its_bytes)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_FINE(rstream_rx_landed(&rx, 5));
+	EXPECT_REFUSED(&rx, rstream_rx_fin(&rx, BIG + 4), RSTREAM_R_BAD_OFFSET);
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG + 8));
+	EXPECT_EQ(rx.fin_at, BIG + 8);
+	rx.consumed = BIG + 5;
+	EXPECT(!rstream_rx_eof(&rx));
+	EXPECT_FINE(rstream_rx_landed(&rx, 7));
+	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 9), RSTREAM_R_BAD_OFFSET);
+	EXPECT_FINE(rstream_rx_landed(&rx, 8));
+	rx.consumed = BIG + 8;
+	EXPECT(rstream_rx_eof(&rx));
+}
+
+TEST(carrier__rx_fin_on_ring_behind_its_bytes)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_FINE(rstream_rx_landed(&rx, 5));
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG + 5));
+	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 6), RSTREAM_R_BAD_OFFSET);
+}
+
+TEST(carrier__rx_fin_twice)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG));
+	EXPECT_REFUSED(&rx, rstream_rx_fin(&rx, BIG), RSTREAM_R_BAD_OFFSET);
+	rx = on_ring();
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG + 1));
+	EXPECT_REFUSED(&rx, rstream_rx_fin(&rx, BIG + 2), RSTREAM_R_BAD_OFFSET);
+}
+
+TEST(carrier__rx_eof_needs_fin)
+{
+	struct rstream_rx rx;
+
+	memset(&rx, 0, sizeof(rx));
+	EXPECT(!rstream_rx_eof(&rx));
+	EXPECT_FINE(rstream_rx_fin(&rx, 0));
+	EXPECT(rstream_rx_eof(&rx));
+}
+
+TEST(carrier__tx_ack)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_FINE(rstream_tx_ack(&tx, BIG - 4, BIG + 10));
+	EXPECT_FINE(rstream_tx_ack(&tx, BIG, BIG + 14));
+	EXPECT_EQ(tx.acked, BIG);
+	EXPECT_EQ(tx.limit, BIG + 14);
+	EXPECT_EQ(rstream_tx_window(&tx), 14);
+}
+
+TEST(carrier__tx_ack_beyond_sent)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_REFUSED(&tx, rstream_tx_ack(&tx, BIG + 1, BIG + 10),
+		       RSTREAM_R_BAD_CREDIT);
+	EXPECT_REFUSED(&tx, rstream_tx_ack(&tx, ~0ULL, ~0ULL),
+		       RSTREAM_R_BAD_CREDIT);
+}
+
+TEST(carrier__tx_ack_goes_back)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_REFUSED(&tx, rstream_tx_ack(&tx, BIG - 5, BIG + 10),
+		       RSTREAM_R_BAD_CREDIT);
+}
+
+TEST(carrier__tx_ack_shrinks_the_window)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_REFUSED(&tx, rstream_tx_ack(&tx, BIG, BIG + 9),
+		       RSTREAM_R_BAD_WINDOW);
+}
+
+TEST(carrier__tx_grant)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_REFUSED(&tx, rstream_tx_grant(&tx, 0), RSTREAM_R_BAD_GRANT);
+	EXPECT_REFUSED(&tx, rstream_tx_grant(&tx, 2), RSTREAM_R_BAD_GRANT);
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+	EXPECT_EQ(tx.state, RSTREAM_GRANTED);
+	EXPECT_EQ(tx.epoch, 1);
+	EXPECT_EQ(rstream_tx_window(&tx), 10);
+}
+
+TEST(carrier__tx_grant_twice)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+	EXPECT_REFUSED(&tx, rstream_tx_grant(&tx, 1), RSTREAM_R_BAD_GRANT);
+	EXPECT_REFUSED(&tx, rstream_tx_grant(&tx, 2), RSTREAM_R_BAD_GRANT);
+}
+
+TEST(carrier__tx_grant_on_ring)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+	rstream_tx_switch(&tx);
+	EXPECT_REFUSED(&tx, rstream_tx_grant(&tx, 2), RSTREAM_R_BAD_GRANT);
+}
+
+TEST(carrier__tx_grant_after_refusal)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+	rstream_tx_refuse(&tx);
+	EXPECT_EQ(tx.state, RSTREAM_ON_TCP);
+	EXPECT_EQ(rstream_tx_window(&tx), 10);
+	EXPECT_REFUSED(&tx, rstream_tx_grant(&tx, 1), RSTREAM_R_BAD_GRANT);
+	EXPECT_FINE(rstream_tx_grant(&tx, 2));
+}
+
+/* It crosses with our FIN: no fault of the peer. */
+TEST(carrier__tx_grant_behind_fin)
+{
+	struct rstream_tx tx = sender(10);
+
+	tx.fin = true;
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+}
+
+TEST(carrier__tx_switch)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+	tx.sent += 3;
+	rstream_tx_switch(&tx);
+	EXPECT_EQ(tx.state, RSTREAM_ON_RING);
+	EXPECT_EQ(tx.base, BIG + 3);
+	EXPECT_EQ(tx.epoch, 1);
+}
+
+TEST(carrier__tx_window)
+{
+	struct rstream_tx tx = sender(0);
+
+	EXPECT_EQ(rstream_tx_window(&tx), 0);
+	tx.limit++;
+	EXPECT_EQ(rstream_tx_window(&tx), 1);
+	tx.limit = ~0ULL;
+	EXPECT_EQ(rstream_tx_window(&tx), ~0ULL - BIG);
+	tx.limit = BIG - 1;	/* ring bytes are not bound by it */
+	EXPECT_EQ(rstream_tx_window(&tx), 0);
+	tx.limit = BIG + 9;
+	rstream_tx_switch(&tx);
+	EXPECT_EQ(rstream_tx_window(&tx), 0);
+}
+
+TEST(carrier__tx_ack_on_ring)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+	rstream_tx_switch(&tx);
+	tx.sent += 50;
+	EXPECT_FINE(rstream_tx_ack(&tx, BIG + 50, BIG + 60));
+	EXPECT_EQ(tx.acked, BIG + 50);
+	EXPECT_EQ(rstream_tx_window(&tx), 0);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the pure files of the module need of the kernel, for user space.
+ */
+#ifndef RSTREAM_HOST_H
+#define RSTREAM_HOST_H
+
+#include <assert.h>
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <linux/types.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+
+#define cpu_to_be16(x)	htobe16(x)
+#define cpu_to_be32(x)	htobe32(x)
+#define cpu_to_be64(x)	htobe64(x)
+#define be16_to_cpu(x)	be16toh(x)
+#define be32_to_cpu(x)	be32toh(x)
+#define be64_to_cpu(x)	be64toh(x)
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
+#define min_t(type, a, b) ({	\
+	type a_ = (a);		\
+	type b_ = (b);		\
+	a_ < b_ ? a_ : b_;	\
+})
+
+#endif

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Stand-in: stats.h needs of it only the types. */
+#include "host.h"

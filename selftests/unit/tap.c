@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CASES_MAX	128
+#define EDGE_MAX	1024
+
+static struct {
+	const char *name;
+	void (*run)(void);
+} cases[CASES_MAX];
+
+static unsigned int n_cases;
+static bool failed;
+
+void tap_add(const char *name, void (*run)(void))
+{
+	assert(n_cases < CASES_MAX);
+	cases[n_cases].name = name;
+	cases[n_cases++].run = run;
+}
+
+bool tap_failed(void)
+{
+	return failed;
+}
+
+bool tap_expect(bool good, const char *text, const char *file, int line)
+{
+	if (!good) {
+		printf("# %s:%d: expected %s\n", file, line, text);
+		failed = true;
+	}
+	return good;
+}
+
+bool tap_expect_eq(u64 got, u64 want, const char *text, const char *file,
+		   int line)
+{
+	if (!tap_expect(got == want, text, file, line))
+		printf("#   got %#llx, wanted %#llx\n", got, want);
+	return got == want;
+}
+
+u8 *tap_edge(const void *from, size_t len)
+{
+	static u8 *block;
+
+	if (!block)
+		block = malloc(EDGE_MAX);
+	assert(block && len <= EDGE_MAX);
+	return memcpy(block + EDGE_MAX - len, from, len);
+}
+
+u64 tap_random(u64 *seed)
+{
+	*seed ^= *seed >> 12;
+	*seed ^= *seed << 25;
+	*seed ^= *seed >> 27;
+	return *seed * 0x2545f4914f6cdd1dULL;
+}
+
+int main(void)
+{
+	unsigned int i, n_failed = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("TAP version 13\n1..%u\n", n_cases);
+	for (i = 0; i < n_cases; i++) {
+		failed = false;
+		cases[i].run();
+		n_failed += failed;
+		printf("%sok %u - %s\n", failed ? "not " : "", i + 1,
+		       cases[i].name);
+	}
+	return n_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
