@@ -101,8 +101,10 @@ static void connect_prepare(struct rstream *rs, const struct sockaddr *addr,
 	rs->nonce = get_random_u32() & RSW_NONCE_MASK;
 	rs->mapped = is_mapped(rs->sk, addr, len);
 	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);
+	rstream_take_rcvlowat(rs);
 	rstream_hook_callbacks(rs);
-	rstream_option_client(rs);
+	if (!rs->mapped)
+		rstream_option_client(rs);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_ACTIVE_OPENS);
 }
 
@@ -111,7 +113,9 @@ static void connect_settle(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
+	/* a listener stays one until its release, which knows what to undo */
 	if (sk->sk_state == TCP_CLOSE && rs->mode != RSTREAM_IDLE &&
+	    rs->mode != RSTREAM_LISTEN &&
 	    sk->sk_socket->state != SS_CONNECTED)
 		rstream_reset_state(rs);
 }
@@ -131,10 +135,8 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 		/* TCP puts its own ops there: take the place again at once */
 		err = __inet_stream_connect(sock, addr, len,
 					    flags | O_NONBLOCK, 0);
-		if (err == -EINPROGRESS && rs->mode == RSTREAM_CONNECTING) {
-			rs->af_ops = NULL;
+		if (err == -EINPROGRESS && rs->mode == RSTREAM_CONNECTING)
 			rstream_option_client(rs);
-		}
 		if (err != -EINPROGRESS || flags & O_NONBLOCK)
 			goto out;
 	}
@@ -171,24 +173,19 @@ static int rstream_connect(struct socket *sock, struct sockaddr *addr, int len,
 static int rstream_listen(struct socket *sock, int backlog)
 {
 	struct rstream *rs = rstream_of(sock->sk);
-	struct net *net = sock_net(sock->sk);
-	bool first = rstream_mode(rs) == RSTREAM_IDLE;
-	int err;
 
-	if (first && rstream_net(net)->set.negotiate) {
-		err = rstream_option_listen(rs);
+	/*
+	 * What is made ready here for a listener stays until the release, also
+	 * if TCP refuses to listen: then it is a bound TCP socket like any.
+	 */
+	if (rstream_mode(rs) == RSTREAM_IDLE &&
+	    rstream_net(sock_net(sock->sk))->set.negotiate) {
+		int err = rstream_option_listen(rs);
+
 		if (err)
 			return err;
-		rstream_set_mode(rs, RSTREAM_LISTEN, RSTREAM_R_NONE);
-		rstream_link_use(net);
 	}
-	err = ops_of(sock)->listen(sock, backlog);
-	if (err && first && rs->mode == RSTREAM_LISTEN) {
-		rstream_link_unuse(net);
-		rstream_option_unlisten(rs);
-		rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
-	}
-	return err;
+	return ops_of(sock)->listen(sock, backlog);
 }
 
 /* The client is plain TCP: so is this socket, we are out of it. */
@@ -239,14 +236,18 @@ static __poll_t poll_framed(const struct rstream *rs)
 	if (READ_ONCE(rs->rx.fin) && rstream_rx_ready(rs) ==
 	    READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.consumed))
 		down |= RCV_SHUTDOWN;
-	if (READ_ONCE(sk->sk_state) == TCP_CLOSE &&
+	if (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_ring_owes(rs) &&
 	    READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)
 		down = SHUTDOWN_MASK;
 	if (down == SHUTDOWN_MASK)
 		mask |= EPOLLHUP;
 	if (down & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (rstream_rx_ready(rs) >= max(rs->rcvlowat, 1))
+	/* more than half of what can be here at once is never waited for */
+	if (rstream_rx_ready(rs) >= min_t(u64, max(rs->rcvlowat, 1),
+					  rs->rx.state == RSTREAM_ON_RING ?
+					  rs->rx_ring_size / 2 :
+					  max_t(u64, rs->window / 2, 1)))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (down & SEND_SHUTDOWN || rstream_tx_room(rs))
 		mask |= EPOLLOUT | EPOLLWRNORM;
@@ -272,8 +273,9 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 		sock_poll_wait(file, sock, wait);
 		if (rstream_mode(rs) == RSTREAM_FRAMED)
 			break;
-		return READ_ONCE(sk->sk_err) ? EPOLLERR :
-		       rs->confirmed ? 0 : EPOLLOUT | EPOLLWRNORM;
+		if (READ_ONCE(sk->sk_state) == TCP_CLOSE)
+			return ops_of(sock)->poll(file, sock, NULL);
+		return rs->confirmed ? 0 : EPOLLOUT | EPOLLWRNORM;
 	default:
 		mask = ops_of(sock)->poll(file, sock, wait);
 		if (READ_ONCE(rs->guard))
@@ -405,7 +407,7 @@ static void detach_program(struct rstream *rs, struct socket *sock)
 	rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
 	write_unlock_bh(&sk->sk_callback_lock);
 	sock->sk = NULL;
-	rs->close_acked = rs->tx.acked;
+	rs->close_acked = rstream_close_progress(rs);
 	rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
 }
 
@@ -470,12 +472,18 @@ static int rstream_release(struct socket *sock)
 	if (!sk)
 		return 0;
 	rs = rstream_of(sk);
-	ops = rs->tcp_ops;
+	ops = ops_of(sock);
+	if (!rs)
+		return ops->release(sock);
 	if (rstream_mode(rs) == RSTREAM_LISTEN) {
-		rstream_link_unuse(sock_net(sk));
 		rstream_option_unlisten(rs);
 	} else {
 		lock_sock(sk);
+		/* it may become FRAMED while the backlog is worked off */
+		release_sock(sk);
+		lock_sock(sk);
+		if (rs->mode == RSTREAM_ASKED && rs->confirmed)
+			rstream_framed_early(rs);
 		if (rs->mode == RSTREAM_FRAMED)
 			now = release_framed(rs, sock);
 		release_sock(sk);

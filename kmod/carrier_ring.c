@@ -54,7 +54,8 @@ static void want_link(struct rstream *rs)
 void rstream_link_wanted(struct rstream *rs)
 {
 	want_link(rs);
-	if (!rstream_peer_active(rs->peer)) {
+	if (!rstream_peer_active(rs->peer) && !rs->link_asked) {
+		rs->link_asked = true;
 		set_bit(RSTREAM_WANT_LINK, &rs->want);
 		rstream_push(rs);
 	}
@@ -97,8 +98,9 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	if (IS_ERR(ring)) {
 		if (PTR_ERR(ring) == -ENOMEM)
 			return RSTREAM_R_RMB_LIMIT;
-		/* more memory is on its way, or another link is needed */
-		rstream_link_wanted(rs);
+		/* on -EAGAIN we shall be told when there is more memory */
+		if (PTR_ERR(ring) != -EAGAIN)
+			rstream_link_wanted(rs);
 		return RSTREAM_R_WAIT_LINK;
 	}
 	rs->rxring = ring;
@@ -192,8 +194,11 @@ static void credit(struct rstream *rs)
 	struct rstream_rxring *ring = rs->rxring;
 	u64 consumed = ring_consumed(rs);
 	u64 news = consumed - rs->credited;
-	bool waits = READ_ONCE(ring->want_credit);
+	bool waits;
 
+	/* rx.consumed is out before want_credit is looked at, and vice versa */
+	smp_mb();
+	waits = READ_ONCE(ring->want_credit);
 	if (waits && (news >= ring->size / 4 ||
 		      consumed == smp_load_acquire(&ring->landed))) {
 		WRITE_ONCE(ring->want_credit, false);
@@ -261,9 +266,13 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 size_t rstream_tx_reap(struct rstream *rs)
 {
 	size_t freed;
+	s64 acked;
 
 	if (!rs->txring)
 		return 0;
+	acked = rstream_txring_acked(rs->txring);
+	if (acked > 0)		/* the SWITCH's offset is the ring's first */
+		rs->tx.acked = max(rs->tx.acked, rs->tx.base + (u64)acked);
 	freed = rstream_txring_reap(rs->txring);
 	if (freed) {
 		rs->tx_mem -= freed;
@@ -277,8 +286,10 @@ static void ask_credit(struct rstream *rs)
 {
 	if (rs->asked)
 		return;
-	if (!rstream_txring_ask(rs->txring))
-		WRITE_ONCE(rs->asked, true);
+	/* before it is posted: the answer may come at once */
+	WRITE_ONCE(rs->asked, true);
+	if (rstream_txring_ask(rs->txring))
+		WRITE_ONCE(rs->asked, false);
 }
 
 void rstream_push_ring(struct rstream *rs)
@@ -298,12 +309,14 @@ void rstream_push_ring(struct rstream *rs)
 	space = rs->txring->size - (rs->txring->written - acked);
 	/* this will not all fit, or the program is about to wait */
 	want = !rs->asked && (queued > space || !rstream_tx_room(rs));
+	if (want)
+		WRITE_ONCE(rs->asked, true);
 	n = rstream_txring_post(rs->txring, &rs->txq, want);
+	if (want && n <= 0)
+		WRITE_ONCE(rs->asked, false);
 	if (n == -EPROTO)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	if (n > 0) {
-		if (want)
-			WRITE_ONCE(rs->asked, true);
 		rs->tx.sent += n;
 		rs->tx_ring_bytes += n;
 		rs->tx_ring_msgs++;
@@ -359,6 +372,11 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}
+	if (ring->landed != rs->rx_landed) {	/* no mere request for credit */
+		rs->rx_landed = ring->landed;
+		rs->rx_ring_msgs++;
+	}
+	smp_mb();	/* pairs with credit() */
 	/* all consumed: no reader will come by to answer */
 	if (READ_ONCE(ring->want_credit) &&
 	    ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base))
@@ -377,9 +395,11 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 {
 	switch (ev) {
 	case RSTREAM_LINK_EV_UP:
+		WRITE_ONCE(rs->link_asked, false);
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		break;
 	case RSTREAM_LINK_EV_FAILED:
+		WRITE_ONCE(rs->link_asked, false);
 		WRITE_ONCE(rs->reason, RSTREAM_R_LINK_FAILED);
 		break;
 	case RSTREAM_LINK_EV_LOST:

@@ -204,12 +204,14 @@ static bool next_data(struct rstream *rs)
 
 static void push_all(struct rstream *rs)
 {
+	rs->blocked = true;
 	do {
 		if (!push_ctl(rs) || !push_payload(rs))
 			return;		/* on_write_space() goes on */
 		if (rs->tx.state == RSTREAM_ON_RING)
 			rstream_push_ring(rs);
 	} while (next_control(rs) || next_data(rs));
+	rs->blocked = false;
 
 	/* both streams have ended, all is here: no record is needed any more */
 	if (rs->tx.fin && rs->rx.fin && !rs->want &&
@@ -230,7 +232,7 @@ void rstream_push(struct rstream *rs)
 	u64 mem = rs->tx_mem;
 
 	rstream_assert_held(rs);
-	if (rs->pushing || rs->error || sk->sk_err ||
+	if (rs->pushing || rs->parsing || rs->error || sk->sk_err ||
 	    !((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
 		return;
 	rs->pushing = true;
@@ -246,6 +248,9 @@ void rstream_push(struct rstream *rs)
 		sk->sk_frag.page = NULL;
 	}
 	rs->pushing = false;
+	/* without memory and with nothing queued, TCP would never call us */
+	if (rs->blocked && tcp_rtx_and_write_queues_empty(sk))
+		rstream_retry(rs);
 	if (rs->tx_mem < mem)
 		rstream_wake_writers(rs);
 }
@@ -437,12 +442,16 @@ void rstream_parse(struct rstream *rs)
 	rstream_assert_held(rs);
 	if (skb_queue_empty(&sk->sk_receive_queue) || rs->parsing)
 		return;
+	if (tcp_sk(sk)->urg_data) {	/* no peer of ours sends that */
+		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
+		return;
+	}
 	rs->parsing = true;
 	tcp_read_sock(sk, &desc, parse_actor);
 	rs->parsing = false;
 	if (!skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
 	    tcp_inq(sk) > 0)
-		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no memory: again */
+		rstream_retry(rs);	/* no memory: again */
 	if (rs->rxq_bytes != ready || rs->rx.fin)
 		rstream_wake(rs);
 	if (rs->want || rs->tx.limit != limit)

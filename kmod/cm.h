@@ -34,6 +34,7 @@ struct rstream_cm_hello {
 	__be32 link_id;
 	__be32 reserved;		/* 0 */
 };
+
 static_assert(sizeof(struct rstream_cm_hello) == 48);
 static_assert(sizeof(struct rstream_cm_hello) <= 56);
 
@@ -49,6 +50,7 @@ struct rstream_cm_reject {
 	u8 why;				/* enum rstream_cm_why */
 	__be16 reserved;
 };
+
 static_assert(sizeof(struct rstream_cm_reject) == 8);
 
 /* All in process context. */

@@ -35,6 +35,16 @@ static void set_window(struct rstream *rs)
 	rs->tx.limit = rs->server ? 0 : RSW_FIRST_WINDOW;
 }
 
+/*
+ * TCP has to tell us of every byte, whatever the program has set as
+ * SO_RCVLOWAT; rs->rcvlowat is the program's.
+ */
+void rstream_take_rcvlowat(struct rstream *rs)
+{
+	rs->rcvlowat = max(rs->sk->sk_rcvlowat, 1);
+	WRITE_ONCE(rs->sk->sk_rcvlowat, 1);
+}
+
 static void go_framed(struct rstream *rs)
 {
 	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
@@ -46,9 +56,27 @@ static void go_framed(struct rstream *rs)
 /* Plain TCP for good: TCP's callbacks need us no more. */
 static void leave_alone(struct rstream *rs)
 {
+	struct sock *sk = rs->sk;
+
 	WRITE_ONCE(rs->guard, false);
 	rstream_timer(rs, 0);
-	rstream_unhook_callbacks(rs->sk);
+	rstream_unhook_callbacks(sk);
+	if (sk->sk_socket != rstream_nobody)
+		return;
+	/* not accepted yet: as TCP has such a child */
+	write_lock_bh(&sk->sk_callback_lock);
+	sk_set_socket(sk, NULL);
+	RCU_INIT_POINTER(sk->sk_wq, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/*
+ * The program closes before the client's HELLO is there, which is under way:
+ * the client must get HELLO and FIN, not a TCP connection cut short.
+ */
+void rstream_framed_early(struct rstream *rs)
+{
+	go_framed(rs);
 }
 
 void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
@@ -61,8 +89,7 @@ void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
 	rstream_option_off(rs);
 	if (!rs->guard)
 		leave_alone(rs);
-	if (rs->rcvlowat > 1)
-		WRITE_ONCE(sk->sk_rcvlowat, rs->rcvlowat);
+	WRITE_ONCE(sk->sk_rcvlowat, rs->rcvlowat);
 	/* whoever slept on the decision looks again */
 	rstream_tcp4.state_change(sk);
 }
@@ -156,6 +183,8 @@ static void peek_asked(struct rstream *rs)
 	case RSTREAM_HELLO_WHOLE:
 		go_framed(rs);
 		rstream_parse(rs);
+		/* whoever waits to send hears of it, too */
+		rstream_tcp4.state_change(rs->sk);
 		return;
 	}
 }
@@ -214,9 +243,10 @@ static void guard_late(struct rstream *rs)
 /* A program has closed and the peer makes no progress. */
 static void close_late(struct rstream *rs)
 {
-	if (!(rs->sk->sk_shutdown & SEND_SHUTDOWN) &&
-	    rs->close_acked != rs->tx.acked) {
-		rs->close_acked = rs->tx.acked;
+	u64 now = rstream_close_progress(rs);
+
+	if (!rs->fin_wait && rs->close_acked != now) {
+		rs->close_acked = now;
 		rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
 		return;
 	}

@@ -568,6 +568,9 @@ static void link_listen_work(struct work_struct *work)
 		return;
 	}
 	rstream_cm_unlisten(ln);
+	smp_mb();	/* pairs with rstream_link_use(): one sees the other */
+	if (atomic_read(&ln->users))
+		rstream_cm_listen(ln);
 }
 
 void rstream_link_use(struct net *net)
@@ -575,6 +578,7 @@ void rstream_link_use(struct net *net)
 	struct rstream_link_net *ln = rstream_net(net)->links;
 
 	atomic_inc(&ln->users);
+	smp_mb__after_atomic();	/* pairs with link_listen_work() */
 	if (!READ_ONCE(ln->listening))
 		mod_delayed_work(rstream_link_wq, &ln->listen_work, 0);
 }

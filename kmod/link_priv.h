@@ -85,7 +85,7 @@ struct rstream_batch {
  */
 struct rstream_link_net {
 	struct net *net;
-	spinlock_t lock;
+	spinlock_t lock;		/* see above */
 	struct hlist_head peers[64];
 	unsigned int n_peers;
 	struct list_head links;
@@ -95,7 +95,7 @@ struct rstream_link_net {
 	wait_queue_head_t wait;
 	atomic_t users;
 	atomic_long_t rmb_bytes;
-	struct mutex listen_lock;
+	struct mutex listen_lock;	/* see above */
 	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
 	bool listening;			/* at least one of them */
 	struct delayed_work listen_work;
@@ -130,7 +130,7 @@ struct rstream_peer {
  */
 struct rstream_link {
 	refcount_t ref;
-	spinlock_t lock;
+	spinlock_t lock;		/* see above */
 	enum rstream_link_state state;
 	struct rstream_link_net *ln;
 	struct rstream_peer *peer;

@@ -40,6 +40,20 @@ static struct inet_connection_sock_af_ops af_ops4, af_ops6, af_ops_mapped;
 static const struct inet_connection_sock_af_ops *af_orig_mapped;
 static DEFINE_SPINLOCK(mapped_lock);	/* guards the first use of the above */
 
+/* TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925) sign the header as it is. */
+static bool is_signed(const struct tcphdr *th)
+{
+	const u8 *opt = (const u8 *)(th + 1);
+	const u8 *end = (const u8 *)th + th->doff * 4;
+
+	while (opt < end && *opt) {
+		if (*opt == 19 || *opt == 29)
+			return true;
+		opt += *opt == 1 || end - opt < 2 ? 1 : max_t(u8, opt[1], 2);
+	}
+	return false;
+}
+
 /* Put @opt behind the TCP header.  The skb may start with an IP header. */
 static bool opt_insert(struct sk_buff *skb, const struct rstream_opt *opt)
 {
@@ -48,7 +62,7 @@ static bool opt_insert(struct sk_buff *skb, const struct rstream_opt *opt)
 	unsigned int tcp_len = skb->len - front;
 	struct tcphdr *th;
 
-	if (skb->ip_summed != CHECKSUM_PARTIAL ||
+	if (skb->ip_summed != CHECKSUM_PARTIAL || is_signed(tcp_hdr(skb)) ||
 	    th_len + RSW_OPT_LEN > TCP_HEADER_MAX ||
 	    skb_cow_head(skb, RSW_OPT_LEN))
 		return false;
@@ -225,6 +239,7 @@ static void child_init(struct sock *child, const struct sk_buff *skb,
 	rs->nonce = syn->nonce;
 	rs->confirmed = opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
 			opt.role == RSW_ROLE_CONFIRM && opt.nonce == syn->nonce;
+	rstream_take_rcvlowat(rs);
 	rstream_hook_callbacks(rs);
 	rstream_set_mode(rs, RSTREAM_ASKED, RSTREAM_R_NONE);
 	rstream_timer(rs, rstream_net(net)->set.hello_timeout_ms);
@@ -368,12 +383,20 @@ int rstream_option_listen(struct rstream *rs)
 	if (err)
 		return err;
 	lock_sock(sk);
+	if (rs->mode != RSTREAM_IDLE || sk->sk_state != TCP_CLOSE) {
+		/* somebody was faster, with listen() or connect() */
+		release_sock(sk);
+		rstream_hook_put(sock_net(sk));
+		return 0;
+	}
 	rs->user_save_syn = tcp_sk(sk)->save_syn;
 	if (!rs->user_save_syn)
 		tcp_sk(sk)->save_syn = 1;
 	rs->af_ops = icsk->icsk_af_ops;
 	WRITE_ONCE(icsk->icsk_af_ops,
 		   sk->sk_family == AF_INET ? &af_ops4 : &af_ops6);
+	rstream_set_mode(rs, RSTREAM_LISTEN, RSTREAM_R_NONE);
+	rstream_link_use(sock_net(sk));
 	release_sock(sk);
 	return 0;
 }
@@ -386,6 +409,7 @@ void rstream_option_unlisten(struct rstream *rs)
 	tcp_sk(sk)->save_syn = rs->user_save_syn;
 	rstream_option_off(rs);
 	release_sock(sk);
+	rstream_link_unuse(sock_net(sk));
 	rstream_hook_put(sock_net(sk));
 }
 

@@ -34,7 +34,7 @@ static void rx_free(struct rstream_link *link, struct rx_ring *ring)
 	idr_remove(&link->rx_rings, ring->pub.id);
 	list_del(&ring->ctrl.list);
 	rstream_rmb_put(&ring->piece);
-	kfree(ring);
+	kfree_rcu(ring, rcu);	/* poll() may look at it without a lock */
 }
 
 /* Nobody of this host or of the peer uses it any more? */

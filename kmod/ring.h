@@ -35,6 +35,7 @@ struct rx_ring {
 	u32 peer_ring;
 	bool switched;
 	bool done;			/* DONE came: the peer writes no more */
+	struct rcu_head rcu;
 };
 
 struct tx_ring {

@@ -28,13 +28,21 @@
 struct rstream_tcp rstream_tcp4, rstream_tcp6;
 struct socket *rstream_nobody;
 
+/* How long to wait for memory that softirq did not get, ms. */
+#define RETRY_MS	10
+
 static struct kmem_cache *stream_cache;
 static struct workqueue_struct *stream_wq;
+
+static void stream_free_rcu(struct rcu_head *head)
+{
+	kmem_cache_free(stream_cache, container_of(head, struct rstream, rcu));
+}
 
 static void stream_put(struct rstream *rs)
 {
 	if (refcount_dec_and_test(&rs->ref))
-		kfree_rcu(rs, rcu);
+		call_rcu(&rs->rcu, stream_free_rcu);
 }
 
 /* ---- callbacks that TCP makes, socket held ---- */
@@ -61,7 +69,8 @@ void rstream_wake_writers(struct rstream *rs)
 
 	if (!rstream_tx_room(rs) || !sk->sk_socket)
 		return;
-	if (sk->sk_socket != rstream_nobody)
+	/* while TCP has no room for us either, it has to call us */
+	if (sk->sk_socket != rstream_nobody && !rs->blocked)
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	rcu_read_lock();
 	wq = rcu_dereference(sk->sk_wq);
@@ -78,7 +87,9 @@ static void on_write_space(struct sock *sk)
 	struct rstream *rs = rstream_of(sk);
 
 	if (!rs || rs->mode != RSTREAM_FRAMED) {
-		rstream_tcp4.write_space(sk);
+		/* TCP's would clear a flag that others of "nobody" need */
+		if (sk->sk_socket != rstream_nobody)
+			rstream_tcp4.write_space(sk);
 		return;
 	}
 	rstream_push(rs);
@@ -155,6 +166,13 @@ void rstream_queue(struct rstream *rs, enum rstream_todo what)
 	}
 }
 
+/* Without memory now: push and parse again in a while. */
+void rstream_retry(struct rstream *rs)
+{
+	sk_reset_timer(rs->sk, &rs->retry_timer,
+		       jiffies + msecs_to_jiffies(RETRY_MS));
+}
+
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
 {
 	if (cmpxchg(&rs->error, 0, error))
@@ -165,17 +183,27 @@ void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
 	rstream_queue(rs, RSTREAM_DO_RESET);
 }
 
-static void on_timer(struct timer_list *t)
+/* A timer holds the sock, so rs is there or waits for RCU. */
+static void timer_queue(struct rstream *rs, enum rstream_todo what)
 {
-	struct rstream *rs = container_of(t, struct rstream, timer);
 	struct sock *sk = rs->sk;
 
-	/* the timer holds the sock, so rs is there or waits for RCU */
 	if (refcount_inc_not_zero(&rs->ref)) {
-		rstream_queue(rs, RSTREAM_DO_TIMEOUT);
+		rstream_queue(rs, what);
 		stream_put(rs);
 	}
 	sock_put(sk);
+}
+
+static void on_timer(struct timer_list *t)
+{
+	timer_queue(container_of(t, struct rstream, timer), RSTREAM_DO_TIMEOUT);
+}
+
+static void on_retry_timer(struct timer_list *t)
+{
+	timer_queue(container_of(t, struct rstream, retry_timer),
+		    RSTREAM_DO_PUSH);
 }
 
 void rstream_timer(struct rstream *rs, unsigned int ms)
@@ -191,9 +219,9 @@ void rstream_timer(struct rstream *rs, unsigned int ms)
  * A child that no program has accepted may not be owned by a process: closing
  * the listener destroys it under its spinlock and complains if it is owned.
  */
-static bool work_lock(struct rstream *rs)
+static bool work_lock(struct rstream *rs, bool owned)
 {
-	if (READ_ONCE(rs->accepted)) {
+	if (owned) {
 		lock_sock(rs->sk);
 		return true;
 	}
@@ -214,6 +242,26 @@ static void work_unlock(struct rstream *rs, bool owned)
 	}
 	bh_unlock_sock(rs->sk);
 	local_bh_enable();
+}
+
+/*
+ * Reset.  Return: true if tcp_abort() has to do it, without the lock; a child
+ * that nobody has accepted must not be owned, nor destroyed twice.
+ */
+static bool work_reset(struct rstream *rs, bool owned)
+{
+	struct sock *sk = rs->sk;
+
+	if (sk->sk_state == TCP_CLOSE) {
+		if (!sk->sk_err) {
+			WRITE_ONCE(sk->sk_err, rs->error);
+			sk_error_report(sk);
+		}
+		return false;
+	}
+	if (!owned)
+		sk->sk_prot->disconnect(sk, O_NONBLOCK);
+	return owned;
 }
 
 static void work_framed(struct rstream *rs, unsigned long todo)
@@ -248,27 +296,34 @@ static void on_work(struct work_struct *work)
 	struct rstream *rs = container_of(work, struct rstream, work);
 	unsigned long todo = xchg(&rs->todo, 0);
 	struct sock *sk = rs->sk;
-	bool owned, finish = false;
+	bool owned = READ_ONCE(rs->accepted);
+	bool abort = false, finish = false;
 	unsigned int bit;
+	int error = 0;
 
-	if (todo & BIT(RSTREAM_DO_RESET))
-		tcp_abort(sk, rs->error);
-	owned = READ_ONCE(rs->accepted);
-	if (!work_lock(rs)) {
+	if (!work_lock(rs, owned)) {
 		for_each_set_bit(bit, &todo, BITS_PER_LONG)
 			set_bit(bit, &rs->todo);
-		queue_work(stream_wq, work);	/* keeps our references */
-		return;
+		if (queue_work(stream_wq, work))
+			return;			/* with our references */
+		goto out;
 	}
-	if (rstream_of(sk) == rs)
+	if (rstream_of(sk) == rs) {
+		error = rs->error;
+		if (todo & BIT(RSTREAM_DO_RESET) && error)
+			abort = work_reset(rs, owned);
 		finish = work_do(rs, todo);
+	}
 	work_unlock(rs, owned);
 
+	if (abort)
+		tcp_abort(sk, error);
 	if (finish) {
 		struct socket sock = { .sk = sk };
 
 		rs->tcp_ops->release(&sock);
 	}
+out:
 	sock_put(sk);
 	stream_put(rs);
 }
@@ -290,8 +345,19 @@ void rstream_close_step(struct rstream *rs)
 	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
 		sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
+	}
+	if (sk->sk_state == TCP_FIN_WAIT2 && !rs->fin_wait) {
+		rs->fin_wait = true;
 		rstream_timer(rs, jiffies_to_msecs(tcp_fin_time(sk)));
 	}
+}
+
+/* Something that moves while a closed stream is still being delivered. */
+u64 rstream_close_progress(struct rstream *rs)
+{
+	s64 acked = rs->txring ? rstream_txring_acked(rs->txring) : 0;
+
+	return rs->tx.sent + tcp_sk(rs->sk)->snd_una + max(acked, 0LL);
 }
 
 /* ---- mode, attaching, detaching ---- */
@@ -375,6 +441,7 @@ static void drop_connection(struct rstream *rs)
 	rstream_tx_free(rs);
 	rstream_rx_free(rs);
 	rstream_timer(rs, 0);
+	sk_stop_timer(rs->sk, &rs->retry_timer);
 }
 
 void rstream_reset_state(struct rstream *rs)
@@ -399,6 +466,10 @@ void rstream_reset_state(struct rstream *rs)
 	rs->guard = false;
 	rs->mapped = false;
 	rs->asked = false;
+	rs->link_asked = false;
+	rs->blocked = false;
+	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */
+	WRITE_ONCE(rs->sk->sk_rcvlowat, rs->rcvlowat);
 	rs->peer_token = 0;
 	rs->credited = 0;
 	rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
@@ -417,6 +488,7 @@ int rstream_attach(struct sock *sk, const struct proto_ops *tcp_ops, gfp_t gfp)
 	refcount_set(&rs->ref, 1);
 	INIT_WORK(&rs->work, on_work);
 	timer_setup(&rs->timer, on_timer, 0);
+	timer_setup(&rs->retry_timer, on_retry_timer, 0);
 	INIT_LIST_HEAD(&rs->txq);
 	__skb_queue_head_init(&rs->rxq);
 	rs->rcvlowat = 1;

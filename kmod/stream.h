@@ -93,6 +93,9 @@ enum rstream_todo {
  * @user_save_syn: the program's own TCP_SAVE_SYN on a listener
  * @shutdown:	RCV_SHUTDOWN, SEND_SHUTDOWN of the program on FRAMED
  * @error:	what a reset is told to the program as, positive errno
+ * @blocked:	records or bytes wait for room in TCP's send queue
+ * @fin_wait:	closed, and TCP is in FIN_WAIT2: the timer is TCP's
+ * @link_asked:	the peer, who makes the links, has been asked for one
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
  * @af_ops:	TCP's connection ops, while ours are in place
@@ -132,6 +135,9 @@ struct rstream {
 	bool pushing:1;
 	bool parsing:1;
 	bool asked;
+	bool blocked;
+	bool fin_wait;
+	bool link_asked;
 	bool closed;
 	bool guard;
 	bool accepted;
@@ -145,6 +151,7 @@ struct rstream {
 	unsigned long todo;
 	struct work_struct work;
 	struct timer_list timer;	/* late HELLO, or a close that takes long */
+	struct timer_list retry_timer;	/* no memory in softirq: try again */
 	u32 hello_end;			/* TCP sequence number behind our HELLO */
 	u64 close_acked;		/* progress of a close, see stream.c */
 
@@ -179,6 +186,7 @@ struct rstream {
 	struct rstream_rx rx;
 	struct rstream_rxring *rxring;
 	u64 credited;
+	u64 rx_landed;		/* as the last callback of the link saw it */
 	struct rstream_record grant;
 
 	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
@@ -240,6 +248,8 @@ void rstream_wake_writers(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws a token */
 void rstream_timer(struct rstream *rs, unsigned int ms);
 void rstream_close_step(struct rstream *rs);
+u64 rstream_close_progress(struct rstream *rs);
+void rstream_retry(struct rstream *rs);
 int rstream_stream_init(void);
 void rstream_stream_exit(void);
 int rstream_stream_net_init(struct rstream_net *rn);
@@ -263,6 +273,8 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 				      const struct rstream_hello *hello);
 void rstream_hello_put(struct rstream *rs, u8 *to);
 void rstream_hello_late(struct rstream *rs);
+void rstream_take_rcvlowat(struct rstream *rs);
+void rstream_framed_early(struct rstream *rs);
 void rstream_go_raw(struct rstream *rs, enum rstream_reason reason);
 void rstream_swap_ops(struct rstream *rs, struct socket *sock);
 
@@ -298,6 +310,7 @@ ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 			    struct pipe_inode_info *pipe, size_t len,
 			    unsigned int flags);
 bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
+bool rstream_ring_owes(const struct rstream *rs);
 u64 rstream_rx_ready(const struct rstream *rs);
 void rstream_rx_free(struct rstream *rs);
 

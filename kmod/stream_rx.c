@@ -59,13 +59,20 @@ void rstream_rx_free(struct rstream *rs)
 
 static u64 ring_ready(const struct rstream *rs)
 {
-	const struct rstream_rxring *ring = READ_ONCE(rs->rxring);
-	u64 consumed = READ_ONCE(rs->rx.consumed);
+	const struct rstream_rxring *ring;
+	u64 consumed, ready = 0;
 
-	if (!ring || READ_ONCE(rs->rx.state) != RSTREAM_ON_RING)
-		return 0;
-	return smp_load_acquire(&ring->landed) -
-	       (consumed > rs->rx.base ? consumed - rs->rx.base : 0);
+	/* poll() comes here without the lock: the ring is freed by RCU */
+	rcu_read_lock();
+	ring = READ_ONCE(rs->rxring);
+	if (ring && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING) {
+		consumed = READ_ONCE(rs->rx.consumed);
+		ready = smp_load_acquire(&ring->landed);
+		if (consumed > rs->rx.base)
+			ready -= consumed - rs->rx.base;
+	}
+	rcu_read_unlock();
+	return ready;
 }
 
 /* Bytes that a read would find.  Lockless readers get a hint. */
@@ -161,13 +168,24 @@ static void ack_if_due(struct rstream *rs)
 
 /* ---- waiting ---- */
 
+/*
+ * The last bytes of a ring may be counted after TCP, all said, has closed: the
+ * stream isn't over then.
+ */
+bool rstream_ring_owes(const struct rstream *rs)
+{
+	return READ_ONCE(rs->rx.fin) && rs->rx.state == RSTREAM_ON_RING &&
+	       READ_ONCE(rs->rx.consumed) < rs->rx.fin_at &&
+	       !READ_ONCE(rs->error);
+}
+
 static bool rx_over(const struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 
 	return rstream_rx_eof(&rs->rx) || READ_ONCE(sk->sk_err) ||
 	       READ_ONCE(rs->shutdown) & RCV_SHUTDOWN ||
-	       READ_ONCE(sk->sk_state) == TCP_CLOSE;
+	       (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_ring_owes(rs));
 }
 
 static bool undecided(const struct rstream *rs)
@@ -188,7 +206,7 @@ static int rx_status(struct rstream *rs, bool *eof)
 		return 0;
 	if (sk->sk_err)
 		return sock_error(sk);
-	if (sk->sk_state == TCP_CLOSE) {
+	if (sk->sk_state == TCP_CLOSE && !rstream_ring_owes(rs)) {
 		/* the error has been told: as TCP, end of file */
 		*eof = sk->sk_shutdown & RCV_SHUTDOWN;
 		return *eof ? 0 : -ENOTCONN;

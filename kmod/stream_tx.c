@@ -155,6 +155,30 @@ static void ask_room(struct rstream *rs)
 	rstream_tx_waits(rs);
 }
 
+/*
+ * There is room but no memory, for the host or for the control group: nobody
+ * tells when that changes, so look again in a while, as TCP does.
+ */
+static int wait_memory(struct rstream *rs, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = rs->sk;
+	long nap, left;
+
+	if (!*timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(*timeo);
+	nap = min_t(long, *timeo, HZ / 50 + 2);
+	left = nap;
+	add_wait_queue(sk_sleep(sk), &wait);
+	sk_wait_event(sk, &left, tx_over(rs), &wait);
+	remove_wait_queue(sk_sleep(sk), &wait);
+	if (*timeo != MAX_SCHEDULE_TIMEOUT)
+		*timeo -= nap - left;
+	return 0;
+}
+
 /* Sleep until there is room, an error, a signal or the time is over. */
 static int wait_room(struct rstream *rs, long *timeo)
 {
@@ -237,7 +261,9 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 			break;
 		rstream_push(rs);
 		unpushed = 0;
-		err = wait_room(rs, &timeo) ?: tx_error(rs);
+		err = room(rs) ? wait_memory(rs, &timeo) :
+				 wait_room(rs, &timeo);
+		err = err ?: tx_error(rs);
 	}
 	if (unpushed)
 		rstream_push(rs);

@@ -30,8 +30,8 @@ static const struct rstream_settings defaults = {
 	.cm_timeout_ms = 3000,
 	.link_idle_ms = 30000,
 	.probe_ms = 500,
-	.ack_timeout = 14,
-	.retry_count = 3,
+	.ack_timeout = 16,
+	.retry_count = 6,
 };
 
 static const int hello_timeout_min = 10, hello_timeout_max = 600 * 1000;

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# For people; what rdmastream.ko is made of is listed in Kbuild.  "make help"
+# tells what can be made.
+
+top	:= $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
+
+# The kernel to build for: the running one, if its headers are there, else the
+# newest whose headers are.
+KVER	?= $(or $(and $(wildcard /lib/modules/$(shell uname -r)/build),$(shell uname -r)), \
+	$(shell ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | \
+		sed 's,.*/linux-headers-,,' | sort -V | tail -n 1))
+KDIR	?= $(firstword $(wildcard /lib/modules/$(strip $(KVER))/build) \
+	/usr/src/linux-headers-$(strip $(KVER)))
+
+all: module tools
+
+module:
+	@cp "$$(scripts/build-module $(abspath $(KDIR)) $(if $(W),W=$(W)) $(if $(C),C=$(C)))" .
+	@echo "rdmastream.ko: for $(strip $(KVER))"
+
+tools:
+	$(MAKE) -C userspace-tools
+
+check:
+	scripts/check $(CHECKFLAGS)
+
+check-debug:
+	scripts/check --debug $(CHECKFLAGS)
+
+style:
+	scripts/style
+
+debug-kernel:
+	scripts/install-deps debug-kernel
+	selftests/vm/build-debug-kernel
+
+demo:
+	scripts/demo
+
+bench:
+	scripts/bench
+
+clean:
+	$(MAKE) -C userspace-tools clean
+	rm -rf build/module build/selftests build/tools build/unit build/run
+	rm -f rdmastream.ko
+
+# The downloaded and built kernels as well.
+distclean: clean
+	rm -rf build
+
+help:
+	@echo "all           rdmastream.ko for one kernel, and rsctl (default)"
+	@echo "module        rdmastream.ko only; KVER=release or KDIR=headers choose the kernel,"
+	@echo "              W=1 and C=1 as in the kernel's own build"
+	@echo "tools         rsctl and the preload library, in userspace-tools/"
+	@echo "check         all tests, in virtual machines with Linux 6.12 and 6.1"
+	@echo "check-debug   the tests again, on a kernel with KASAN, lockdep and kmemleak"
+	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
+	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
+	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
+	@echo "bench         a table: TCP, rsockets, SMC-R, rdmastream"
+	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
+	@echo "clean         remove what was built; distclean: and the kernels"
+
+.PHONY: all module tools check check-debug style debug-kernel demo bench clean distclean help

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* socket(), bind(), getsockname(), getpeername(), families. */
+#include "tap.h"
+
+#include <arpa/inet.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void socket_bad_proto(void)
+{
+	if (kind.domain != AF_RDMASTREAM)
+		api_skip("IP families have protocols of their own");
+	EXPECT_ERRNO(socket(AF_RDMASTREAM, SOCK_STREAM, 2), EPROTONOSUPPORT);
+	EXPECT_ERRNO(socket(AF_RDMASTREAM, SOCK_STREAM, 6), EPROTONOSUPPORT);
+	EXPECT_ERRNO(socket(AF_RDMASTREAM, SOCK_STREAM, -1), EPROTONOSUPPORT);
+}
+
+static void socket_bad_type(void)
+{
+	if (kind.domain == AF_RDMASTREAM) {
+		EXPECT_ERRNO(socket(AF_RDMASTREAM, SOCK_DGRAM, 0),
+			     ESOCKTNOSUPPORT);
+		EXPECT_ERRNO(socket(AF_RDMASTREAM, SOCK_SEQPACKET, 0),
+			     ESOCKTNOSUPPORT);
+	} else {
+		EXPECT_ERRNO(socket(kind.domain, SOCK_DGRAM, kind.proto),
+			     EPROTONOSUPPORT);
+	}
+}
+
+static void socket_identity(void)
+{
+	int fd = rs_socket(&kind, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int type = 0, domain = 0;
+	socklen_t len = sizeof(int);
+
+	EXPECT(!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len));
+	EXPECT(type == SOCK_STREAM);
+	EXPECT(!getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len));
+	EXPECT(domain == kind.domain);
+	EXPECT(!getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &type, &len));
+	if (kind.domain != AF_RDMASTREAM)
+		EXPECT(type == kind.proto);
+}
+
+static void getname_unbound(void)
+{
+	int fd = rs_socket(&kind, 0);
+	union rs_addr addr;
+	socklen_t len = sizeof(addr);
+
+	EXPECT(!getsockname(fd, &addr.sa, &len));
+	EXPECT(addr.sa.sa_family == kind.family);
+	EXPECT(len == rs_addr_len(&addr));
+	EXPECT(!rs_port(&addr));
+	len = sizeof(addr);
+	EXPECT_ERRNO(getpeername(fd, &addr.sa, &len), ENOTCONN);
+}
+
+static void getname_connected(void)
+{
+	union rs_addr ours, theirs;
+	socklen_t a = sizeof(ours), b = sizeof(theirs);
+	int fd[2];
+
+	pair(fd);
+	EXPECT(!getsockname(fd[0], &ours.sa, &a));
+	EXPECT(!getpeername(fd[1], &theirs.sa, &b));
+	EXPECT(a == b && !memcmp(&ours, &theirs, a));
+	a = sizeof(ours);
+	b = sizeof(theirs);
+	EXPECT(!getpeername(fd[0], &ours.sa, &a));
+	EXPECT(!getsockname(fd[1], &theirs.sa, &b));
+	EXPECT(a == b && !memcmp(&ours, &theirs, a));
+}
+
+static void getname_truncated(void)
+{
+	union rs_addr addr;
+	socklen_t len = 4;
+	int fd[2];
+
+	memset(&addr, 0x55, sizeof(addr));
+	pair(fd);
+	EXPECT(!getpeername(fd[0], &addr.sa, &len));
+	EXPECT(len == (kind.family == AF_INET6 ? sizeof(addr.in6) :
+						 sizeof(addr.in)));
+	EXPECT(((unsigned char *)&addr)[4] == 0x55);
+}
+
+static void accept_address(void)
+{
+	union rs_addr addr;
+	socklen_t len = sizeof(addr);
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, 0);
+
+	EXPECT(!connect_to(fd, port));
+	EXPECT(accept(l, &addr.sa, &len) >= 0);
+	EXPECT(addr.sa.sa_family == kind.family);
+	EXPECT(rs_port(&addr) == rs_local_port(fd));
+}
+
+static void bind_in_use(void)
+{
+	uint16_t port;
+	union rs_addr addr;
+	socklen_t len;
+	int fd = rs_socket(&kind, 0);
+
+	listener(&port);
+	len = rs_addr(&kind, host, port, &addr);
+	EXPECT_ERRNO(bind(fd, &addr.sa, len), EADDRINUSE);
+}
+
+static void bind_twice(void)
+{
+	union rs_addr addr;
+	socklen_t len = rs_addr(&kind, host, 0, &addr);
+	int fd = rs_socket(&kind, 0);
+
+	EXPECT(!bind(fd, &addr.sa, len));
+	EXPECT(rs_local_port(fd));
+	EXPECT_ERRNO(bind(fd, &addr.sa, len), EINVAL);
+}
+
+static void bind_foreign(void)
+{
+	const char *foreign = kind.family == AF_INET6 ? "2001:db8::1" :
+							"192.0.2.1";
+	union rs_addr addr;
+	socklen_t len = rs_addr(&kind, foreign, 0, &addr);
+	int fd = rs_socket(&kind, 0);
+
+	EXPECT_ERRNO(bind(fd, &addr.sa, len), EADDRNOTAVAIL);
+}
+
+static void bind_malformed(void)
+{
+	union rs_addr addr;
+	socklen_t len = rs_addr(&kind, host, 0, &addr);
+	int fd = rs_socket(&kind, 0);
+
+	EXPECT_ERRNO(bind(fd, &addr.sa, 7), EINVAL);
+	EXPECT_ERRNO(bind(fd, (void *)8, len), EFAULT);
+	addr.sa.sa_family = AF_UNIX;
+	EXPECT_ERRNO(bind(fd, &addr.sa, len), EAFNOSUPPORT);
+}
+
+/* AF_RDMASTREAM in an address means the address family of the socket. */
+static void bind_own_family(void)
+{
+	union rs_addr addr;
+	socklen_t len = rs_addr(&kind, host, 0, &addr);
+	int fd = rs_socket(&kind, 0), l, port;
+
+	if (kind.domain != AF_RDMASTREAM)
+		api_skip("only for AF_RDMASTREAM");
+	addr.sa.sa_family = AF_RDMASTREAM;
+	l = rs_socket(&kind, 0);
+	EXPECT(!bind(l, &addr.sa, len));
+	EXPECT(!listen(l, 1));
+	port = rs_local_port(l);
+	addr.in.sin_port = htons(port);
+	EXPECT(!connect(fd, &addr.sa, len));
+	EXPECT(rs_remote_port(fd) == port);
+}
+
+static void v6_maps_v4(void)
+{
+	union rs_addr addr = { .in6.sin6_family = AF_INET6 };
+	int l = rs_socket(&kind, 0), off = 0, fd;
+	struct rs_kind four = { AF_INET, IPPROTO_TCP, AF_INET };
+
+	if (kind.family != AF_INET6)
+		api_skip("only for IPv6");
+	EXPECT(!setsockopt(l, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)));
+	EXPECT(!bind(l, &addr.sa, sizeof(addr.in6)));
+	EXPECT(!listen(l, 4));
+	EXPECT(rs_connect(&four, NULL, rs_local_port(l), 0) >= 0);
+	EXPECT(accept(l, NULL, NULL) >= 0);
+
+	fd = rs_socket(&kind, 0);
+	inet_pton(AF_INET6, "::ffff:127.0.0.1", &addr.in6.sin6_addr);
+	addr.in6.sin6_port = htons(rs_local_port(l));
+	EXPECT(!connect(fd, &addr.sa, sizeof(addr.in6)));
+	EXPECT(send(fd, "x", 1, 0) == 1);
+	fd = accept(l, NULL, NULL);
+	EXPECT(fd >= 0 && recv(fd, &off, 1, 0) == 1);
+}
+
+static void v6_only(void)
+{
+	union rs_addr addr = { .in6.sin6_family = AF_INET6 };
+	struct rs_kind four = { AF_INET, IPPROTO_TCP, AF_INET };
+	int l = rs_socket(&kind, 0), on = 1;
+
+	if (kind.family != AF_INET6)
+		api_skip("only for IPv6");
+	EXPECT(!setsockopt(l, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)));
+	EXPECT(!bind(l, &addr.sa, sizeof(addr.in6)));
+	EXPECT(!listen(l, 4));
+	EXPECT(rs_connect(&four, NULL, rs_local_port(l), 0) == -ECONNREFUSED);
+}
+
+static void mmap_refused(void)
+{
+	int fd = rs_socket(&kind, 0);
+
+	if (!rs_kind_ours(&kind))
+		api_skip("TCP maps for zero-copy receive");
+	EXPECT(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
+	EXPECT(errno == ENODEV);
+}
+
+static void socketpair_refused(void)
+{
+	int fd[2];
+
+	EXPECT_ERRNO(socketpair(kind.domain, SOCK_STREAM, kind.proto, fd),
+		     EOPNOTSUPP);
+}
+
+#define CASE(fn) { "address: " #fn, fn }
+const struct api_case address_cases[] = {
+	CASE(socket_bad_proto),
+	CASE(socket_bad_type),
+	CASE(socket_identity),
+	CASE(getname_unbound),
+	CASE(getname_connected),
+	CASE(getname_truncated),
+	CASE(accept_address),
+	CASE(bind_in_use),
+	CASE(bind_twice),
+	CASE(bind_foreign),
+	CASE(bind_malformed),
+	CASE(bind_own_family),
+	CASE(v6_maps_v4),
+	CASE(v6_only),
+	CASE(mmap_refused),
+	CASE(socketpair_refused),
+	{ NULL, NULL },
+};

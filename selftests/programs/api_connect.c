@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* connect(), listen(), accept(). */
+#include "tap.h"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+/* A port at which nobody listens. */
+static uint16_t closed_port(void)
+{
+	uint16_t port;
+
+	close(listener(&port));
+	return port;
+}
+
+static void connect_refused(void)
+{
+	int fd = rs_socket(&kind, 0);
+	uint16_t port;
+
+	EXPECT_ERRNO(connect_to(fd, closed_port()), ECONNREFUSED);
+	listener(&port);
+	EXPECT(!connect_to(fd, port));	/* the socket is as good as new */
+}
+
+static void connect_refused_nonblock(void)
+{
+	int fd = rs_socket(&kind, SOCK_NONBLOCK), err = 0;
+	socklen_t len = sizeof(err);
+
+	if (connect_to(fd, closed_port()) == 0 || errno == ECONNREFUSED)
+		api_skip("refused at once");
+	EXPECT(errno == EINPROGRESS);
+	await(fd, POLLERR);
+	EXPECT(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
+	EXPECT(err == ECONNREFUSED);
+	EXPECT(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
+	EXPECT(!err);
+}
+
+static void connect_nonblock(void)
+{
+	int fd = rs_socket(&kind, SOCK_NONBLOCK), err = -1;
+	socklen_t len = sizeof(err);
+	uint16_t port;
+
+	listener(&port);
+	EXPECT_ERRNO(connect_to(fd, port), EINPROGRESS);
+	await(fd, POLLOUT);
+	EXPECT(!getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len));
+	EXPECT(!err);
+	EXPECT(!(rs_poll(fd, POLLIN | POLLOUT, 0) & (POLLIN | POLLHUP)));
+}
+
+static void connect_twice(void)
+{
+	int fd[2];
+
+	pair(fd);
+	EXPECT_ERRNO(connect_to(fd[0], 1), EISCONN);
+	EXPECT_ERRNO(connect_to(fd[1], 1), EISCONN);
+}
+
+static void connect_listener(void)
+{
+	uint16_t port, other;
+	int l = listener(&port);
+
+	listener(&other);
+	EXPECT_ERRNO(connect_to(l, other), EISCONN);
+}
+
+static void connect_malformed(void)
+{
+	int fd = rs_socket(&kind, 0);
+	union rs_addr addr;
+	socklen_t len = rs_addr(&kind, host, 1, &addr);
+
+	EXPECT_ERRNO(connect(fd, &addr.sa, 1), EINVAL);
+	EXPECT_ERRNO(connect(fd, (void *)8, len), EFAULT);
+	addr.sa.sa_family = AF_UNIX;
+	EXPECT_ERRNO(connect(fd, &addr.sa, len), EAFNOSUPPORT);
+}
+
+static void connect_unspec(void)
+{
+	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+	uint16_t port;
+	int fd[2], l;
+	char c;
+
+	pair(fd);
+	EXPECT(!connect(fd[0], &unspec, sizeof(unspec)));
+	EXPECT_ERRNO(recv(fd[1], &c, 1, 0), ECONNRESET);
+	l = listener(&port);
+	EXPECT(!connect_to(fd[0], port));
+	EXPECT(send(fd[0], "x", 1, 0) == 1);
+	EXPECT(recv(accept(l, NULL, NULL), &c, 1, 0) == 1);
+}
+
+static void unconnected_io(void)
+{
+	int fd = rs_socket(&kind, 0);
+	char c = 0;
+
+	EXPECT_ERRNO(send(fd, &c, 1, MSG_NOSIGNAL), EPIPE);
+	EXPECT_ERRNO(recv(fd, &c, 1, 0), ENOTCONN);
+	EXPECT_ERRNO(shutdown(fd, SHUT_RDWR), ENOTCONN);
+	EXPECT(rs_poll(fd, POLLIN | POLLOUT, 0) & POLLHUP);
+	EXPECT_ERRNO(accept(fd, NULL, NULL), EINVAL);
+}
+
+static void listen_unbound(void)
+{
+	int l = rs_socket(&kind, 0), fd = rs_socket(&kind, 0);
+
+	EXPECT(!listen(l, 1));
+	EXPECT(rs_local_port(l));
+	EXPECT(!listen(l, 8));	/* again: a new backlog */
+	host = NULL;
+	EXPECT(!connect_to(fd, rs_local_port(l)));
+}
+
+static void listen_connected(void)
+{
+	int fd[2];
+
+	pair(fd);
+	EXPECT_ERRNO(listen(fd[0], 1), EINVAL);
+}
+
+static void listener_io(void)
+{
+	uint16_t port;
+	int l = listener(&port), on = 0;
+	socklen_t len = sizeof(on);
+	char c = 0;
+
+	EXPECT_ERRNO(recv(l, &c, 1, 0), ENOTCONN);
+	EXPECT_ERRNO(send(l, &c, 1, MSG_NOSIGNAL), EPIPE);
+	EXPECT(!getsockopt(l, SOL_SOCKET, SO_ACCEPTCONN, &on, &len));
+	EXPECT(on == 1);
+}
+
+static void accept_nonblock(void)
+{
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, 0);
+
+	rs_nonblock(l);
+	EXPECT_ERRNO(accept(l, NULL, NULL), EAGAIN);
+	EXPECT(!rs_poll(l, POLLIN, 0));
+	EXPECT(!connect_to(fd, port));
+	await(l, POLLIN);
+	fd = accept4(l, NULL, NULL, SOCK_CLOEXEC);
+	EXPECT(fd >= 0);
+	EXPECT(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	EXPECT(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+	EXPECT_ERRNO(accept(l, NULL, NULL), EAGAIN);
+}
+
+static void accept_timeout(void)
+{
+	struct timeval tv = { .tv_usec = 100000 };
+	uint16_t port;
+	int l = listener(&port);
+
+	EXPECT(!setsockopt(l, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	EXPECT_ERRNO(accept(l, NULL, NULL), EAGAIN);
+}
+
+static void *shut_soon(void *arg)
+{
+	usleep(100000);
+	shutdown(*(int *)arg, SHUT_RDWR);
+	return NULL;
+}
+
+static void accept_woken_by_shutdown(void)
+{
+	uint16_t port;
+	int l = listener(&port);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, shut_soon, &l);
+	EXPECT_ERRNO(accept(l, NULL, NULL), EINVAL);
+}
+
+/* Closing a listener resets what nobody has accepted. */
+static void close_resets_backlog(void)
+{
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, 0);
+	char c;
+
+	EXPECT(!connect_to(fd, port));
+	await(l, POLLIN);
+	close(l);
+	EXPECT_ERRNO(recv(fd, &c, 1, 0), ECONNRESET);
+}
+
+static void data_before_accept(void)
+{
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, 0);
+	char buf[8];
+
+	EXPECT(!connect_to(fd, port));
+	EXPECT(send(fd, "early", 5, 0) == 5);
+	EXPECT(!shutdown(fd, SHUT_WR));
+	usleep(50000);
+	l = accept(l, NULL, NULL);
+	EXPECT(recv(l, buf, 8, MSG_WAITALL) == 5 && !memcmp(buf, "early", 5));
+	EXPECT(send(l, "late", 4, 0) == 4);
+	EXPECT(recv(fd, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "late", 4));
+}
+
+static void options_inherited(void)
+{
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, 0), v = 1;
+	socklen_t len = sizeof(v);
+
+	EXPECT(!setsockopt(l, IPPROTO_TCP, TCP_NODELAY, &v, sizeof(v)));
+	EXPECT(!setsockopt(l, SOL_SOCKET, SO_KEEPALIVE, &v, sizeof(v)));
+	EXPECT(!connect_to(fd, port));
+	fd = accept(l, NULL, NULL);
+	v = 0;
+	EXPECT(!getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &v, &len) && v == 1);
+	v = 0;
+	EXPECT(!getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &v, &len) && v == 1);
+}
+
+#define CASE(fn) { "connect: " #fn, fn }
+const struct api_case connect_cases[] = {
+	CASE(connect_refused),
+	CASE(connect_refused_nonblock),
+	CASE(connect_nonblock),
+	CASE(connect_twice),
+	CASE(connect_listener),
+	CASE(connect_malformed),
+	CASE(connect_unspec),
+	CASE(unconnected_io),
+	CASE(listen_unbound),
+	CASE(listen_connected),
+	CASE(listener_io),
+	CASE(accept_nonblock),
+	CASE(accept_timeout),
+	CASE(accept_woken_by_shutdown),
+	CASE(close_resets_backlog),
+	CASE(data_before_accept),
+	CASE(options_inherited),
+	{ NULL, NULL },
+};

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* shutdown(), close(), resets. */
+#include "tap.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pattern.h"
+
+static volatile sig_atomic_t sigpipes;
+
+static void count_sigpipe(int sig)
+{
+	(void)sig;
+	sigpipes++;
+}
+
+static void half_close(void)
+{
+	char buf[8];
+	int fd[2];
+
+	pair(fd);
+	EXPECT(send(fd[0], "ask", 3, 0) == 3);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	EXPECT(recv(fd[1], buf, 8, MSG_WAITALL) == 3);
+	EXPECT(!recv(fd[1], buf, 8, 0));
+	EXPECT(!recv(fd[1], buf, 8, 0));	/* and again */
+	EXPECT(send(fd[1], "answer", 6, 0) == 6);
+	EXPECT(recv(fd[0], buf, 6, MSG_WAITALL) == 6);
+	EXPECT(!shutdown(fd[1], SHUT_WR));
+	EXPECT(!recv(fd[0], buf, 8, 0));
+}
+
+static void send_after_shutdown(void)
+{
+	int fd[2];
+
+	signal(SIGPIPE, count_sigpipe);
+	pair(fd);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	EXPECT_ERRNO(send(fd[0], "x", 1, MSG_NOSIGNAL), EPIPE);
+	EXPECT(!sigpipes);
+	EXPECT_ERRNO(send(fd[0], "x", 1, 0), EPIPE);
+	EXPECT(sigpipes == 1);
+	EXPECT_ERRNO(write(fd[0], "x", 1), EPIPE);
+	EXPECT(sigpipes == 2);
+}
+
+static void shutdown_read(void)
+{
+	int fd[2];
+	char c;
+
+	pair(fd);
+	EXPECT(!shutdown(fd[0], SHUT_RD));
+	EXPECT(!recv(fd[0], &c, 1, 0));
+	EXPECT(send(fd[0], "x", 1, 0) == 1);
+	EXPECT(recv(fd[1], &c, 1, 0) == 1);
+}
+
+static void shutdown_bad_how(void)
+{
+	int fd[2];
+
+	pair(fd);
+	EXPECT_ERRNO(shutdown(fd[0], 3), EINVAL);
+}
+
+static void *shut_soon(void *arg)
+{
+	usleep(100000);
+	shutdown(*(int *)arg, SHUT_RDWR);
+	return NULL;
+}
+
+static void recv_woken_by_shutdown(void)
+{
+	pthread_t thread;
+	int fd[2];
+	char c;
+
+	pair(fd);
+	pthread_create(&thread, NULL, shut_soon, &fd[0]);
+	EXPECT(!recv(fd[0], &c, 1, 0));
+}
+
+/* What was sent before close() still arrives, then the end. */
+static void close_delivers(void)
+{
+	static uint8_t buf[200000];
+	size_t sent = 0, got = 0;
+	ssize_t n;
+	int fd[2];
+
+	pair(fd);
+	pattern_fill(buf, sizeof(buf), 2, 0);
+	while (sent < sizeof(buf)) {
+		n = send(fd[0], buf + sent, sizeof(buf) - sent, MSG_DONTWAIT);
+		if (n < 0)
+			break;
+		sent += n;
+	}
+	EXPECT(sent > 10000);
+	close(fd[0]);
+	for (;;) {
+		n = recv(fd[1], buf, sizeof(buf), 0);
+		EXPECT(n >= 0);
+		if (!n)
+			break;
+		EXPECT(pattern_check(buf, n, 2, got) == (size_t)n);
+		got += n;
+	}
+	EXPECT(got == sent);
+}
+
+static void close_unread_resets(void)
+{
+	int fd[2];
+	char c;
+
+	pair(fd);
+	EXPECT(send(fd[0], "x", 1, 0) == 1);
+	await(fd[1], POLLIN);
+	close(fd[1]);
+	await(fd[0], POLLERR);
+	EXPECT_ERRNO(recv(fd[0], &c, 1, 0), ECONNRESET);
+	EXPECT(!recv(fd[0], &c, 1, 0));
+}
+
+static void linger_zero_resets(void)
+{
+	struct linger linger = { .l_onoff = 1 };
+	int fd[2], err = 0;
+	socklen_t len = sizeof(err);
+
+	pair(fd);
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger,
+			   sizeof(linger)));
+	close(fd[1]);
+	await(fd[0], POLLERR);
+	EXPECT(rs_poll(fd[0], POLLIN, 0) & POLLHUP);
+	EXPECT(!getsockopt(fd[0], SOL_SOCKET, SO_ERROR, &err, &len));
+	EXPECT(err == ECONNRESET);
+	EXPECT_ERRNO(send(fd[0], "x", 1, MSG_NOSIGNAL), EPIPE);
+}
+
+static void send_after_peer_close(void)
+{
+	int fd[2];
+
+	pair(fd);
+	close(fd[1]);
+	await(fd[0], POLLRDHUP);
+	EXPECT(send(fd[0], "x", 1, MSG_NOSIGNAL) == 1);
+	await(fd[0], POLLERR);
+	EXPECT_ERRNO(send(fd[0], "x", 1, MSG_NOSIGNAL), EPIPE);
+}
+
+static void killed_in_send(void)
+{
+	static char buf[1 << 22];
+	pid_t pid;
+	int fd[2];
+
+	pair(fd);
+	pid = fork();
+	if (!pid) {
+		close(fd[1]);
+		send(fd[0], buf, sizeof(buf), 0);
+		_exit(0);
+	}
+	close(fd[0]);
+	await(fd[1], POLLIN);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	while (recv(fd[1], buf, sizeof(buf), 0) > 0)
+		;
+	EXPECT(rs_poll(fd[1], POLLRDHUP, 0) & (POLLRDHUP | POLLERR));
+}
+
+static void fork_shares(void)
+{
+	int fd[2];
+	char c;
+
+	pair(fd);
+	if (!fork()) {
+		close(fd[0]);
+		close(fd[1]);
+		_exit(0);
+	}
+	wait(NULL);
+	EXPECT(send(fd[0], "x", 1, 0) == 1);
+	EXPECT(recv(dup(fd[1]), &c, 1, 0) == 1);
+}
+
+static void fd_passed(void)
+{
+	char data = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &data, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int un[2], fd[2], got;
+
+	pair(fd);
+	EXPECT(!socketpair(AF_UNIX, SOCK_STREAM, 0, un));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd[1], sizeof(int));
+	EXPECT(sendmsg(un[0], &msg, 0) == 1);
+	close(fd[1]);
+	EXPECT(recvmsg(un[1], &msg, 0) == 1);
+	memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	EXPECT(send(fd[0], "x", 1, 0) == 1);
+	EXPECT(recv(got, &data, 1, 0) == 1 && data == 'x');
+}
+
+#define CASE(fn) { "end: " #fn, fn }
+const struct api_case end_cases[] = {
+	CASE(half_close),
+	CASE(send_after_shutdown),
+	CASE(shutdown_read),
+	CASE(shutdown_bad_how),
+	CASE(recv_woken_by_shutdown),
+	CASE(close_delivers),
+	CASE(close_unread_resets),
+	CASE(linger_zero_resets),
+	CASE(send_after_peer_close),
+	CASE(killed_in_send),
+	CASE(fork_shares),
+	CASE(fd_passed),
+	{ NULL, NULL },
+};

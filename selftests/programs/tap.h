@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cases of rs_api.  Each runs in a process of its own with a time limit, so
+ * that one that hangs or dies is one that failed.
+ */
+#ifndef TAP_H
+#define TAP_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sock.h"
+
+struct api_case {
+	const char *name;
+	void (*run)(void);
+};
+
+extern const struct api_case address_cases[], connect_cases[], io_cases[],
+			     end_cases[];
+
+extern struct rs_kind kind;		/* of the sockets under test */
+extern const char *host;		/* address to meet at */
+
+/* A connected pair: [0] the client's socket, [1] what accept() returned. */
+void pair(int fd[2]);
+/* A listener at a free port of @host. */
+int listener(uint16_t *port);
+/* connect() to @port of @host. Return: 0 or -1 with errno. */
+int connect_to(int fd, uint16_t port);
+/* Fail the case unless @events of poll() come within two seconds. */
+void await(int fd, int events);
+
+void api_fail(const char *file, int line, const char *what)
+	__attribute__((noreturn));
+void api_skip(const char *why) __attribute__((noreturn));
+
+#define EXPECT(cond) \
+	do { \
+		if (!(cond)) \
+			api_fail(__FILE__, __LINE__, #cond); \
+	} while (0)
+
+/* @call fails with @err */
+#define EXPECT_ERRNO(call, err) \
+	do { \
+		errno = 0; \
+		if ((call) != -1 || errno != (err)) \
+			api_fail(__FILE__, __LINE__, #call " fails with " #err); \
+	} while (0)
+
+#endif

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# What scenarios share: TAP, waiting, the module, leaks.  Source it in scripts that
+# selftests/vm/run starts:
+#
+#	# shellcheck source=/dev/null
+#	. "$LAB"
+#	ok "links come up" on 1 rsctl links
+#	done_testing
+#
+# "on N CMD..." itself is a program in the PATH; see guest/on.
+
+tap_number=0 tap_failed=0
+
+# ok NAME CMD...: one TAP line; CMD's output is shown if it fails.
+ok() {
+	local name=$1 output status=0
+	shift
+	output=$("$@" 2>&1) || status=$?
+	tap_number=$((tap_number + 1))
+	if [ $status = 0 ]; then
+		echo "ok $tap_number - $name"
+		return 0
+	fi
+	tap_failed=$((tap_failed + 1))
+	echo "not ok $tap_number - $name"
+	printf 'status %d of: %s\n%s\n' $status "$*" "$output" | tail -n 40 | diag
+	return 1
+}
+
+# skip NAME WHY
+skip() {
+	tap_number=$((tap_number + 1))
+	echo "ok $tap_number - $1 # SKIP $2"
+}
+
+# Comment lines out of arguments or standard input.
+diag() {
+	if [ $# != 0 ]; then
+		echo "$*"
+	else
+		cat
+	fi | sed 's/^/# /'
+}
+
+# The end of a scenario: the plan, and the exit status.
+done_testing() {
+	echo "1..$tap_number"
+	exit $((tap_failed > 0))
+}
+
+# on_bg N CMD...: run CMD in VM N meanwhile.  $! is the job: "wait $!" gives the
+# status, "kill $!" ends CMD.
+on_bg() {
+	on "$@" &
+}
+
+# wait_for SECONDS CMD...: until CMD succeeds; fails after SECONDS.
+wait_for() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.2
+	done
+}
+
+# listens N PORT: is there a TCP listener in VM N?  For wait_for.
+listens() {
+	on "$1" ss -Hltn "sport = :$2" | grep -q .
+}
+
+# in_all CMD...: in each VM, one after the other.
+in_all() {
+	local n
+	for ((n = 0; n < VM_COUNT; n++)); do
+		on "$n" "$@" || return
+	done
+}
+
+# load_module [PARAMETER...], unload_module: in each VM, $MODULE and what it needs.
+load_module() {
+	in_all modprobe -a rdma_cm || return
+	in_all insmod "$MODULE" "$@"
+}
+unload_module() {
+	in_all rmmod rdmastream
+}
+
+# Objects that nothing points to any more and that the module has allocated; after
+# rmmod its functions show as bare addresses.
+# 0: none; 1: some, printed; 4: this kernel does not look (stock kernels; the debug
+# kernel needs kmemleak=on on its command line).  A first scan may see an object
+# whose pointer is just being moved: only what a second one confirms counts.
+kmemleak_check() {
+	local file=/sys/kernel/debug/kmemleak report
+	if ! echo scan 2>/dev/null >$file; then
+		diag "kmemleak is off"
+		return 4
+	fi
+	sleep 6		# younger objects than 5 s are not reported
+	echo scan >$file
+	report=$(awk '
+		/^unreferenced object/ { flush() }
+		{ object = object $0 "\n" }
+		function flush() {
+			if (object ~ /\[rdmastream\]|\] 0xf/)
+				printf "%s", object
+			object = ""
+		}
+		END { flush() }' $file)
+	[ -z "$report" ] && return 0
+	echo "$report"
+	return 1
+}

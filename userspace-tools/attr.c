@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Attributes of netlink messages: by number, as values, as words. */
+#include <arpa/inet.h>
+#include <linux/genetlink.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rsctl.h"
+
+static void note(struct attrs *a, const struct nlattr *attr)
+{
+	unsigned int type = mnl_attr_get_type(attr);
+
+	if (type < sizeof(a->tb) / sizeof(a->tb[0]))
+		a->tb[type] = attr;
+	if (type > a->max)
+		a->max = type;
+}
+
+void attrs_of(struct attrs *a, const struct nlmsghdr *msg)
+{
+	const struct nlattr *attr;
+
+	memset(a, 0, sizeof(*a));
+	mnl_attr_for_each(attr, msg, sizeof(struct genlmsghdr))
+		note(a, attr);
+}
+
+bool attrs_nested(struct attrs *a, const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+
+	memset(a, 0, sizeof(*a));
+	if (!nest)
+		return false;
+	mnl_attr_for_each_nested(attr, nest)
+		note(a, attr);
+	return true;
+}
+
+bool attr_uint(const struct attrs *a, unsigned int type, uint64_t *val)
+{
+	const struct nlattr *attr = a->tb[type];
+
+	if (!attr)
+		return false;
+	switch (mnl_attr_get_payload_len(attr)) {
+	case 1:
+		*val = mnl_attr_get_u8(attr);
+		return true;
+	case 2:
+		*val = mnl_attr_get_u16(attr);
+		return true;
+	case 4:
+		*val = mnl_attr_get_u32(attr);
+		return true;
+	case 8:
+		*val = mnl_attr_get_u64(attr);
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *attr_str(const struct attrs *a, unsigned int type)
+{
+	const struct nlattr *attr = a->tb[type];
+
+	if (!attr || mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) < 0)
+		return NULL;
+	return mnl_attr_get_str(attr);
+}
+
+char *attr_hex(const struct attrs *a, unsigned int type)
+{
+	const struct nlattr *attr = a->tb[type];
+	const uint8_t *bytes;
+	size_t i, len;
+	char *hex;
+
+	if (!attr)
+		return NULL;
+	bytes = mnl_attr_get_payload(attr);
+	len = mnl_attr_get_payload_len(attr);
+	hex = xcalloc(len + 1, 2);
+	for (i = 0; i < len; i++)
+		sprintf(hex + 2 * i, "%02x", bytes[i]);
+	return hex;
+}
+
+static char *scope_name(const struct attrs *a)
+{
+	char name[IF_NAMESIZE];
+	uint64_t scope;
+
+	if (!attr_uint(a, RDMASTREAM_A_ENDPOINT_SCOPE, &scope))
+		return xprintf("%s", "");
+	if (!opt.numeric && if_indextoname(scope, name))
+		return xprintf("%%%s", name);
+	return xprintf("%%%u", (unsigned int)scope);
+}
+
+char *attr_endpoint(const struct attrs *outer, unsigned int type)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct attrs a;
+	char *scope, *all;
+	uint64_t port = 0;
+	const struct nlattr *addr;
+	size_t len;
+
+	if (!attrs_nested(&a, outer->tb[type]))
+		return NULL;
+	addr = a.tb[RDMASTREAM_A_ENDPOINT_ADDR];
+	len = addr ? mnl_attr_get_payload_len(addr) : 0;
+	if (len != 4 && len != 16)
+		return NULL;
+	if (!inet_ntop(len == 4 ? AF_INET : AF_INET6,
+		       mnl_attr_get_payload(addr), text, sizeof(text)))
+		return NULL;
+	attr_uint(&a, RDMASTREAM_A_ENDPOINT_PORT, &port);
+	if (len == 4)
+		return xprintf("%s:%u", text, ntohs(port));
+	scope = scope_name(&a);
+	all = xprintf("[%s%s]:%u", text, scope, ntohs(port));
+	free(scope);
+	return all;
+}

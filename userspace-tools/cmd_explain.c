@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rsctl explain: what a reason means, why it usually comes, what to do.
+ *
+ * What it means is the module's own text; cause and remedy are here.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "rsctl.h"
+
+struct advice {
+	const char *cause;
+	const char *remedy;
+};
+
+static const struct advice advices[] = {
+	[RDMASTREAM_REASON_NONE] = {
+		"The connection is as it was wished to be.", "Nothing." },
+	[RDMASTREAM_REASON_OFF] = {
+		"net.rdmastream.negotiate is 0 in this network namespace.",
+		"sysctl net.rdmastream.negotiate=1" },
+	[RDMASTREAM_REASON_NO_DEVICE] = {
+		"Here or at the peer no RDMA device has a GID for an address.",
+		"See \"rdma link\" and \"ibv_devinfo -v\" on both hosts." },
+	[RDMASTREAM_REASON_FASTOPEN] = {
+		"The program sent data with its SYN, which leaves no time to agree.",
+		"Switch TCP Fast Open off in the program." },
+	[RDMASTREAM_REASON_NO_MEMORY] = {
+		"The kernel or the control group was out of memory.",
+		"See dmesg and the memory limits of the control group." },
+	[RDMASTREAM_REASON_NO_OPTION] = {
+		"The peer has no rdmastream, or a firewall strips TCP options.",
+		"Run \"rsctl version\" there; compare SYN and SYN-ACK on both sides with tcpdump." },
+	[RDMASTREAM_REASON_BAD_OPTION] = {
+		"A middlebox sends TCP options back, or the peer is broken.",
+		"Look for a proxy or load balancer on the way." },
+	[RDMASTREAM_REASON_NO_ROOM] = {
+		"TCP-MD5, TCP-AO or many SACK blocks fill the header.",
+		"Do without those for this connection." },
+	[RDMASTREAM_REASON_NO_HELLO] = {
+		"Something between the hosts answered the option but speaks plain TCP, e.g. a proxy.",
+		"Look for a proxy or load balancer on the way." },
+	[RDMASTREAM_REASON_SPOKE_FIRST] = {
+		"The server's program sent before the client's answer came.",
+		"Nothing; the next connection may agree." },
+	[RDMASTREAM_REASON_VERSION] = {
+		"The hosts run very different versions of the module.",
+		"Compare \"rsctl version\" on both." },
+	[RDMASTREAM_REASON_SELF] = {
+		"Connections of a host with itself stay on TCP by default.",
+		"sysctl net.rdmastream.upgrade_self=1, if RDMA is wanted all the same." },
+	[RDMASTREAM_REASON_UPGRADE_OFF] = {
+		"net.rdmastream.upgrade is 0 in this network namespace.",
+		"sysctl net.rdmastream.upgrade=1" },
+	[RDMASTREAM_REASON_WAIT_BYTES] = {
+		"net.rdmastream.upgrade is 2 and upgrade_bytes are not reached.",
+		"Nothing, or a smaller net.rdmastream.upgrade_bytes." },
+	[RDMASTREAM_REASON_WAIT_LINK] = {
+		"The first connection to a peer waits for rdma_cm.",
+		"Nothing; if it stays so, see \"rsctl links\"." },
+	[RDMASTREAM_REASON_LINK_FAILED] = {
+		"RDMA between the hosts is filtered or not configured.",
+		"Try \"rping\" between the same addresses; RoCE needs UDP port 4791 open." },
+	[RDMASTREAM_REASON_RMB_LIMIT] = {
+		"Rings of other connections use all of net.rdmastream.rmb_max.",
+		"Raise net.rdmastream.rmb_max or lower ring_size." },
+	[RDMASTREAM_REASON_PEER_NO_GRANT] = {
+		"The peer has no ring memory left or does not want RDMA.",
+		"See \"rsctl sockets\" on the peer: its reason tells more." },
+	[RDMASTREAM_REASON_HELLO_TIMEOUT] = {
+		"The peer, or the network, stalled just after connecting.",
+		"Raise net.rdmastream.hello_timeout_ms on slow networks." },
+	[RDMASTREAM_REASON_LATE_HELLO] = {
+		"The peer's first bytes took longer than this host was ready to wait.",
+		"Raise net.rdmastream.hello_timeout_ms on both hosts." },
+	[RDMASTREAM_REASON_TRUNCATED] = {
+		"The peer or a firewall closed TCP in the middle of a stream.",
+		"Look at the peer's kernel log and at firewalls on the way." },
+	[RDMASTREAM_REASON_LINK_LOST] = {
+		"An RDMA device or port went down, or the peer died.",
+		"See \"rdma link\" and the kernel log on both hosts." },
+};
+
+/* All that are not in the list are the peer's faults. */
+static const struct advice peer_fault = {
+	"The peer's module is broken, hostile, or its bytes were changed on the way.",
+	"Compare \"rsctl version\" on both hosts; report it if they are equal.",
+};
+
+static const struct advice *advice_of(uint64_t reason)
+{
+	if (reason < sizeof(advices) / sizeof(advices[0]) &&
+	    advices[reason].cause)
+		return &advices[reason];
+	return &peer_fault;
+}
+
+static void show(uint64_t reason)
+{
+	const struct item *item = reason_item(reason);
+	const struct advice *advice = advice_of(reason);
+
+	if (opt.json) {
+		json_object(NULL);
+		json_str("name", item->name);
+		json_str("text", item->text);
+		json_str("cause", advice->cause);
+		json_str("remedy", advice->remedy);
+		json_object_end();
+		return;
+	}
+	printf("%s: %s.\n", item->name, item->text);
+	printf("  Cause:  %s\n", advice->cause);
+	printf("  Remedy: %s\n", advice->remedy);
+}
+
+int cmd_explain(int argc, char **argv)
+{
+	const struct item *item;
+	bool found = false;
+	uint64_t i;
+
+	if (argc > 2) {
+		complain("explain takes one reason at a time, or none for all");
+		return EXIT_USAGE;
+	}
+	for (i = 0; (item = reason_item(i)); i++)
+		if (argc == 1 || same_name(argv[1], item->name))
+			found = true;
+	if (!found) {
+		complain("unknown reason \"%s\"; \"rsctl explain\" tells them all",
+			 argv[1]);
+		return EXIT_USAGE;
+	}
+	if (opt.json)
+		json_array();
+	for (i = 0; (item = reason_item(i)); i++)
+		if (argc == 1 || same_name(argv[1], item->name))
+			show(i);
+	if (opt.json)
+		json_array_end();
+	return EXIT_OK;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* rsctl sockets: what carries the bytes of each socket, and why. */
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rsctl.h"
+
+static const struct column columns[] = {
+	{ "LOCAL", false }, { "REMOTE", false }, { "MODE", false },
+	{ "TX", false }, { "RX", false },
+	{ "SENT", true }, { "RCVD", true }, { "REASON", false },
+};
+
+static char *word(const struct attrs *a, unsigned int type, enum word list)
+{
+	uint64_t val;
+
+	return attr_uint(a, type, &val) ? word_of(list, val) : NULL;
+}
+
+static char *reason(const struct attrs *a)
+{
+	uint64_t val;
+
+	if (!attr_uint(a, RDMASTREAM_A_SOCK_REASON, &val))
+		return NULL;
+	return reason_name(val);
+}
+
+static char *carrier(const struct attrs *dir)
+{
+	return word(dir, RDMASTREAM_A_DIRECTION_CARRIER, WORD_CARRIER);
+}
+
+static enum paint carrier_paint(const char *name)
+{
+	if (!name)
+		return PAINT_NONE;
+	return !strcmp(name, "ring") ? PAINT_GOOD : PAINT_WARN;
+}
+
+static char *owner(const struct attrs *a)
+{
+	const struct passwd *pw;
+	uint64_t uid;
+
+	if (!attr_uint(a, RDMASTREAM_A_SOCK_UID, &uid))
+		return xprintf("-");
+	pw = opt.numeric ? NULL : getpwuid(uid);
+	if (pw)
+		return xprintf("%s", pw->pw_name);
+	return xprintf("%" PRIu64, uid);
+}
+
+/* "name value", or "name -" */
+static char *pair(const char *name, const struct attrs *a, unsigned int type)
+{
+	uint64_t val;
+
+	if (!attr_uint(a, type, &val))
+		return xprintf("%s -", name);
+	return xprintf("%s %" PRIu64, name, val);
+}
+
+/* @list: names and attributes, to be freed by nobody */
+struct pair {
+	const char *name;
+	unsigned int type;
+};
+
+static char *pairs(const char *head, const struct attrs *a,
+		   const struct pair *list, size_t n)
+{
+	char *text = xprintf("%s", head), *one, *more;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		one = pair(list[i].name, a, list[i].type);
+		more = xprintf("%s  %s", text, one);
+		free(one);
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
+static void note_direction(struct table *t, const char *head,
+			   const struct attrs *dir)
+{
+	static const struct pair where[] = {
+		{ "epoch", RDMASTREAM_A_DIRECTION_EPOCH },
+		{ "link", RDMASTREAM_A_DIRECTION_LINK },
+		{ "ring", RDMASTREAM_A_DIRECTION_RING_SIZE },
+		{ "offset", RDMASTREAM_A_DIRECTION_OFFSET },
+		{ "acked", RDMASTREAM_A_DIRECTION_ACKED },
+	};
+	static const struct pair carried[] = {
+		{ "tcp bytes", RDMASTREAM_A_DIRECTION_TCP_BYTES },
+		{ "msgs", RDMASTREAM_A_DIRECTION_TCP_MSGS },
+		{ "ring bytes", RDMASTREAM_A_DIRECTION_RING_BYTES },
+		{ "msgs", RDMASTREAM_A_DIRECTION_RING_MSGS },
+	};
+
+	if (opt.details)
+		table_note(t, pairs(head, dir, where,
+				    sizeof(where) / sizeof(where[0])));
+	table_note(t, pairs(head, dir, carried,
+			    sizeof(carried) / sizeof(carried[0])));
+}
+
+static void note_socket(struct table *t, const struct attrs *a)
+{
+	static const struct pair inode = { "inode", RDMASTREAM_A_SOCK_INODE };
+	char *state = word(a, RDMASTREAM_A_SOCK_TCP_STATE, WORD_TCP_STATE);
+	char *peer = attr_hex(a, RDMASTREAM_A_SOCK_PEER);
+	char *user = owner(a);
+	char *head = xprintf("tcp %s  owner %s", state ? state : "-", user);
+
+	table_note(t, pairs(head, a, &inode, 1));
+	table_note(t, xprintf("peer %s", peer ? peer : "-"));
+	free(head);
+	free(user);
+	free(peer);
+	free(state);
+}
+
+static void note_reason(struct table *t, const struct attrs *a)
+{
+	const struct item *item;
+	uint64_t val;
+
+	if (!attr_uint(a, RDMASTREAM_A_SOCK_REASON, &val) || !val)
+		return;
+	item = reason_item(val);
+	if (item)
+		table_note(t, xprintf("%s: %s", item->name, item->text));
+}
+
+static void row(struct table *t, const struct attrs *a)
+{
+	struct attrs tx, rx;
+	bool has_tx = attrs_nested(&tx, a->tb[RDMASTREAM_A_SOCK_TX]);
+	bool has_rx = attrs_nested(&rx, a->tb[RDMASTREAM_A_SOCK_RX]);
+	char *tx_on = carrier(&tx), *rx_on = carrier(&rx);
+
+	table_cell(t, attr_endpoint(a, RDMASTREAM_A_SOCK_LOCAL), PAINT_NONE);
+	table_cell(t, attr_endpoint(a, RDMASTREAM_A_SOCK_REMOTE), PAINT_NONE);
+	table_cell(t, word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE), PAINT_NONE);
+	table_cell(t, tx_on, carrier_paint(tx_on));
+	table_cell(t, rx_on, carrier_paint(rx_on));
+	table_bytes(t, &tx, RDMASTREAM_A_DIRECTION_OFFSET);
+	table_bytes(t, &rx, RDMASTREAM_A_DIRECTION_OFFSET);
+	table_cell(t, reason(a), PAINT_NONE);
+	if (opt.details) {
+		note_socket(t, a);
+		note_reason(t, a);
+	}
+	if ((opt.details || opt.stats) && has_tx)
+		note_direction(t, "tx", &tx);
+	if ((opt.details || opt.stats) && has_rx)
+		note_direction(t, "rx", &rx);
+}
+
+static void object_direction(const char *key, const struct attrs *dir)
+{
+	json_object(key);
+	json_take("carrier", carrier(dir));
+	json_attr("epoch", dir, RDMASTREAM_A_DIRECTION_EPOCH);
+	json_attr("link", dir, RDMASTREAM_A_DIRECTION_LINK);
+	json_attr("ring_size", dir, RDMASTREAM_A_DIRECTION_RING_SIZE);
+	json_attr("offset", dir, RDMASTREAM_A_DIRECTION_OFFSET);
+	json_attr("acked", dir, RDMASTREAM_A_DIRECTION_ACKED);
+	json_attr("tcp_bytes", dir, RDMASTREAM_A_DIRECTION_TCP_BYTES);
+	json_attr("tcp_msgs", dir, RDMASTREAM_A_DIRECTION_TCP_MSGS);
+	json_attr("ring_bytes", dir, RDMASTREAM_A_DIRECTION_RING_BYTES);
+	json_attr("ring_msgs", dir, RDMASTREAM_A_DIRECTION_RING_MSGS);
+	json_object_end();
+}
+
+static void object(const struct attrs *a)
+{
+	struct attrs tx, rx;
+
+	attrs_nested(&tx, a->tb[RDMASTREAM_A_SOCK_TX]);
+	attrs_nested(&rx, a->tb[RDMASTREAM_A_SOCK_RX]);
+	json_object(NULL);
+	json_take("local", attr_endpoint(a, RDMASTREAM_A_SOCK_LOCAL));
+	json_take("remote", attr_endpoint(a, RDMASTREAM_A_SOCK_REMOTE));
+	json_take("mode", word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE));
+	json_take("tcp_state", word(a, RDMASTREAM_A_SOCK_TCP_STATE,
+				    WORD_TCP_STATE));
+	json_take("reason", reason(a));
+	json_attr("uid", a, RDMASTREAM_A_SOCK_UID);
+	json_attr("inode", a, RDMASTREAM_A_SOCK_INODE);
+	json_take("peer", attr_hex(a, RDMASTREAM_A_SOCK_PEER));
+	object_direction("tx", &tx);
+	object_direction("rx", &rx);
+	json_object_end();
+}
+
+int cmd_sockets(int argc, char **argv)
+{
+	struct table *t = NULL;
+	struct replies r;
+	struct attrs a;
+	size_t i;
+	int ret;
+
+	if (no_arguments(argc, argv))
+		return EXIT_USAGE;
+	ret = genl_ask(RDMASTREAM_CMD_SOCK_GET, true, &r);
+	if (ret)
+		return ret;
+	if (opt.json)
+		json_array();
+	else
+		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	for (i = 0; i < r.n; i++) {
+		attrs_of(&a, r.msg[i]);
+		if (t)
+			row(t, &a);
+		else
+			object(&a);
+	}
+	if (t)
+		table_print(t);
+	else
+		json_array_end();
+	replies_free(&r);
+	return EXIT_OK;
+}

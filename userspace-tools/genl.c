@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Questions to the kernel over generic netlink. */
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rsctl.h"
+
+#define TRIES	8	/* to get a dump that nothing changed meanwhile */
+
+static void keep(struct replies *r, const struct nlmsghdr *nlh)
+{
+	r->msg = realloc(r->msg, (r->n + 1) * sizeof(*r->msg));
+	if (!r->msg) {
+		complain("out of memory");
+		exit(EXIT_FAILED);
+	}
+	r->msg[r->n] = xcalloc(1, nlh->nlmsg_len);
+	memcpy(r->msg[r->n++], nlh, nlh->nlmsg_len);
+}
+
+void replies_free(struct replies *r)
+{
+	while (r->n)
+		free(r->msg[--r->n]);
+	free(r->msg);
+	r->msg = NULL;
+}
+
+/* The kernel's own words on an error, "" if there are none. */
+static const char *extack_text(const struct nlmsghdr *nlh)
+{
+	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
+	size_t skip = sizeof(*err);
+	const struct nlattr *attr;
+
+	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
+		return "";
+	if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
+		skip += err->msg.nlmsg_len - sizeof(struct nlmsghdr);
+	mnl_attr_for_each(attr, nlh, skip)
+		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG &&
+		    !mnl_attr_validate(attr, MNL_TYPE_NUL_STRING))
+			return mnl_attr_get_str(attr);
+	return "";
+}
+
+/* Return: 1 go on, 0 finished, negative errno. */
+static int take(struct replies *r, const struct nlmsghdr *nlh, bool *changed,
+		const char **text)
+{
+	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
+
+	if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
+		*changed = true;
+	if (nlh->nlmsg_type == NLMSG_DONE) {
+		int status = mnl_nlmsg_get_payload_len(nlh) >= sizeof(int) ?
+			     *(int *)mnl_nlmsg_get_payload(nlh) : 0;
+
+		return status < 0 ? status : 0;
+	}
+	if (nlh->nlmsg_type == NLMSG_ERROR) {
+		*text = extack_text(nlh);
+		return err->error;	/* 0 is an acknowledgment */
+	}
+	keep(r, nlh);
+	return nlh->nlmsg_flags & NLM_F_MULTI ? 1 : 0;
+}
+
+static int receive(struct mnl_socket *nl, struct replies *r, bool *changed)
+{
+	static char buf[64 * 1024];
+	const struct nlmsghdr *nlh;
+	const char *text = "";
+	int len, ret = 1;
+
+	while (ret > 0) {
+		len = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+		if (len < 0)
+			return -errno;
+		for (nlh = (void *)buf; ret > 0 && mnl_nlmsg_ok(nlh, len);
+		     nlh = mnl_nlmsg_next(nlh, &len))
+			ret = take(r, nlh, changed, &text);
+	}
+	if (ret < 0 && *text)
+		complain("%s", text);
+	return ret;
+}
+
+static int ask(struct mnl_socket *nl, struct nlmsghdr *nlh, struct replies *r,
+	       bool *changed)
+{
+	*changed = false;
+	nlh->nlmsg_seq++;
+	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
+		return -errno;
+	return receive(nl, r, changed);
+}
+
+static struct nlmsghdr *request(char *buf, uint16_t family, uint8_t cmd,
+				uint8_t version, uint16_t flags)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct genlmsghdr *genl;
+
+	nlh->nlmsg_type = family;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+	genl->cmd = cmd;
+	genl->version = version;
+	return nlh;
+}
+
+static int find_family(struct mnl_socket *nl, uint16_t *family)
+{
+	struct replies r = { 0 };
+	struct nlmsghdr *nlh;
+	char buf[256] = "";
+	struct attrs a;
+	bool changed;
+	uint64_t id;
+	int err;
+
+	nlh = request(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1, 0);
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, RDMASTREAM_FAMILY_NAME);
+	err = ask(nl, nlh, &r, &changed);
+	if (!err && r.n) {
+		attrs_of(&a, r.msg[0]);
+		err = attr_uint(&a, CTRL_ATTR_FAMILY_ID, &id) ? 0 : -EPROTO;
+		if (!err)
+			*family = id;
+	}
+	replies_free(&r);
+	return err;
+}
+
+static int open_nl(struct mnl_socket **nl)
+{
+	int one = 1;
+
+	*nl = mnl_socket_open2(NETLINK_GENERIC, SOCK_CLOEXEC);
+	if (!*nl)
+		return -errno;
+	mnl_socket_setsockopt(*nl, NETLINK_EXT_ACK, &one, sizeof(one));
+	mnl_socket_setsockopt(*nl, NETLINK_CAP_ACK, &one, sizeof(one));
+	mnl_socket_setsockopt(*nl, NETLINK_GET_STRICT_CHK, &one, sizeof(one));
+	return mnl_socket_bind(*nl, 0, MNL_SOCKET_AUTOPID) ? -errno : 0;
+}
+
+static int ask_until_stable(struct mnl_socket *nl, struct nlmsghdr *nlh,
+			    struct replies *r)
+{
+	bool changed = true;
+	int err = 0, i;
+
+	for (i = 0; i < TRIES && changed && !err; i++) {
+		replies_free(r);
+		err = ask(nl, nlh, r, &changed);
+	}
+	if (changed && !err)
+		complain("entries came and went meanwhile, some may be missing");
+	return err;
+}
+
+int genl_ask(uint8_t cmd, bool dump, struct replies *r)
+{
+	struct mnl_socket *nl;
+	char buf[256] = "";
+	uint16_t family = 0;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	err = open_nl(&nl);
+	if (!err)
+		err = find_family(nl, &family);
+	if (err == -ENOENT) {
+		complain("the module rdmastream is not loaded (modprobe rdmastream)");
+		if (nl)
+			mnl_socket_close(nl);
+		return EXIT_NO_MODULE;
+	}
+	if (!err)
+		err = ask_until_stable(nl, request(buf, family, cmd,
+						   RDMASTREAM_FAMILY_VERSION,
+						   dump ? NLM_F_DUMP : 0), r);
+	if (nl)
+		mnl_socket_close(nl);
+	if (!err)
+		return EXIT_OK;
+	complain("netlink: %s", strerror(-err));
+	replies_free(r);
+	return EXIT_FAILED;
+}

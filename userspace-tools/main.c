@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* rsctl: options, and the table of commands. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rsctl.h"
+
+struct options opt;
+
+static int cmd_help(int argc, char **argv);
+
+/* An abbreviation means the first that it begins. */
+const struct command commands[] = {
+	{ "links", "", "links to other hosts", cmd_links },
+	{ "sockets", "", "sockets, and what carries their bytes", cmd_sockets },
+	{ "stats", "", "counters that are not zero (all with -s)", cmd_stats },
+	{ "run", "PROGRAM [ARGUMENT]...", "run a program on rdmastream",
+	  cmd_run },
+	{ "explain", "[REASON]", "what a reason means and what to do",
+	  cmd_explain },
+	{ "version", "", "versions and numbers in use", cmd_version },
+	{ "help", "", "this text", cmd_help },
+	{ NULL }
+};
+
+static void usage(FILE *to)
+{
+	const struct command *c;
+
+	fputs("Usage: rsctl [OPTIONS] COMMAND\n\nCommands:\n", to);
+	for (c = commands; c->name; c++)
+		fprintf(to, "  %-8s%-22s %s\n", c->name, c->args, c->text);
+	fputs("\n"
+	      "Options:\n"
+	      "  -j, --json          write JSON\n"
+	      "  -p, --pretty        indent the JSON\n"
+	      "  -s, --statistics    more counters\n"
+	      "  -d, --details       everything that is known\n"
+	      "  -n, --numeric       numbers instead of names and units\n"
+	      "  -o, --oneline       never fold a table\n"
+	      "  -c, --color[=WHEN]  always, auto (-c alone) or never\n"
+	      "  -N, --netns NAME    in this network namespace\n"
+	      "  -V, --version       version of rsctl\n"
+	      "  -h, --help          this text\n", to);
+}
+
+static int cmd_help(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	usage(stdout);
+	return EXIT_OK;
+}
+
+void complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("rsctl: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p) {
+		complain("out of memory");
+		exit(EXIT_FAILED);
+	}
+	return p;
+}
+
+char *xprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		complain("out of memory");
+		exit(EXIT_FAILED);
+	}
+	return s;
+}
+
+int no_arguments(int argc, char **argv)
+{
+	if (argc < 2)
+		return 0;
+	complain("%s takes no argument, but \"%s\" is one", argv[0], argv[1]);
+	return EXIT_USAGE;
+}
+
+static const struct command *find_command(const char *word)
+{
+	const struct command *c;
+
+	for (c = commands; c->name; c++)
+		if (*word && !strncmp(c->name, word, strlen(word)))
+			return c;
+	return NULL;
+}
+
+static int enter_netns(const char *name)
+{
+	char *path = xprintf("/run/netns/%s", name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err = 0;
+
+	if (fd < 0 || setns(fd, CLONE_NEWNET)) {
+		complain("network namespace %s: %s", name, strerror(errno));
+		err = EXIT_FAILED;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return err;
+}
+
+static int set_color(const char *when)
+{
+	if (!when || !strcmp(when, "auto"))
+		opt.color = isatty(STDOUT_FILENO);
+	else if (!strcmp(when, "always"))
+		opt.color = true;
+	else if (!strcmp(when, "never"))
+		opt.color = false;
+	else
+		return EXIT_USAGE;
+	return 0;
+}
+
+static const struct option long_options[] = {
+	{ "json", no_argument, NULL, 'j' },
+	{ "pretty", no_argument, NULL, 'p' },
+	{ "statistics", no_argument, NULL, 's' },
+	{ "details", no_argument, NULL, 'd' },
+	{ "numeric", no_argument, NULL, 'n' },
+	{ "oneline", no_argument, NULL, 'o' },
+	{ "color", optional_argument, NULL, 'c' },
+	{ "netns", required_argument, NULL, 'N' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL }
+};
+
+/* Return: 0 to go on, else exit with -1 - the value. */
+static int set_option(int c)
+{
+	int err = 0;
+
+	switch (c) {
+	case 'j':
+		opt.json = true;
+		break;
+	case 'p':
+		opt.pretty = true;
+		break;
+	case 's':
+		opt.stats = true;
+		break;
+	case 'd':
+		opt.details = true;
+		break;
+	case 'n':
+		opt.numeric = true;
+		break;
+	case 'o':
+		opt.oneline = true;
+		break;
+	case 'c':
+		err = set_color(optarg);
+		break;
+	case 'N':
+		err = enter_netns(optarg);
+		break;
+	case 'V':
+		printf("rsctl %s\n", VERSION);
+		return -1;
+	case 'h':
+		usage(stdout);
+		return -1;
+	default:
+		err = EXIT_USAGE;
+	}
+	if (err == EXIT_USAGE)
+		complain("see \"rsctl help\"");
+	return err ? -1 - err : 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+	int c, ret;
+
+	/* "+": what stands behind the command is the command's */
+	while ((c = getopt_long(argc, argv, "+jpsdnoc::N:Vh", long_options,
+				NULL)) != -1) {
+		ret = set_option(c);
+		if (ret)
+			return -1 - ret;
+	}
+	if (optind == argc) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	command = find_command(argv[optind]);
+	if (!command) {
+		complain("unknown command \"%s\", see \"rsctl help\"",
+			 argv[optind]);
+		return EXIT_USAGE;
+	}
+	ret = command->run(argc - optind, argv + optind);
+	if (fflush(stdout) || ferror(stdout)) {
+		complain("write: %s", strerror(errno));
+		return ret ? ret : EXIT_FAILED;
+	}
+	return ret;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Tables: as narrow as their cells allow.  One that is wider than the terminal
+ * is folded: each row takes as many lines as needed, all but the first
+ * indented.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "rsctl.h"
+
+#define INDENT	4
+
+struct cell {
+	char *text;
+	enum paint paint;
+};
+
+struct row {
+	struct cell *cells;
+	char *notes;
+};
+
+struct table {
+	const struct column *columns;
+	unsigned int n_columns;
+	unsigned int next;	/* cell to be filled, of the last row */
+	struct row *rows;
+	size_t n_rows;
+	unsigned int *width;
+	unsigned int gap;
+};
+
+struct table *table_new(const struct column *columns, unsigned int n)
+{
+	struct table *t = xcalloc(1, sizeof(*t));
+	unsigned int i;
+
+	t->columns = columns;
+	t->n_columns = n;
+	t->next = n;
+	t->width = xcalloc(n, sizeof(*t->width));
+	for (i = 0; i < n; i++)
+		t->width[i] = strlen(columns[i].head);
+	return t;
+}
+
+static struct row *add_row(struct table *t)
+{
+	t->rows = realloc(t->rows, (t->n_rows + 1) * sizeof(*t->rows));
+	if (!t->rows) {
+		complain("out of memory");
+		exit(EXIT_FAILED);
+	}
+	t->next = 0;
+	t->rows[t->n_rows].notes = NULL;
+	t->rows[t->n_rows].cells = xcalloc(t->n_columns, sizeof(struct cell));
+	return &t->rows[t->n_rows++];
+}
+
+void table_cell(struct table *t, char *text, enum paint paint)
+{
+	struct row *row = t->next == t->n_columns ? add_row(t) :
+						    &t->rows[t->n_rows - 1];
+	unsigned int i = t->next++;
+
+	if (!text)
+		text = xprintf("-");
+	row->cells[i] = (struct cell){ text, paint };
+	if (strlen(text) > t->width[i])
+		t->width[i] = strlen(text);
+}
+
+void table_num(struct table *t, const struct attrs *a, unsigned int type)
+{
+	uint64_t val;
+
+	table_cell(t, attr_uint(a, type, &val) ? xprintf("%" PRIu64, val) :
+						 NULL, PAINT_NONE);
+}
+
+char *human_bytes(uint64_t bytes)
+{
+	static const char units[] = "KMGTPE";
+	double val = bytes;
+	int i = -1;
+
+	if (opt.numeric || bytes < 1024)
+		return xprintf("%" PRIu64, bytes);
+	while (val >= 1023.95 && units[i + 1]) {
+		val /= 1024;
+		i++;
+	}
+	return xprintf("%.1f%c", val, units[i]);
+}
+
+void table_bytes(struct table *t, const struct attrs *a, unsigned int type)
+{
+	uint64_t val;
+
+	table_cell(t, attr_uint(a, type, &val) ? human_bytes(val) : NULL,
+		   PAINT_NONE);
+}
+
+void table_note(struct table *t, char *text)
+{
+	struct row *row = &t->rows[t->n_rows - 1];
+	char *all = xprintf("%s%*s%s\n", row->notes ? row->notes : "", INDENT,
+			    "", text);
+
+	free(row->notes);
+	free(text);
+	row->notes = all;
+}
+
+static unsigned int terminal_width(void)
+{
+	const char *env = getenv("COLUMNS");
+	struct winsize ws;
+
+	if (opt.oneline)
+		return ~0U;
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) && ws.ws_col >= 40)
+		return ws.ws_col;
+	if (env && atoi(env) >= 40)
+		return atoi(env);
+	return 80;
+}
+
+static unsigned int total_width(const struct table *t)
+{
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < t->n_columns; i++)
+		sum += t->width[i] + (i ? t->gap : 0);
+	return sum;
+}
+
+static void print_cell(const struct table *t, unsigned int i, const char *text,
+		       enum paint paint, bool last)
+{
+	static const char * const codes[] = {
+		[PAINT_GOOD] = "\033[32m",
+		[PAINT_WARN] = "\033[33m",
+		[PAINT_BAD] = "\033[31m",
+	};
+	int fill = t->width[i] - strlen(text);
+	bool color = opt.color && paint != PAINT_NONE;
+
+	if (t->columns[i].right)
+		printf("%*s", fill, "");
+	printf("%s%s%s", color ? codes[paint] : "", text,
+	       color ? "\033[0m" : "");
+	if (!t->columns[i].right && !last)
+		printf("%*s", fill, "");
+}
+
+/* How many columns from @i on fit one line, at least one. */
+static unsigned int line_end(const struct table *t, unsigned int i,
+			     unsigned int room)
+{
+	unsigned int used = (i ? INDENT : 0) + t->width[i];
+
+	i++;
+	while (i < t->n_columns && used + t->gap + t->width[i] <= room)
+		used += t->gap + t->width[i++];
+	return i;
+}
+
+/* @row NULL: the heads. */
+static void print_row(const struct table *t, const struct row *row,
+		      unsigned int room)
+{
+	unsigned int i, start, end;
+
+	for (start = 0; start < t->n_columns; start = end) {
+		end = line_end(t, start, room);
+		printf("%*s", start ? INDENT : 0, "");
+		for (i = start; i < end; i++) {
+			printf("%*s", i > start ? (int)t->gap : 0, "");
+			print_cell(t, i,
+				   row ? row->cells[i].text : t->columns[i].head,
+				   row ? row->cells[i].paint : PAINT_NONE,
+				   i + 1 == end);
+		}
+		putchar('\n');
+	}
+	if (row && row->notes)
+		fputs(row->notes, stdout);
+}
+
+static void table_free(struct table *t)
+{
+	unsigned int i;
+
+	while (t->n_rows--) {
+		for (i = 0; i < t->n_columns; i++)
+			free(t->rows[t->n_rows].cells[i].text);
+		free(t->rows[t->n_rows].cells);
+		free(t->rows[t->n_rows].notes);
+	}
+	free(t->rows);
+	free(t->width);
+	free(t);
+}
+
+void table_print(struct table *t)
+{
+	unsigned int room = terminal_width();
+	size_t r;
+
+	t->gap = 2;
+	if (total_width(t) > room)
+		t->gap = 1;
+	if (t->n_rows)
+		print_row(t, NULL, room);
+	for (r = 0; r < t->n_rows; r++)
+		print_row(t, &t->rows[r], room);
+	table_free(t);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the commands of rsctl share. */
+#ifndef RSCTL_H
+#define RSCTL_H
+
+#include <libmnl/libmnl.h>
+#include <linux/rdmastream.h>
+#include <linux/rdmastream_netlink.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit status, as rsctl(8) documents it. */
+enum {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,	/* the kernel or the system refused */
+	EXIT_USAGE = 2,
+	EXIT_NO_MODULE = 3,
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+struct options {
+	bool json, pretty, stats, details, numeric, oneline, color;
+};
+extern struct options opt;
+
+struct command {
+	const char *name;
+	const char *args;	/* for the usage line, may be "" */
+	const char *text;
+	int (*run)(int argc, char **argv);	/* argv[0] is the name */
+};
+extern const struct command commands[];
+
+int cmd_links(int argc, char **argv);
+int cmd_sockets(int argc, char **argv);
+int cmd_stats(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+
+/* To stderr, behind "rsctl: ". */
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void *xcalloc(size_t n, size_t size);
+char *xprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int no_arguments(int argc, char **argv);	/* 0 or EXIT_USAGE */
+
+/* ---- genl.c ---- */
+
+struct replies {
+	size_t n;
+	struct nlmsghdr **msg;
+};
+
+/**
+ * genl_ask() - send a command without attributes, collect all answers
+ *
+ * A dump that the kernel flags as changed meanwhile is asked for again.
+ * Complains itself.  Return: EXIT_OK, EXIT_FAILED or EXIT_NO_MODULE.
+ */
+int genl_ask(uint8_t cmd, bool dump, struct replies *replies);
+void replies_free(struct replies *replies);
+
+/* ---- attr.c: attributes by number; NULL where one is left out ---- */
+
+struct attrs {
+	unsigned int max;
+	const struct nlattr *tb[64 + 1];
+};
+
+void attrs_of(struct attrs *a, const struct nlmsghdr *msg);
+bool attrs_nested(struct attrs *a, const struct nlattr *nest);
+bool attr_uint(const struct attrs *a, unsigned int type, uint64_t *val);
+const char *attr_str(const struct attrs *a, unsigned int type);
+char *attr_hex(const struct attrs *a, unsigned int type);
+/* "address:port", NULL if left out; the caller frees all these */
+char *attr_endpoint(const struct attrs *a, unsigned int type);
+
+/* ---- names.c: words for numbers ---- */
+
+enum word { WORD_MODE, WORD_CARRIER, WORD_LINK_STATE, WORD_TCP_STATE };
+
+/* An allocated word; the number itself if it is newer than we are. */
+char *word_of(enum word list, uint64_t val);
+
+struct item {
+	const char *name;	/* as in the netlink spec */
+	const char *text;
+};
+char *reason_name(uint64_t reason);
+const struct item *reason_item(uint64_t reason);	/* NULL: unknown */
+const struct item *counter_item(uint64_t counter);
+bool same_name(const char *a, const char *b);	/* NO_ROOM is no-room */
+
+/* ---- json.c: a stream of JSON on stdout ---- */
+
+void json_array(void);
+void json_array_end(void);
+void json_object(const char *key);	/* NULL in an array */
+void json_object_end(void);
+/* NULL values become null. */
+void json_str(const char *key, const char *val);
+void json_uint(const char *key, const uint64_t *val);
+void json_bool(const char *key, bool val);
+/* The same from an attribute. */
+void json_attr(const char *key, const struct attrs *a, unsigned int type);
+void json_take(const char *key, char *val);	/* frees @val */
+
+/* ---- out.c: tables ---- */
+
+enum paint { PAINT_NONE, PAINT_GOOD, PAINT_WARN, PAINT_BAD };
+
+struct column {
+	const char *head;
+	bool right;
+};
+
+struct table;
+struct table *table_new(const struct column *columns, unsigned int n);
+/* Fill the next cell.  @text is freed; NULL prints "-". */
+void table_cell(struct table *t, char *text, enum paint paint);
+void table_num(struct table *t, const struct attrs *a, unsigned int type);
+void table_bytes(struct table *t, const struct attrs *a, unsigned int type);
+/* A line below the row begun last; @text is freed. */
+void table_note(struct table *t, char *text);
+void table_print(struct table *t);		/* and free */
+
+char *human_bytes(uint64_t bytes);
+
+#endif

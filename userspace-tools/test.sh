@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What can be said of rsctl and the preload library without the module.
+# usage: test.sh [DIR with rsctl and the library]		TAP on stdout
+
+dir=$(cd "${1:-.}" && pwd)
+rsctl=$dir/rsctl
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+n=0
+failed=0
+
+# result STATUS NAME
+result() {
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		sed 's/^/# /' "$tmp/out" "$tmp/err"
+		failed=1
+	fi
+}
+
+skip() {
+	n=$((n + 1))
+	echo "ok $n - $1 # SKIP $2"
+}
+
+# exits STATUS NAME COMMAND...: it does, and tells why on stderr if not 0
+exits() {
+	want=$1 name=$2
+	shift 2
+	"$@" >"$tmp/out" 2>"$tmp/err"
+	got=$?
+	[ "$got" = "$want" ] && { [ "$want" = 0 ] || [ -s "$tmp/err" ]; }
+	result $? "$name"
+}
+
+# says WORDS NAME: the last command did
+says() {
+	cat "$tmp/out" "$tmp/err" | grep -q -- "$1"
+	result $? "$2"
+}
+
+exits 2 "no command" "$rsctl"
+exits 2 "unknown command" "$rsctl" frobnicate
+exits 2 "empty command" "$rsctl" ""
+exits 2 "unknown option" "$rsctl" --frobnicate links
+exits 2 "unknown colour" "$rsctl" --color=mauve help
+exits 2 "argument too many" "$rsctl" links all
+exits 1 "network namespace that is none" "$rsctl" -N no-such-netns help
+exits 0 "help" "$rsctl" help
+says "rsctl \[OPTIONS\]" "help tells the usage"
+exits 0 "abbreviation" "$rsctl" he
+exits 0 "version of the tool" "$rsctl" -V
+
+exits 0 "explain one reason" "$rsctl" explain NO_OPTION
+says "^no-option: " "explain tells the name as the spec does"
+exits 0 "explain all" "$rsctl" explain
+exits 0 "explain in JSON" "$rsctl" -j explain
+jq -e 'length > 20 and all(.[]; .name and .text and .cause and .remedy)' \
+	"$tmp/out" >/dev/null 2>&1
+result $? "explain's JSON is complete"
+exits 0 "explain in pretty JSON" "$rsctl" -jp explain no-room
+jq -e '.[0].name == "no-room"' "$tmp/out" >/dev/null 2>&1
+result $? "pretty JSON is JSON"
+exits 2 "explain an unknown reason" "$rsctl" explain frobnication
+exits 2 "explain two reasons" "$rsctl" explain none off
+
+if [ -d /sys/module/rdmastream ]; then
+	for c in links sockets stats version; do
+		exits 0 "$c in JSON" "$rsctl" -j "$c"
+		jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
+		result $? "$c: JSON is an array"
+	done
+else
+	for c in links sockets stats version; do
+		exits 3 "$c without the module" "$rsctl" "$c"
+		[ "$(wc -l <"$tmp/err")" = 1 ] && [ ! -s "$tmp/out" ]
+		result $? "$c without the module: one line"
+	done
+fi
+
+exits 2 "run nothing" "$rsctl" run
+exits 2 "run an option" "$rsctl" run --frobnicate
+exits 127 "run what is not there" "$rsctl" run no-such-program
+exits 127 "run a path that is not there" "$rsctl" run /no/such/program
+exits 126 "run what is not executable" "$rsctl" run /etc/passwd
+exits 7 "run brings out the exit status" sh -c "
+	'$rsctl' run sh -c 'exit 7'; s=\$?; echo \$s >&2; exit \$s"
+exits 0 "run sets LD_PRELOAD" "$rsctl" run sh -c 'echo $LD_PRELOAD'
+says "librdmastream-preload.so" "run names the library"
+LD_PRELOAD=libc.so.6 exits 0 "run beside another preload" \
+	"$rsctl" run sh -c 'echo $LD_PRELOAD'
+says "librdmastream-preload.so:libc.so.6" "run keeps the other preload"
+
+cp "$(command -v env)" "$tmp/setuid" && chmod 4755 "$tmp/setuid"
+exits 126 "run a setuid program" "$rsctl" run "$tmp/setuid"
+says setuid "run tells about setuid"
+printf '#!%s\n' "$tmp/setuid" >"$tmp/script" && chmod 755 "$tmp/script"
+exits 126 "run a script with such an interpreter" "$rsctl" run "$tmp/script"
+
+echo 'int main(void) { return 0; }' >"$tmp/static.c"
+if ${CC:-cc} -static -o "$tmp/static" "$tmp/static.c" 2>/dev/null; then
+	exits 126 "run a static program" "$rsctl" run "$tmp/static"
+	says "statically linked" "run tells about static programs"
+else
+	skip "run a static program" "no static libc"
+fi
+
+cat >"$tmp/sock.py" <<'PY'
+import errno, socket
+a = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+b = socket.socket(socket.AF_INET6, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+x = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+print(a.family.name, u.getsockopt(socket.SOL_SOCKET, 38))
+PY
+if command -v python3 >/dev/null; then
+	exits 0 "run with sockets" "$rsctl" run python3 "$tmp/sock.py"
+	says "^AF_INET 17$" "datagram sockets are left alone"
+	if [ ! -d /sys/module/rdmastream ]; then
+		[ "$(grep -c 'using TCP' "$tmp/err")" = 1 ]
+		result $? "one warning without the module"
+	fi
+else
+	skip "run with sockets" "no python3"
+fi
+
+echo "1..$n"
+exit $failed
