@@ -354,6 +354,9 @@ void rstream_rings_close(struct rstream *rs)
 		 * TCP's FIN is behind all that the peer has ever sent: if no
 		 * SWITCH was before it the ring was never taken up.
 		 */
+		if (rs->rx.state == RSTREAM_GRANTED &&
+		    sock_flag(rs->sk, SOCK_DONE))
+			rstream_rxring_unused(rx);
 		rstream_rxring_release(rx);
 	}
 }
@@ -384,9 +387,11 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 	rstream_wake(rs);
 }
 
-void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring)
+void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
+			bool credit)
 {
-	WRITE_ONCE(rs->asked, false);
+	if (credit)
+		WRITE_ONCE(rs->asked, false);
 	rstream_queue(rs, READ_ONCE(rs->closed) ? RSTREAM_DO_CLOSE :
 						  RSTREAM_DO_PUSH);
 }

@@ -236,6 +236,15 @@ void rstream_rxring_credit(struct rstream_rxring *ring, u64 consumed,
 			   bool interrupt);
 
 /**
+ * rstream_rxring_unused() - the sender never took the grant up, and can't now
+ *
+ * Before the release of a ring without SWITCH whose stream's TCP connection the
+ * peer has ended in order: what it would have sent of SWITCH had come before.
+ * Then the memory can be used again at once.  Context: any.
+ */
+void rstream_rxring_unused(struct rstream_rxring *ring);
+
+/**
  * rstream_rxring_release() - the stream has no more interest in the ring
  *
  * No rstream_ring_data() for it runs or comes after return.  The memory is
@@ -409,7 +418,9 @@ enum rstream_link_event {
  * STALL_RING, STALL_SLOT, STALL_RQ, LINKS_*, CM_REJECTED, WR_ERRORS, PROBES.
  */
 void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad);
-void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring);
+/* @credit: the peer's answer to what was asked; else local resources */
+void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
+			bool credit);
 void rstream_link_event(struct rstream *rs, enum rstream_link_event ev);
 
 /*

@@ -154,7 +154,7 @@ void rstream_ring_kick(struct rstream_link *link)
 	list_splice_init(&link->tx_waiters, &waiters);
 	list_for_each_entry_safe(ring, next, &waiters, waiter) {
 		list_del_init(&ring->waiter);
-		rstream_ring_space(ring->rs, &ring->pub);
+		rstream_ring_space(ring->rs, &ring->pub, false);
 	}
 }
 
@@ -241,6 +241,16 @@ void rstream_rxring_credit(struct rstream_rxring *pub, u64 consumed,
 	spin_unlock_bh(&link->lock);
 }
 
+void rstream_rxring_unused(struct rstream_rxring *pub)
+{
+	struct rx_ring *ring = to_rx(pub);
+
+	spin_lock_bh(&pub->link->lock);
+	if (!ring->switched)
+		ring->done = true;
+	spin_unlock_bh(&pub->link->lock);
+}
+
 void rstream_rxring_release(struct rstream_rxring *pub)
 {
 	struct rx_ring *ring = to_rx(pub);
@@ -291,7 +301,14 @@ static void message_done(struct rstream_link *link, u32 id)
 {
 	struct rx_ring *ring = idr_find(&link->rx_rings, id);
 
-	if (!ring || ring->done) {
+	if (!ring) {
+		/* rstream_rxring_unused() was faster than the sender's refusal */
+		if (rstream_verbs_free(link) &&
+		    post_empty(link, RSTREAM_IMM_FREED, id))
+			rstream_verbs_post(link);
+		return;
+	}
+	if (ring->done) {
 		rstream_link_break_locked(link, "end of no ring");
 		return;
 	}

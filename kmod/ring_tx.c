@@ -421,7 +421,7 @@ void rstream_tx_credit(struct rstream_link *link, u32 id)
 	if (!ring)
 		rstream_link_break_locked(link, "credit for no ring");
 	else if (ring->rs)
-		rstream_ring_space(ring->rs, &ring->pub);
+		rstream_ring_space(ring->rs, &ring->pub, true);
 }
 
 void rstream_tx_freed(struct rstream_link *link, u32 id)
@@ -455,7 +455,7 @@ void rstream_ring_sq_done(struct rstream_link *link)
 			continue;
 		}
 		list_del_init(&ring->sent);
-		rstream_ring_space(ring->rs, &ring->pub);
+		rstream_ring_space(ring->rs, &ring->pub, false);
 	}
 	if (more)
 		post_marker(link);
@@ -479,7 +479,7 @@ void rstream_ring_sweep(struct rstream_link *link)
 		acked = tx_acked(ring);
 		if (acked < 0 || ((u64)acked >= frag->end &&
 				  link->sq_done >= frag->sq_seq))
-			rstream_ring_space(ring->rs, &ring->pub);
+			rstream_ring_space(ring->rs, &ring->pub, false);
 	}
 	rstream_ring_kick(link);
 }

@@ -85,7 +85,8 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 	wake_up(&rs->wait);
 }
 
-void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring)
+void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
+			bool credit)
 {
 	atomic_inc(&rs->space);
 	wake_up(&rs->wait);
