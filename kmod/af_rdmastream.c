@@ -315,9 +315,7 @@ static int rstream_ioctl(struct socket *sock, unsigned int cmd,
 		break;
 	case SIOCOUTQ:
 		lock_sock(sock->sk);
-		rstream_tx_reap(rs);
-		n = rs->tx_mem + tcp_sk(sock->sk)->write_seq -
-		    tcp_sk(sock->sk)->snd_una;
+		n = rstream_tx_unacked(rs);
 		release_sock(sock->sk);
 		break;
 	case SIOCOUTQNSD:

@@ -35,6 +35,8 @@ enum rstream_carrier {
  * @base:	offset of the ring's first byte
  * @fin_at:	offset of the end, if @fin
  * @epoch:	of the last grant; 0 before the first
+ * @state:	enum rstream_carrier
+ * @fin:	FIN has come: @fin_at counts
  */
 struct rstream_rx {
 	u64 arrived;
@@ -55,6 +57,8 @@ struct rstream_rx {
  * @limit:	offset that we may send up to on tcp
  * @base:	offset of the ring's first byte
  * @epoch:	of the last grant taken or refused
+ * @state:	enum rstream_carrier; RSTREAM_GRANTED: offered, not taken up
+ * @fin:	FIN is out: nothing may follow
  */
 struct rstream_tx {
 	u64 written;

@@ -173,6 +173,7 @@ void rstream_ring_count(struct rstream *rs)
 
 	if (!rs->rxring || rs->rx.state != RSTREAM_ON_RING)
 		return;
+	/* pairs with message_data(): the bytes are there */
 	landed = smp_load_acquire(&rs->rxring->landed);
 	reason = rstream_rx_landed(&rs->rx, landed);
 	if (reason)
@@ -200,6 +201,7 @@ static void credit(struct rstream *rs)
 	smp_mb();
 	waits = READ_ONCE(ring->want_credit);
 	if (waits && (news >= ring->size / 4 ||
+		      /* pairs with message_data() */
 		      consumed == smp_load_acquire(&ring->landed))) {
 		WRITE_ONCE(ring->want_credit, false);
 		rstream_rxring_credit(ring, consumed, true);

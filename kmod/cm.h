@@ -14,11 +14,15 @@
 
 /**
  * struct rstream_cm_hello - private data of REQ and of REP
+ * @magic:	RSTREAM_CM_MAGIC
+ * @version:	RSTREAM_CM_VERSION
+ * @flags:	0
  * @rq_depth:	messages that the sender of this can receive at once
  * @instance:	of its sender
  * @token:	that the other side stated in the HELLO of a live connection
  * @own_token:	that its sender stated on the same connection
  * @link_id:	the sender's id of the link
+ * @reserved:	0
  *
  * An IB REQ through rdma_cm has room for 56 bytes (92 minus 36 for the IP
  * header of IBTA annex A11).

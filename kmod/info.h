@@ -35,7 +35,10 @@ enum rstream_carrier_info {
  * @ring_size:	bytes, 0 on tcp
  * @offset:	stream offset: bytes taken from (tx) or given to (rx) the program
  * @acked:	tx: consumed by the peer's program; rx: arrived here
- * @tcp_bytes, @ring_bytes, @tcp_msgs, @ring_msgs: carried by each
+ * @tcp_bytes:	stream bytes carried by tcp
+ * @ring_bytes:	stream bytes carried by rings
+ * @tcp_msgs:	DATA records that carried @tcp_bytes
+ * @ring_msgs:	messages that carried @ring_bytes
  */
 struct rstream_dir_info {
 	u8 carrier;
@@ -62,8 +65,10 @@ struct rstream_info {
 
 /**
  * rstream_info_dump() - visit the streams of a namespace
+ * @net:	the namespace
  * @skip:	streams to pass over (dump resumption)
  * @fn:		called under RCU with a snapshot; stop when it returns non-zero
+ * @arg:	handed to @fn
  *
  * Return: what @fn returned last.  Implemented in stream.c.
  */

@@ -71,6 +71,7 @@ struct rstream_peer_route {
 
 /**
  * rstream_peer_active() - is it we who connect links to this peer?
+ * @peer:	the peer
  *
  * The namespace with the greater instance id (memcmp) is the active side, for
  * ever; so two hosts never make the same link from both ends.  A namespace
@@ -100,6 +101,7 @@ void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs);
 
 /**
  * rstream_peer_link() - a link to the peer that is up
+ * @peer:	the peer
  *
  * Context: any. Return: a referenced link in state UP, or NULL.
  */
@@ -139,6 +141,8 @@ u32 rstream_link_peer_id(const struct rstream_link *link);
 
 /**
  * rstream_link_find() - the link that a GRANT names
+ * @net:	our network namespace
+ * @peer:	the sender of the GRANT
  * @id:	our own id of the link, as the peer learnt it when the link was made
  *
  * A GRANT can overtake the last step of bring-up; since it proves that the
@@ -151,6 +155,7 @@ struct rstream_link *rstream_link_find(struct net *net,
 
 /**
  * rstream_link_break() - give the link up: the peer said that it is broken
+ * @link:	the link
  * @why:	a literal, for the debug log
  *
  * UP or CONNECTING becomes BROKEN and every stream with a ring on the link is
@@ -216,8 +221,10 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 
 /**
  * rstream_rxring_switched() - the peer's SWITCH named its credit cell
- * @cell_addr, @cell_rkey: where credits are written, from the record; checked
- * by the peer's HCA, not by us
+ * @ring:	the receiving end
+ * @cell_addr:	where credits are written, from the record; checked by the
+ *		peer's HCA, not by us
+ * @cell_rkey:	remote key for that, likewise
  * @peer_ring:	the sender's id of its end, used in interrupting credits
  */
 void rstream_rxring_switched(struct rstream_rxring *ring, u64 cell_addr,
@@ -225,6 +232,7 @@ void rstream_rxring_switched(struct rstream_rxring *ring, u64 cell_addr,
 
 /**
  * rstream_rxring_credit() - tell the sender how much was consumed
+ * @ring:	the receiving end
  * @consumed:	bytes of this ring read so far, counted from its grant
  * @interrupt:	by WRITE_WITH_IMM (wakes the sender) instead of a silent WRITE
  *
@@ -237,6 +245,7 @@ void rstream_rxring_credit(struct rstream_rxring *ring, u64 consumed,
 
 /**
  * rstream_rxring_unused() - the sender never took the grant up, and can't now
+ * @ring:	the receiving end
  *
  * Before the release of a ring without SWITCH whose stream's TCP connection the
  * peer has ended in order: what it would have sent of SWITCH had come before.
@@ -246,6 +255,7 @@ void rstream_rxring_unused(struct rstream_rxring *ring);
 
 /**
  * rstream_rxring_release() - the stream has no more interest in the ring
+ * @ring:	the receiving end
  *
  * No rstream_ring_data() for it runs or comes after return.  The memory is
  * reused only after the sender's DONE or after the link's drain; if the sender
@@ -260,7 +270,8 @@ void rstream_rxring_release(struct rstream_rxring *ring);
  * struct rstream_frag - a piece of one page, bytes that the application wrote
  * @list:	in the transmit queue, then in the ring until released
  * @page:	referenced; may be a compound page
- * @off, @len:	bytes within @page
+ * @off:	of the first byte within @page, bytes
+ * @len:	bytes from there on
  * @dma:	bus address of @off for @dma_dev; set by rstream_txring_post(),
  *		unmapped by rstream_frag_free()
  * @dma_dev:	NULL while not mapped
@@ -285,7 +296,8 @@ struct rstream_frag {
  * @size:	bytes, power of two
  * @cell:	the peer writes here how many bytes it has consumed: __be64, then
  *		its complement, because a reader may meet a half-written cell
- * @cell_addr, @cell_rkey: where that is, for SWITCH
+ * @cell_addr:	remote address of @cell, for SWITCH
+ * @cell_rkey:	remote key of @cell, for SWITCH
  * @written:	bytes posted since the ring was granted
  */
 struct rstream_txring {
@@ -301,7 +313,10 @@ struct rstream_txring {
 /**
  * rstream_txring_open() - accept a grant
  * @link:	link named in GRANT
- * @ring_id, @rkey, @raddr, @size: from GRANT; size must be a power of two
+ * @ring_id:	the receiver's id of the ring, from GRANT
+ * @rkey:	remote key of its memory, from GRANT
+ * @raddr:	remote address of its first byte, from GRANT
+ * @size:	bytes, from GRANT; must be a power of two
  * @rs:		the stream told by rstream_ring_space()
  *
  * Context: socket lock held, does not sleep. Return: ring or ERR_PTR: -EINVAL
@@ -314,6 +329,7 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 
 /**
  * rstream_txring_acked() - bytes of the ring that the peer has consumed
+ * @ring:	the sending end
  *
  * Reads the credit cell.  Return: the count, or a negative errno if the cell
  * holds more than @written or has gone backwards (-EPROTO).
@@ -322,6 +338,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
 
 /**
  * rstream_txring_post() - write frags to the peer
+ * @ring:	the sending end
  * @frags:	list of struct rstream_frag, oldest first; what was posted is
  *		moved from its head to the ring's list of frags in flight.  A
  *		frag is split (rstream_frag_split()) where the ring wraps, its
@@ -342,11 +359,13 @@ ssize_t rstream_txring_post(struct rstream_txring *ring,
 
 /**
  * rstream_txring_ask() - zero-length message that only asks for a credit
+ * @ring:	the sending end
  */
 int rstream_txring_ask(struct rstream_txring *ring);
 
 /**
  * rstream_txring_reap() - give back frags that nobody needs any more
+ * @ring:	the sending end
  *
  * Those which the peer's software has consumed and whose work request has
  * completed.  Who is blocked for want of memory calls rstream_txring_sent() too,
@@ -357,6 +376,7 @@ size_t rstream_txring_reap(struct rstream_txring *ring);
 
 /**
  * rstream_txring_sent() - have all posted writes completed locally?
+ * @ring:	the sending end
  *
  * If the last ones were unsignalled this posts something signalled behind
  * them, and rstream_ring_space() is called when it completes.
@@ -365,6 +385,7 @@ bool rstream_txring_sent(struct rstream_txring *ring);
 
 /**
  * rstream_txring_recall() - take the frags in flight back, after a break
+ * @ring:	the sending end
  * @frags:	they are put before the head of this list, oldest first
  *
  * Not before RSTREAM_LINK_EV_DRAINED (rstream_link_is_dead()): until then the
@@ -378,6 +399,7 @@ ssize_t rstream_txring_recall(struct rstream_txring *ring,
 
 /**
  * rstream_txring_close() - the stream writes no more
+ * @ring:	the sending end
  *
  * Frags in flight go over to the link and are freed when their work requests
  * have completed; DONE is posted behind the last write, now or as soon as a

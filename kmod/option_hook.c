@@ -250,8 +250,7 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 				      struct request_sock *req,
 				      struct dst_entry *dst,
 				      struct request_sock *req_unhash,
-				      bool *own_req
-				      RSTREAM_SYN_RECV_MORE_PARAMS)
+				      RSTREAM_SYN_RECV_PARAMS(bool *own_req))
 {
 	const struct inet_connection_sock_af_ops *orig =
 		sk->sk_family == AF_INET ? rstream_tcp4.af_ops :
@@ -261,8 +260,8 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 	bool asked = !tcp_hdr(skb)->syn && rstream_syn_option(req, &syn);
 	struct sock *child;
 
-	child = orig->syn_recv_sock(sk, skb, req, dst, req_unhash, own_req
-				    RSTREAM_SYN_RECV_MORE_ARGS);
+	child = orig->syn_recv_sock(sk, skb, req, dst, req_unhash,
+				    RSTREAM_SYN_RECV_ARGS(own_req));
 	if (child && *own_req && asked)
 		child_init(child, skb, &syn);
 	return child;

@@ -10,6 +10,7 @@ int rstream_option_init(void);
 
 /**
  * rstream_option_client() - our SYN and first segments shall carry the option
+ * @rs:	the stream that is about to connect
  *
  * Context: held, before (and for v4-mapped addresses once more after) TCP's
  * connect.
@@ -21,6 +22,7 @@ void rstream_option_off(struct rstream *rs);
 
 /**
  * rstream_option_listen() - answer SYNs that have the option
+ * @rs:	the listener
  *
  * The first listener of a namespace registers its LOCAL_OUT hook, may sleep.
  */

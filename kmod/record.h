@@ -31,7 +31,8 @@ enum rstream_hello_state {
 
 /**
  * rstream_hello_read() - are these first bytes of a direction a HELLO?
- * @from, @len: the bytes so far
+ * @from: the bytes so far
+ * @len: how many they are
  * @role: role that the sender must state
  * @nonce: nonce that it must state
  * @hello: filled when RSTREAM_HELLO_WHOLE

@@ -90,6 +90,7 @@ enum rstream_todo {
  * @registered:	in the tables of its namespace, has a token
  * @mapped:	IPv6 socket that connects to a v4-mapped address
  * @pushing:	rstream_push() is at work (it may call itself by way of TCP)
+ * @parsing:	rstream_parse() is at work, likewise
  * @user_save_syn: the program's own TCP_SAVE_SYN on a listener
  * @shutdown:	RCV_SHUTDOWN, SEND_SHUTDOWN of the program on FRAMED
  * @error:	what a reset is told to the program as, positive errno
@@ -101,26 +102,59 @@ enum rstream_todo {
  * @af_ops:	TCP's connection ops, while ours are in place
  * @want:	bits of enum rstream_want
  * @todo:	bits of enum rstream_todo (atomic)
+ * @work:	does what @todo says, in process context; holds a @ref while queued
+ * @timer:	late HELLO, or a close that takes long
+ * @retry_timer: no memory in softirq: try again
+ * @hello_end:	TCP sequence number behind our HELLO
+ * @close_acked: rstream_close_progress() when a close was last looked at
  *
- * @token, @peer_token: of the HELLOs
+ * @token:	of our HELLO
+ * @peer_token:	of the peer's HELLO; smp_store_release() after @peer_instance
  * @token_node:	in rstream_net.tokens, under its streams_lock
  * @node:	in rstream_net.streams, likewise
+ * @peer:	from the peer's HELLO, referenced; NULL: none
+ * @peer_instance: of the peer's HELLO
+ * @peer_cm_port: of the peer's HELLO, host order
+ * @tx_link:	id of the link of @txring; a copy for rsctl, read locklessly
+ * @tx_ring_size: bytes of @txring, likewise
+ * @rx_link:	id of the link of @rxring, likewise
+ * @rx_ring_size: bytes of @rxring, likewise
  *
  * @ctl:	record bytes on their way to TCP: @ctl_off to @ctl_len
+ * @ctl_len:	bytes in @ctl
+ * @ctl_off:	bytes of @ctl that TCP has taken
  * @rec_left:	payload bytes that TCP is still owed for the last DATA header
  * @txq:	struct rstream_frag, bytes not yet handed to a carrier
  * @tx_mem:	bytes charged for @txq and for frags in flight on @txring
+ * @tx:		carrier and offsets of what we send
+ * @txring:	ring that we write to; NULL: none
+ * @txring_new:	granted, SWITCH not yet out
  * @asked:	an interrupting credit was asked for and has not come
  *
  * @rxq:	skbs with bytes of DATA records (struct rstream_skb_cb)
  * @rxq_bytes:	bytes in @rxq
  * @part:	a header or payload that has come in part, @part_len bytes
+ * @part_len:	bytes in @part
  * @data_left:	payload bytes to come of the present DATA record
  * @skip_left:	payload bytes to pass over
  * @window:	bytes that the peer may be ahead of the program on tcp
  * @rcvlowat:	SO_RCVLOWAT of the program (the sock's own stays 1, so that TCP
  *		tells us of every byte)
+ * @rx:		carrier and offsets of what we receive
+ * @rxring:	ring that we granted; freed by RCU, for poll(); NULL: none
  * @credited:	ring bytes whose consumption the sender has been told
+ * @rx_landed:	@rxring's landed as the last callback of the link saw it
+ * @grant:	the GRANT of @rxring, while it is wanted
+ *
+ * @tx_tcp_bytes: stream bytes sent on tcp; this and the next are statistics
+ * @tx_tcp_msgs: DATA records sent on tcp
+ * @tx_ring_bytes: stream bytes sent on rings
+ * @tx_ring_msgs: messages sent on rings
+ * @rx_tcp_bytes: stream bytes received on tcp
+ * @rx_tcp_msgs: DATA records received on tcp
+ * @rx_ring_bytes: stream bytes received on rings
+ * @rx_ring_msgs: messages received on rings
+ * @rcu:	frees it after lockless readers
  */
 struct rstream {
 	struct sock *sk;
@@ -199,6 +233,7 @@ struct rstream_skb_cb {
 	u32 off;
 	u32 len;
 	u32 charged;	/* bytes of socket memory */
+	bool own;	/* not a clone of TCP's: more can be added */
 };
 
 static inline struct rstream_skb_cb *rstream_skb_cb(struct sk_buff *skb)
@@ -211,6 +246,7 @@ extern struct tcp_ulp_ops rstream_ulp_ops;
 
 /**
  * rstream_of() - our state of a socket, NULL if it is none of ours
+ * @sk:	any TCP socket
  *
  * Context: socket held or a program's reference to it.
  */
@@ -263,6 +299,7 @@ struct rstream_tcp {
 	void (*write_space)(struct sock *sk);
 	void (*state_change)(struct sock *sk);
 };
+
 extern struct rstream_tcp rstream_tcp4, rstream_tcp6;	/* prot NULL: no IPv6 */
 extern struct socket *rstream_nobody;	/* stands in where no program has it */
 
@@ -301,6 +338,7 @@ int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 u64 rstream_tx_limit(const struct rstream *rs);
 bool rstream_tx_room(const struct rstream *rs);
 bool rstream_tx_done(struct rstream *rs);
+u64 rstream_tx_unacked(struct rstream *rs);
 void rstream_tx_free(struct rstream *rs);
 
 /* stream_rx.c */

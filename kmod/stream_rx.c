@@ -16,27 +16,62 @@
 
 /* ---- the queue ---- */
 
+/* Pieces up to this are copied: a clone would keep far more memory, bytes. */
+#define RX_COPY_MAX	1024
+#define RX_OWN_SIZE	SKB_WITH_OVERHEAD(4096)
+
 /*
- * Keep @len bytes at @off of TCP's @skb.  Charged to the socket if there is
- * memory to charge; bytes that the window allowed are kept in any case.
- * Return: false without memory for the clone.
+ * Charged to the socket if there is memory to charge; bytes that the window
+ * allowed are kept in any case.
+ */
+static void rx_queue(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len,
+		     bool own)
+{
+	struct rstream_skb_cb *cb = rstream_skb_cb(skb);
+
+	cb->off = off;
+	cb->len = len;
+	cb->own = own;
+	cb->charged = 0;
+	if (sk_rmem_schedule(rs->sk, skb, skb->truesize)) {
+		cb->charged = skb->truesize;
+		sk_mem_charge(rs->sk, cb->charged);
+	}
+	__skb_queue_tail(&rs->rxq, skb);
+}
+
+/* An skb of ours at the queue's end with room for @len bytes. */
+static struct sk_buff *rx_own_tail(struct rstream *rs, u32 len)
+{
+	struct sk_buff *skb = skb_peek_tail(&rs->rxq);
+
+	if (skb && rstream_skb_cb(skb)->own && skb_tailroom(skb) >= len)
+		return skb;
+	skb = alloc_skb(RX_OWN_SIZE, GFP_ATOMIC);
+	if (skb)
+		rx_queue(rs, skb, 0, 0, true);
+	return skb;
+}
+
+/*
+ * Keep @len bytes at @off of TCP's @skb: many small pieces together in an skb
+ * of ours, large ones as a clone.  Return: false without memory.
  */
 bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 {
-	struct sk_buff *clone = skb_clone(skb, GFP_ATOMIC);
-	struct rstream_skb_cb *cb;
+	struct sk_buff *to;
 
-	if (!clone)
-		return false;
-	cb = rstream_skb_cb(clone);
-	cb->off = off;
-	cb->len = len;
-	cb->charged = 0;
-	if (sk_rmem_schedule(rs->sk, clone, clone->truesize)) {
-		cb->charged = clone->truesize;
-		sk_mem_charge(rs->sk, cb->charged);
+	if (len <= RX_COPY_MAX) {
+		to = rx_own_tail(rs, len);
+		if (!to || skb_copy_bits(skb, off, skb_put(to, len), len))
+			return false;
+		rstream_skb_cb(to)->len += len;
+	} else {
+		to = skb_clone(skb, GFP_ATOMIC);
+		if (!to)
+			return false;
+		rx_queue(rs, to, off, len, false);
 	}
-	__skb_queue_tail(&rs->rxq, clone);
 	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes + len);
 	return true;
 }
@@ -67,6 +102,7 @@ static u64 ring_ready(const struct rstream *rs)
 	ring = READ_ONCE(rs->rxring);
 	if (ring && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING) {
 		consumed = READ_ONCE(rs->rx.consumed);
+		/* pairs with message_data(): the bytes are there */
 		ready = smp_load_acquire(&ring->landed);
 		if (consumed > rs->rx.base)
 			ready -= consumed - rs->rx.base;

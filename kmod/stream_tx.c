@@ -57,6 +57,23 @@ bool rstream_tx_done(struct rstream *rs)
 	return !rs->txring || rstream_txring_sent(rs->txring);
 }
 
+/*
+ * As SIOCOUTQ counts: what the peer's kernel is not known to have.  On a ring
+ * that is what has not completed; asking makes the last ones complete.
+ */
+u64 rstream_tx_unacked(struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+	u64 queued = rs->tx.written - rs->tx.sent;
+
+	if (rs->tx.state != RSTREAM_ON_RING)
+		return queued + tp->write_seq - tp->snd_una;
+	rstream_tx_reap(rs);
+	if (!rs->txring || rstream_txring_sent(rs->txring))
+		return queued;
+	return rs->tx_mem;
+}
+
 void rstream_tx_free(struct rstream *rs)
 {
 	struct rstream_frag *frag, *next;

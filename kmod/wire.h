@@ -47,6 +47,7 @@ struct rsw_option {
 	__be16 exid;
 	__be32 vrn;		/* version, role, nonce */
 };
+
 static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 
 /* First bytes of both directions once the options have agreed. */
@@ -65,7 +66,8 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
  * struct rsw_hello - fixed part of a HELLO
  * @magic:	RSW_MAGIC
  * @len:	bytes of the whole HELLO, with the addresses behind this
- * @version_min, @version_max: protocol versions spoken
+ * @version_min: lowest protocol version spoken
+ * @version_max: highest protocol version spoken
  * @role_nonce:	enum rsw_role of the sender (SYN or SYNACK), nonce of the option
  * @caps:	RSW_CAP_*; unknown bits are ignored
  * @cm_port:	rdma_cm port (RDMA_PS_TCP) at which links are accepted
@@ -74,6 +76,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
  * @instance:	random id of the network namespace
  * @token:	random, names this connection, never 0
  * @window:	stream bytes that may be sent before the first ACK record
+ * @reserved:	0
  */
 struct rsw_hello {
 	__u8 magic[RSW_MAGIC_LEN];
@@ -89,6 +92,7 @@ struct rsw_hello {
 	__be64 window;
 	__u8 reserved[16];
 };
+
 static_assert(sizeof(struct rsw_hello) == RSW_HELLO_LEN);
 
 /* Records: this header, then len bytes. */
@@ -98,6 +102,7 @@ struct rsw_header {
 	__be16 reserved;	/* 0 */
 	__be32 len;
 };
+
 static_assert(sizeof(struct rsw_header) == 8);
 
 enum rsw_type {
@@ -130,6 +135,7 @@ struct rsw_ack {
 	__be64 consumed;
 	__be64 limit;
 };
+
 static_assert(sizeof(struct rsw_ack) == 16);
 
 /**
@@ -137,7 +143,10 @@ static_assert(sizeof(struct rsw_ack) == 16);
  * @epoch:	greater by one than the last of this direction; never 0
  * @link:	link id as the sender of the stream knows it
  * @ring:	id for the immediate value
- * @rkey, @addr, @size: the ring's memory; size is a power of two
+ * @rkey:	remote key of the ring's memory
+ * @addr:	remote address of its first byte
+ * @size:	bytes, a power of two
+ * @reserved:	0
  */
 struct rsw_grant {
 	__be32 epoch;
@@ -148,6 +157,7 @@ struct rsw_grant {
 	__be32 size;
 	__be32 reserved;
 };
+
 static_assert(sizeof(struct rsw_grant) == 32);
 
 /**
@@ -155,8 +165,10 @@ static_assert(sizeof(struct rsw_grant) == 32);
  * @offset:	first stream offset on the new carrier
  * @epoch:	of the grant that is taken up; 0: the tcp carrier
  * @ring:	sender's id of its end, for interrupting credits
- * @cell_addr, @cell_rkey: where the receiver writes how much of the ring it
- *		has consumed, 8 bytes, network order
+ * @cell_addr:	remote address at which the receiver writes how much of the ring
+ *		it has consumed, 8 bytes, network order
+ * @cell_rkey:	remote key for that
+ * @reserved:	0
  */
 struct rsw_switch {
 	__be64 offset;
@@ -166,16 +178,20 @@ struct rsw_switch {
 	__be32 cell_rkey;
 	__be32 reserved;
 };
+
 static_assert(sizeof(struct rsw_switch) == 32);
 
 struct rsw_epoch {
 	__be32 epoch;
 	__be32 reserved;
 };
+
 static_assert(sizeof(struct rsw_epoch) == 8);
 
 /**
  * struct rsw_resume - answer to BROKEN
+ * @epoch:	of the ring that is lost
+ * @reserved:	0
  * @count:	bytes of the ring that had arrived when nothing could any more
  */
 struct rsw_resume {
@@ -183,11 +199,13 @@ struct rsw_resume {
 	__be32 reserved;
 	__be64 count;
 };
+
 static_assert(sizeof(struct rsw_resume) == 16);
 
 struct rsw_offset {
 	__be64 offset;
 };
+
 static_assert(sizeof(struct rsw_offset) == 8);
 
 #endif

@@ -6,12 +6,12 @@
 #include_next <net/inet_connection_sock.h>
 
 #ifdef RSTREAM_HAVE_OPT_CHILD_INIT	/* found by Kbuild */
-#define RSTREAM_SYN_RECV_MORE_PARAMS , \
+#define RSTREAM_SYN_RECV_PARAMS(own) own, \
 	void (*opt_child_init)(struct sock *newsk, const struct sock *sk)
-#define RSTREAM_SYN_RECV_MORE_ARGS , opt_child_init
+#define RSTREAM_SYN_RECV_ARGS(own) own, opt_child_init
 #else
-#define RSTREAM_SYN_RECV_MORE_PARAMS
-#define RSTREAM_SYN_RECV_MORE_ARGS
+#define RSTREAM_SYN_RECV_PARAMS(own) own
+#define RSTREAM_SYN_RECV_ARGS(own) own
 #endif
 
 #endif
