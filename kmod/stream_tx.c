@@ -255,14 +255,14 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	size_t unpushed = 0, done = 0;
 	ssize_t n;
-	int err;
+	int err = 0;
 
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	rstream_tx_reap(rs);
-	err = tx_error(rs);
-	while (!err && msg_data_left(msg)) {
+	/* an error is fetched only if it is returned: a count comes first */
+	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = room(rs) ? copy_some(rs, msg, room(rs)) : -EAGAIN;
 		if (n > 0) {
 			done += n;
@@ -280,13 +280,13 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 		unpushed = 0;
 		err = room(rs) ? wait_memory(rs, &timeo) :
 				 wait_room(rs, &timeo);
-		err = err ?: tx_error(rs);
 	}
 	if (unpushed)
 		rstream_push(rs);
 	zerocopy_end(uarg, done);
 	if (done)
 		return done;
+	err = tx_error(rs) ?: err;
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
 }
 

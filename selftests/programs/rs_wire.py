@@ -1,0 +1,542 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A peer that misbehaves, in TAP.
+
+A TUN device joins the kernel to a TCP written here, which says exactly what a
+case wants: which option in which segment, how much of a HELLO and when, what
+records.  The sockets under test are ordinary sockets of this process.  A case
+passes if the program gets TCP's bytes or a clear error, in time, and never a
+byte too many or too few.  Needs root, the module, and hello_timeout_ms=3000.
+"""
+import fcntl
+import os
+import queue
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+OURS, PEER = "10.78.0.1", "10.78.0.2"
+PROTO = 257
+LIMIT = 10                      # seconds that any answer may take
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+ROLE_SYN, ROLE_SYNACK, ROLE_CONFIRM = 1, 2, 3
+MAGIC = b"\xd5RSTRM\r\n"
+DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
+WINDOW = 65536
+NONCE = 0x5a17c3
+
+
+def option(role, nonce=NONCE, version=1):
+    return struct.pack("!BBHI", 254, 8, 0x5253,
+                       version << 28 | role << 24 | nonce)
+
+
+def hello(role, nonce=NONCE, size=72, window=WINDOW, versions=(1, 1)):
+    return (MAGIC + struct.pack("!HBBIIHH", size, *versions,
+                                role << 24 | nonce, 0, 0, 0)
+            + os.urandom(16) + struct.pack("!QQ", 77, window) + bytes(16))
+
+
+def record(kind, payload=b"", flags=0, size=None):
+    return struct.pack("!BBHI", kind, flags, 0,
+                       len(payload) if size is None else size) + payload
+
+
+def checksum(data):
+    if len(data) % 2:
+        data += b"\0"
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+class Tun:
+    """All segments for one peer port go to that port's queue."""
+
+    def __init__(self):
+        self.fd = os.open("/dev/net/tun", os.O_RDWR)
+        fcntl.ioctl(self.fd, 0x400454ca, struct.pack("16sH", b"wire0", 0x1001))
+        for cmd in (f"addr add {OURS} peer {PEER} dev wire0",
+                    "link set wire0 up mtu 1500"):
+            subprocess.run(["ip"] + cmd.split(), check=True)
+        self.ports = {}
+        threading.Thread(target=self.receive, daemon=True).start()
+
+    def receive(self):
+        while True:
+            packet = os.read(self.fd, 65536)
+            if packet[0] >> 4 != 4 or packet[9] != 6:
+                continue
+            tcp = packet[(packet[0] & 15) * 4:]
+            port = struct.unpack("!H", tcp[2:4])[0]
+            if port in self.ports:
+                self.ports[port].put(tcp)
+
+    def send(self, tcp):
+        pseudo = (socket.inet_aton(PEER) + socket.inet_aton(OURS)
+                  + struct.pack("!HH", 6, len(tcp)))
+        tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
+        head = (struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0x4000, 64,
+                            6, 0)
+                + socket.inet_aton(PEER) + socket.inet_aton(OURS))
+        head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
+        os.write(self.fd, head + tcp)
+
+
+class Peer:
+    """One TCP connection on a wire that loses nothing."""
+    next_port = 20000
+
+    def __init__(self, tun):
+        Peer.next_port += 1
+        self.tun, self.port, self.remote = tun, Peer.next_port, 0
+        self.queue = tun.ports[self.port] = queue.Queue()
+        self.seq, self.ack = 1000, 0
+        self.data, self.fin, self.rst, self.opts = b"", False, False, b""
+
+    def segment(self, flags, data=b"", opts=b""):
+        opts += b"\1" * (-len(opts) % 4)
+        self.tun.send(struct.pack("!HHIIBBHHH", self.port, self.remote,
+                                  self.seq, self.ack, (5 + len(opts) // 4) << 4,
+                                  flags, 65535, 0, 0) + opts + data)
+        self.seq += len(data) + bool(flags & (SYN | FIN))
+
+    def step(self, seconds):
+        """Take one segment in, acknowledge it. False: none came."""
+        try:
+            tcp = self.queue.get(timeout=max(seconds, 0.001))
+        except queue.Empty:
+            return False
+        source, _, seq, _, off, flags = struct.unpack("!HHIIBB", tcp[:14])
+        self.opts, data = tcp[20:(off >> 4) * 4], tcp[(off >> 4) * 4:]
+        self.remote = source
+        if flags & RST:
+            self.rst = True
+        elif flags & SYN:
+            self.ack = (seq + 1) & 0xffffffff
+        elif (data or flags & FIN) and seq == self.ack:
+            self.data += data
+            self.fin = bool(flags & FIN)
+            self.ack = (self.ack + len(data) + self.fin) & 0xffffffff
+            self.segment(ACK)
+        elif data or flags & FIN:
+            self.segment(ACK)
+        return True
+
+    def until(self, done, seconds=LIMIT):
+        end = time.monotonic() + seconds
+        while not done():
+            if not self.step(end - time.monotonic()) and \
+               time.monotonic() >= end:
+                return False
+        return True
+
+    def read(self, n):
+        expect(self.until(lambda: len(self.data) >= n or self.fin or self.rst),
+               f"{n} bytes from the socket under test in time")
+        expect(len(self.data) >= n, f"{n} bytes, not an early end")
+        head, self.data = self.data[:n], self.data[n:]
+        return head
+
+    def write(self, data):
+        for at in range(0, len(data), 1400):
+            self.segment(ACK | PSH, data[at:at + 1400])
+
+    def end(self):
+        self.segment(ACK | FIN)
+
+    def connect(self, port, syn=b"", confirm=b""):
+        self.remote = port
+        self.segment(SYN, opts=b"\2\4\5\xb4" + syn)
+        expect(self.until(lambda: self.ack), "a SYN-ACK")
+        answer = self.opts
+        self.segment(ACK, opts=confirm)
+        return answer
+
+    def accept(self, answer):
+        expect(self.until(lambda: self.ack), "a SYN")
+        asked = self.opts
+        self.segment(SYN | ACK, opts=b"\2\4\5\xb4" + answer(asked))
+        return asked
+
+    def close(self):
+        self.segment(RST | ACK)
+        del self.tun.ports[self.port]
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(good, what):
+    if not good:
+        raise Failed(what)
+
+
+def found(opts):
+    """Our option among TCP options, or None."""
+    at = opts.find(b"\xfe\x08\x52\x53")
+    return opts[at:at + 8] if at >= 0 else None
+
+
+def our_socket():
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTO)
+    sock.settimeout(LIMIT)
+    return sock
+
+
+def drain(sock):
+    """What a program gets until the end: bytes, and the errno or 0."""
+    data = b""
+    try:
+        while True:
+            more = sock.recv(65536)
+            if not more:
+                return data, 0
+            data += more
+    except TimeoutError as err:
+        expect(err.errno, "an end or an error, not a hang")
+        return data, err.errno
+    except OSError as err:
+        return data, err.errno
+
+
+# ---- our listener, the peer connects ----
+
+class Served:
+    """The peer has connected to a listener of ours."""
+
+    def __init__(self, tun, syn=b"", confirm=b"", early=b"", late=b""):
+        listener = our_socket()
+        listener.bind((OURS, 0))
+        listener.listen(1)
+        self.peer = Peer(tun)
+        self.answer = self.peer.connect(listener.getsockname()[1], syn, confirm)
+        if early:
+            self.peer.write(early)
+        self.sock, _ = listener.accept()
+        self.sock.settimeout(LIMIT)
+        listener.close()
+        if late:
+            self.peer.write(late)
+
+    def echo_plain(self):
+        self.peer.write(b"plain")
+        expect(self.sock.recv(100) == b"plain", "the peer's bytes")
+        self.sock.sendall(b"answer")
+        expect(self.peer.read(6) == b"answer", "our bytes, nothing before them")
+        self.sock.close()
+        expect(self.peer.until(lambda: self.peer.fin), "FIN")
+        expect(not self.peer.data, "no byte more")
+
+    def echo_framed(self):
+        self.peer.write(record(DATA, b"framed"))
+        expect(self.sock.recv(100) == b"framed", "the peer's bytes")
+        expect(self.peer.read(8) == MAGIC, "HELLO")
+        self.peer.read(64)
+        self.sock.sendall(b"answer")
+        expect(read_data(self.peer, 6) == b"answer", "our bytes in DATA")
+        self.sock.close()
+
+    def reset(self, before=b""):
+        """The connection must be reset, and lose none of @before."""
+        data, err = drain(self.sock)
+        expect(before.startswith(data), "no byte of ours reaches the program")
+        expect(err == 104, f"ECONNRESET, not {err}")
+        expect(self.peer.until(lambda: self.peer.rst), "RST")
+        self.sock.close()
+
+
+def read_data(peer, n):
+    data = b""
+    while len(data) < n:
+        kind, _, _, size = struct.unpack("!BBHI", peer.read(8))
+        payload = peer.read(size)
+        if kind == DATA:
+            data += payload
+    return data
+
+
+def agreed(tun, after=b"", **kwargs):
+    """HELLOs are exchanged; @after follows the peer's."""
+    return Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM),
+                  late=hello(ROLE_SYN, **kwargs) + after)
+
+
+def server_plain(tun):
+    served = Served(tun)
+    expect(not found(served.answer), "no option in the SYN-ACK")
+    served.echo_plain()
+
+
+def server_agrees(tun):
+    served = agreed(tun)
+    expect(found(served.answer) == option(ROLE_SYNACK), "the answer's option")
+    served.echo_framed()
+
+
+def server_option_malformed(tun):
+    for syn in (option(ROLE_SYN)[:4], b"\xfe\x07\x52\x53\0\0\0\1",
+                option(ROLE_SYNACK), option(ROLE_SYN, version=0)):
+        served = Served(tun, syn)
+        expect(not found(served.answer), "no option in the SYN-ACK")
+        served.echo_plain()
+
+
+def server_synack_stripped(tun):
+    Served(tun, option(ROLE_SYN), early=b"").echo_plain()
+
+
+def server_confirm_stripped(tun):
+    Served(tun, option(ROLE_SYN), early=hello(ROLE_SYN)).echo_framed()
+
+
+def server_peer_silent(tun):
+    served = Served(tun, option(ROLE_SYN))
+    time.sleep(4)
+    served.echo_plain()
+
+
+def server_speaks_first_to_plain(tun):
+    served = Served(tun, option(ROLE_SYN))
+    served.sock.sendall(b"banner")
+    expect(served.peer.read(6) == b"banner", "our bytes, nothing before them")
+    served.echo_plain()
+
+
+def server_hello_cut(tun):
+    for k in (1, 7, 8, 40, 71):
+        for confirm in (b"", option(ROLE_CONFIRM)):
+            said = hello(ROLE_SYN)[:k]
+            served = Served(tun, option(ROLE_SYN), confirm, said)
+            served.peer.end()
+            data, err = drain(served.sock)
+            expect(err or data == said, f"TCP's bytes or an error, cut at {k}")
+            expect(not err or not data, f"no byte before the error, cut at {k}")
+            served.sock.close()
+
+
+def server_hello_cut_then_silent(tun):
+    for k in (4, 40):
+        said = hello(ROLE_SYN)[:k]
+        served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM), said)
+        data, err = drain_or_raw(served.sock, said)
+        expect(err or data == said, f"an error or TCP's bytes, cut at {k}")
+        served.peer.close()
+
+
+def drain_or_raw(sock, said):
+    try:
+        return sock.recv(len(said)), 0
+    except OSError as err:
+        expect(err.errno, "no hang")
+        return b"", err.errno
+
+
+def server_hello_slow(tun):
+    served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM))
+    time.sleep(1)
+    for byte in hello(ROLE_SYN):
+        served.peer.write(bytes([byte]))
+    served.echo_framed()
+
+
+def server_hello_garbage(tun):
+    for bad in (hello(ROLE_SYN, size=10), hello(ROLE_SYN, size=60000)):
+        Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM), late=bad).reset()
+
+
+def server_hello_not_ours(tun):
+    """Another nonce, the wrong role: a program's bytes, or a refusal."""
+    for bad in (hello(ROLE_SYN, nonce=1), hello(ROLE_SYNACK)):
+        served = Served(tun, option(ROLE_SYN), early=bad)
+        served.peer.end()
+        data, err = drain(served.sock)
+        expect(err or data == bad, "all of TCP's bytes, or an error")
+        served.sock.close()
+
+
+def server_version_unknown(tun):
+    agreed(tun, versions=(9, 9)).reset()
+
+
+def server_records_malformed(tun):
+    long = struct.pack("!QQ", 0, 0) + b"\0"
+    for bad in (record(0), record(0x80 | 99), record(DATA, flags=1),
+                record(DATA, size=0), record(DATA, size=256 * 1024 + 1),
+                record(DATA, size=0xffffffff), record(ACK_REC, long),
+                record(GRANT, b"x"), record(SWITCH), record(END, b"1234")):
+        agreed(tun, record(DATA, b"before") + bad).reset(b"before")
+
+
+def server_records_impossible(tun):
+    for bad in (record(ACK_REC, struct.pack("!QQ", 1, 1 << 40)),
+                record(END, struct.pack("!Q", 1)),
+                record(SWITCH, struct.pack("!QIIQII", 6, 1, 1, 8, 1, 0)),
+                record(SWITCH, struct.pack("!QIIQII", 6, 0, 0, 0, 0, 0)),
+                record(RESUME, struct.pack("!IIQ", 3, 0, 1))):
+        agreed(tun, record(DATA, b"before") + bad).reset(b"before")
+
+
+def server_data_after_end(tun):
+    bad = record(END, struct.pack("!Q", 6)) + record(DATA, b"x")
+    agreed(tun, record(DATA, b"before") + bad).reset(b"before")
+
+
+def server_reset_before_accept(tun):
+    """TCP's accept() returns the connection; its first use tells the error."""
+    listener = our_socket()
+    listener.bind((OURS, 0))
+    listener.listen(1)
+    peer = Peer(tun)
+    peer.connect(listener.getsockname()[1], option(ROLE_SYN),
+                 option(ROLE_CONFIRM))
+    peer.write(hello(ROLE_SYN) + record(0))
+    expect(peer.until(lambda: peer.rst), "RST")
+    try:
+        data, err = drain(listener.accept()[0])
+        expect(not data and err == 104, f"ECONNRESET, not {err}")
+    except ConnectionAbortedError:
+        pass                    # what POSIX has for it
+
+
+def server_record_unknown(tun):
+    """A type of a later version that need not be understood."""
+    agreed(tun, record(99, b"what?")).echo_framed()
+
+
+def server_tcp_ends_first(tun):
+    served = agreed(tun, record(DATA, b"before") + record(DATA, b"cut", size=9))
+    served.peer.end()
+    data, err = drain(served.sock)
+    expect(b"beforecut".startswith(data) and err, "an error, not a clean end")
+
+
+def server_window_exceeded(tun):
+    served = agreed(tun)
+    served.peer.read(40)
+    limit = struct.unpack("!Q", served.peer.read(32)[8:16])[0]
+    chunk = record(DATA, bytes(65536))
+    for _ in range(limit // 65536 + 2):
+        served.peer.write(chunk)
+        served.peer.until(lambda: served.peer.rst, 0.01)
+    expect(served.peer.until(lambda: served.peer.rst), "RST")
+
+
+# ---- our client, the peer listens ----
+
+class Reached:
+    """Our socket has connected to the peer."""
+
+    def __init__(self, tun, answer, late=None):
+        self.peer = Peer(tun)
+        self.sock = our_socket()
+        thread = threading.Thread(target=self.connect)
+        thread.start()
+        self.asked = self.peer.accept(answer)
+        thread.join(LIMIT)
+        expect(not thread.is_alive(), "connect() to return")
+
+    def connect(self):
+        self.sock.connect((PEER, self.peer.port))
+
+    echo_plain = Served.echo_plain
+    reset = Served.reset
+
+    def nonce(self):
+        return struct.unpack("!I", found(self.asked)[4:])[0] & 0xffffff
+
+
+def agree(asked, nonce=0):
+    known = struct.unpack("!I", found(asked)[4:])[0] & 0xffffff
+    return option(ROLE_SYNACK, known ^ nonce)
+
+
+def client_plain(tun):
+    reached = Reached(tun, lambda asked: b"")
+    expect(found(reached.asked), "the option in the SYN")
+    reached.echo_plain()
+
+
+def client_echoed(tun):
+    Reached(tun, found).echo_plain()
+
+
+def client_wrong_nonce(tun):
+    Reached(tun, lambda asked: agree(asked, 1)).echo_plain()
+
+
+def client_agrees(tun):
+    reached = Reached(tun, agree)
+    reached.peer.write(hello(ROLE_SYNACK, reached.nonce())
+                       + record(DATA, b"hi"))
+    expect(reached.sock.recv(9) == b"hi", "the peer's bytes")
+    expect(reached.peer.read(72).startswith(MAGIC), "HELLO")
+    reached.sock.sendall(b"answer")
+    expect(read_data(reached.peer, 6) == b"answer", "our bytes in DATA")
+    reached.sock.close()
+
+
+def client_peer_silent(tun):
+    reached = Reached(tun, agree)
+    reached.peer.read(72)
+    data, err = drain(reached.sock)
+    expect(not data and err == 110, f"ETIMEDOUT, not {err}")
+
+
+def client_peer_plain(tun):
+    reached = Reached(tun, agree)
+    reached.peer.write(b"220 this is no HELLO but a banner of 72 bytes or more"
+                       b" that a program has sent\r\n")
+    reached.reset()
+
+
+def client_hello_slow(tun):
+    reached = Reached(tun, agree)
+    time.sleep(1)
+    for byte in hello(ROLE_SYNACK, reached.nonce()) + record(DATA, b"hi"):
+        reached.peer.write(bytes([byte]))
+    expect(reached.sock.recv(9) == b"hi", "the peer's bytes")
+
+
+def client_hello_cut(tun):
+    for k in (1, 8, 71):
+        reached = Reached(tun, agree)
+        reached.peer.write(hello(ROLE_SYNACK, reached.nonce())[:k])
+        reached.peer.end()
+        data, err = drain(reached.sock)
+        expect(not data and err, f"an error, cut at {k}")
+
+
+def client_reset_in_hello(tun):
+    reached = Reached(tun, agree)
+    reached.peer.close()
+    data, err = drain(reached.sock)
+    expect(not data and err == 104, f"ECONNRESET, not {err}")
+
+
+def main():
+    tun = Tun()
+    cases = [(name, fn) for name, fn in globals().items()
+             if name.startswith(("server_", "client_"))
+             and (len(sys.argv) < 2 or sys.argv[1] in name)]
+    failed = 0
+    print("TAP version 13")
+    for n, (name, case) in enumerate(cases, 1):
+        try:
+            case(tun)
+            print(f"ok {n} - {name}", flush=True)
+        except (Failed, OSError) as err:
+            failed += 1
+            print(f"# expected {err}" if isinstance(err, Failed) else f"# {err!r}")
+            print(f"not ok {n} - {name}", flush=True)
+    print(f"1..{len(cases)}")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=200
+# The ways in which programs send and receive, on the tcp and the ring carrier.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+size=$((1536 * 1024))
+load_module || bail "cannot load the module"
+
+for how in tcp ring; do
+	use $how
+	[ $how != ring ] || ok "a link comes up" want_link
+	ok "$how: epoll" carried $how $size inet inet -e
+	ok "$how: iovecs" carried $how $size rds4 rds4 -W iov -R iov
+	ok "$how: sendfile, peek" carried $how $size inet6 inet6 -W sendfile -R peek
+	ok "$how: splice" carried $how $size rds6 rds6 -W splice -R splice
+	ok "$how: MSG_WAITALL" carried $how $size inet inet -R waitall -r 300K
+	ok "$how: the server speaks first" carried $how $size inet inet --first server
+	ok "$how: the client speaks first" carried $how $size rds4 rds4 --first client -e
+	ok "$how: the client ends first" carried $how $size inet inet --half-close
+	ok "$how: slow readers" carried $how $size inet inet --read-delay 1000
+	ok "$how: great chunks" carried $how $((4 * size)) rds6 rds6 -w 1M -r 1M
+done
+ok "tiny chunks" stream inet inet -n 20000 -w 50 -r 40
+done_testing

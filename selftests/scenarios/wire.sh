@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=240
+# Peers that misbehave, and middleboxes that strip the option.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load_module || bail "cannot load the module"
+use tcp
+
+strip() {	# VM MATCH: segments that VM receives lose the option
+	on "$1" nft "add table inet strip;
+		add chain inet strip in { type filter hook prerouting priority -400; };
+		add rule inet strip in $2 reset tcp option 254"
+}
+unstrip() {
+	in_all nft "add table inet strip; delete table inet strip"
+}
+
+# How each way of stripping must end is in $how; the bytes are right always.
+stripped() {	# NAME VM MATCH how
+	local how=$4
+	if ! strip "$2" "$3" 2>/dev/null; then
+		skip "$1" "nft cannot strip TCP options here"
+		return
+	fi
+	ok "$1" carried "$how" 200000 inet inet
+	ok "$1, the server speaks first" stream inet inet -n 200000 -t 30 --first server
+	unstrip
+}
+
+stripped "SYN stripped" 1 "tcp flags & (syn | ack) == syn" raw
+stripped "SYN-ACK stripped" 0 "tcp flags & (syn | ack) == syn | ack" raw
+stripped "later segments stripped" 1 "tcp flags & syn == 0" tcp
+
+set_net hello_timeout_ms=3000
+modprobe tun
+while read -r line; do
+	case $line in
+	"ok "*)		ok "peer: ${line#*- }" true ;;
+	"not ok "*)	ok "peer: ${line#*- }" false ;;
+	"#"*)		echo "$line" ;;
+	esac
+done < <(rs_wire 2>&1)
+rsctl stats
+done_testing
