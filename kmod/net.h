@@ -19,7 +19,7 @@ struct rstream_link_net;	/* link.c: peers, links, the rdma_cm listener */
 
 /* When a stream asks for a ring. */
 enum rstream_upgrade {
-	RSTREAM_UPGRADE_OFF,	/* stays on TCP; the option is not sent */
+	RSTREAM_UPGRADE_OFF,	/* grants no ring: what it receives stays on TCP */
 	RSTREAM_UPGRADE_ALWAYS,	/* as soon as the HELLOs were exchanged */
 	RSTREAM_UPGRADE_BYTES,	/* after upgrade_bytes in either direction */
 };
