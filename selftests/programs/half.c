@@ -153,9 +153,10 @@ static int tx_step(struct half *h, uint64_t goal)
 		return fail(h, errno, "send");
 	if (!n)
 		return fail(h, EIO, "send returned 0");
+	if (h->was_short)
+		return fail(h, EIO, "short blocking send, and no error after it");
+	h->was_short = h->blocking && h->how <= HALF_IOV && (size_t)n < len;
 	h->offset += n;
-	if (h->blocking && h->how <= HALF_IOV && (size_t)n < len)
-		return fail(h, EIO, "short blocking send");
 	return 1;
 }
 

@@ -26,6 +26,7 @@ enum half_how {
  * @seed:	of the pattern
  * @random:	state of the generator of sizes
  * @offset:	bytes sent or received so far
+ * @was_short: the last call took less than it was given; an error must follow
  * @err:	errno that ended it, EBADMSG if the content is wrong, 0 so far
  * @what:	what failed, static text
  */
@@ -38,6 +39,7 @@ struct half {
 	uint64_t seed;
 	uint64_t random;
 	uint64_t offset;
+	bool was_short;
 	int err;
 	const char *what;
 

@@ -62,10 +62,11 @@ flap() {
 	on 1 ip link set eth0 down
 	sleep 4		# longer than the retries of the RDMA device
 	on 1 ip link set eth0 up
-	on 1 ip addr replace "$ADDR6_1/64" dev eth0 nodad
 }
 rxe() { on "$1" rdma link "$2" rxe0 ${3:+type rxe netdev eth0}; }
 
+# IPv6 addresses survive "down"
+in_all sysctl -q -w net.ipv6.conf.eth0.keep_addr_on_down=1
 ok "a link comes up" want_link
 lose "RoCE packets dropped" busy roce drop
 works "RoCE packets still dropped"
