@@ -43,7 +43,7 @@ bench:
 
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/run
+	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/check
 	rm -f rdmastream.ko
 
 # The downloaded and built kernels as well.

@@ -1,0 +1,243 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The guest's part of "make bench", in VM 0: every way of carrying a stream to VM 1
+# and perftest, one after the other, ROUNDS times over.  scripts/bench calls it.
+#
+# usage: bench.sh ROUNDS MS    MS: time of one measurement
+#
+# From the environment: MODULE, TOOLS (rsctl), BIN (rs_bench, smc_setup).  Writes
+# $RESULTS/results:
+#	setting NAME VALUE
+#	result PATH NAME VALUE		once a round
+#	proof PATH TEXT			once a round
+#	missing PATH TEXT		what could not be measured, and why
+set -u
+# shellcheck source=/dev/null
+. "$LAB"
+: "${MODULE:?}" "${TOOLS:?}" "${BIN:?}"
+rounds=$1 ms=$2
+
+results=${RESULTS:?}/results
+tmp=$(mktemp -d)
+preload=$(ldconfig -p | sed -n 's/.*=> \(.*\/\)librdmacm\.so.*/\1rsocket\/librspreload.so/p' | head -n 1)
+
+# The GID of the IPv4 address: what rdma_cm chooses for the others.
+gid=$(grep -l ffff:0a4d /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null | head -n 1)
+gid=${gid##*/}
+
+declare -A port=([tcp]=7300 [rsockets]=7301 [smc]=7302 [ours-tcp]=7303 [ours-ring]=7304)
+declare -A kind=([tcp]=tcp [rsockets]=tcp [smc]=smc [ours-tcp]=ours [ours-ring]=ours)
+declare -A gone=()
+
+tell() { echo "$*" >>"$results"; }
+
+# give_up PATH WHY...: the path is not tried again.
+give_up() {
+	tell "missing $*"
+	echo "# $*"
+	gone[$1]=1
+}
+
+# rs_bench as PATH wants it.
+load_of() {
+	local path=$1 preloaded=()
+	shift
+	[ "$path" != rsockets ] || preloaded=(LD_PRELOAD="$preload")
+	echo env "${preloaded[@]}" "$BIN/rs_bench" -k "${kind[$path]}" -p "${port[$path]}" "$@"
+}
+
+serve() {	# PATH
+	# shellcheck disable=SC2046
+	on_bg 1 $(load_of "$1" -s) 2>>"$tmp/$1.server"
+}
+
+serving() {	# PATH
+	case $1 in
+	rsockets)	on 1 rdma res show cm_id | grep -q ":${port[$1]}\b.*LISTEN\|LISTEN.*:${port[$1]}\b" ;;
+	*)		listens 1 "${port[$1]}" ;;
+	esac
+}
+
+# ---- what a path needs, and what shows that it was really taken ----
+
+# prepare PATH; what it prints is why it failed.
+prepare() {
+	case $1 in
+	rsockets)	[ -e "$preload" ] || { echo "no librspreload.so"; return 1; } ;;
+	smc)		in_all modprobe smc && in_all "$BIN/smc_setup" add eth0 rxe0 ;;
+	ours-tcp)	load_module && in_all sysctl -q -w net.rdmastream.link_idle_ms=600000 ;;
+	ours-ring)	[ -e /proc/sys/net/rdmastream ] || { echo "no rdmastream"; return 1; } ;;
+	esac
+}
+
+# Before each run: "upgrade" counts for new connections.
+choose() {	# PATH
+	case $1 in
+	ours-tcp)	in_all sysctl -q -w net.rdmastream.upgrade=0 ;;
+	ours-ring)	in_all sysctl -q -w net.rdmastream.upgrade=1 ;;
+	esac
+}
+
+# Bytes that the path's own counters have seen: "NAME VALUE" lines.
+counters() {	# PATH
+	case $1 in
+	smc)	"$BIN/smc_setup" stats ;;
+	ours-*)	"$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"' ;;
+	esac
+}
+
+# value NAME FILE: 0 if it is not there
+value() {
+	awk -v name="$1" '$1 == name { v = $2 } END { print v + 0 }' "$2"
+}
+
+grown() {	# NAME
+	echo $(($(value "$1" "$tmp/after") - $(value "$1" "$tmp/before")))
+}
+
+# carried NAME-PREFIX LEAST-PERCENT: of the bytes both ways
+carried() {
+	local tx rx sent received
+	tx=$(grown "$1tx-bytes") rx=$(grown "$1rx-bytes")
+	sent=$(value sent "$tmp/out") received=$(value received "$tmp/out")
+	echo "${1}tx-bytes +$tx of $sent sent, ${1}rx-bytes +$rx of $received received"
+	((sent > 0 && tx * 100 >= sent * $2 && rx * 100 >= received * $2))
+}
+
+# What shows that PATH was taken.  Fails if it was not.
+proof() {
+	case $1 in
+	tcp)		echo "plain socket(AF_INET, SOCK_STREAM, 0)" ;;
+	rsockets)	echo "$(<"$tmp/qp") queue pair of rs_bench in rdma res show qp"
+			[ "$(<"$tmp/qp")" != 0 ] ;;
+	smc)		carried "" 99 ;;
+	ours-tcp)	carried tcp- 99 && (($(grown ring-tx-bytes) == 0)) ;;
+	ours-ring)	carried ring- 95 ;;
+	esac
+}
+
+# ---- the streams ----
+
+# The client waits for the end of its standard input before it closes the measured
+# connection, so that one can look at it.
+run_client() {	# PATH
+	local status pid
+	mkfifo "$tmp/hold"
+	# shellcheck disable=SC2046
+	timeout 90 $(load_of "$1" -c "$ADDR4_1" -t "$ms" -w) \
+		<"$tmp/hold" >"$tmp/out" 2>"$tmp/err" &
+	pid=$!
+	exec 7>"$tmp/hold"
+	until grep -q ^received "$tmp/out" || ! kill -0 $pid 2>/dev/null; do
+		sleep 0.2
+	done
+	rdma res show qp | grep 'type RC state RTS' | grep -c 'comm rs_bench' >"$tmp/qp"
+	exec 7>&-
+	wait $pid
+	status=$?
+	rm "$tmp/hold"
+	return $status
+}
+
+measure() {	# PATH
+	local path=$1 shown
+	choose "$path"
+	counters "$path" >"$tmp/before"
+	if ! run_client "$path"; then
+		wire_works || return
+		give_up "$path" "failed in round $round: $(tail -qn 1 "$tmp/err" "$tmp/$path.server" | tr '\n' ' ')"
+		return
+	fi
+	counters "$path" >"$tmp/after"
+	if ! shown=$(proof "$path"); then
+		give_up "$path" "this is not what carried the bytes: $shown"
+		return
+	fi
+	tell "proof $path $shown"
+	sed "/^sent\|^received/d; s/^/result $path /" "$tmp/out" >>"$results"
+}
+
+# ---- perftest ----
+
+perf() {	# PROGRAM SIZE COUNT: fields of the line with the results
+	local cmd=(timeout 25 "$1" -F -x "$gid" -s "$2" -n "$3") pid
+	on_bg 1 "${cmd[@]}" >/dev/null 2>&1
+	pid=$!
+	wait_for 20 listens 1 18515
+	"${cmd[@]}" "$ADDR4_1" 2>"$tmp/err" | awk -v size="$2" '$1 == size'
+	kill $pid 2>/dev/null
+	wait $pid
+}
+
+# Sometimes it hangs: a second try, and the others go on.
+perf_result() {	# NAME PROGRAM SIZE COUNT FIELD FACTOR
+	local line
+	line=$(perf "$2" "$3" "$4")
+	[ -n "$line" ] || line=$(perf "$2" "$3" "$4")
+	if [ -z "$line" ]; then
+		tell "missing verbs $1 in round $round: no result within 25 s, twice" \
+			"$(tail -n 1 "$tmp/err")"
+		return
+	fi
+	awk -v field="$5" -v factor="$6" -v name="$1" \
+		'{ printf "result verbs %s %.2f\n", name, $field * factor }' <<<"$line" >>"$results"
+}
+
+# ib_write_lat tells half a round trip, ib_write_bw 2^20 bytes a second.
+measure_verbs() {
+	perf_result rtt-64 ib_write_lat 64 200 5 2
+	perf_result rtt-4K ib_write_lat 4096 150 5 2
+	perf_result rtt-64K ib_write_lat 65536 50 5 2
+	perf_result stream-4K ib_write_bw 4096 1000 4 1.048576
+	perf_result stream-64K ib_write_bw 65536 100 4 1.048576
+	perf_result stream-1M ib_write_bw $((1 << 20)) 8 4 1.048576
+}
+
+# ---- all ----
+
+paths=(tcp rsockets smc ours-tcp ours-ring)
+: >"$results"
+tell "setting kernel $(uname -r)"
+tell "setting mtu $(cat /sys/class/net/eth0/mtu)"
+tell "setting rounds $rounds"
+tell "missing verbs connects: perftest does not measure it"
+tell "missing verbs cpu: perftest spins, so it takes all there is"
+
+for path in "${paths[@]}"; do
+	if ! why=$(prepare "$path" 2>&1); then
+		give_up "$path" "cannot be set up: $why"
+		continue
+	fi
+	serve "$path"
+	wait_for 20 serving "$path" ||
+		give_up "$path" "no listener: $(tail -n 1 "$tmp/$path.server")"
+done
+
+# The first connection makes the link that later ones share.
+for path in smc ours-ring; do
+	[ -z "${gone[$path]-}" ] || continue
+	choose $path
+	# shellcheck disable=SC2046
+	timeout 60 $(load_of $path -c "$ADDR4_1" -t 20) >"$tmp/out" 2>&1 </dev/null ||
+		give_up $path "failed: $(tail -n 1 "$tmp/out")"
+done
+
+wire_works() {
+	ping -c 3 -i 0.3 -W 3 "$ADDR4_1" >/dev/null && return
+	tell "missing wire the wire between the VMs is dead since round $round"
+	echo "# the wire between the VMs is dead"
+	return 1
+}
+
+for ((round = 1; round <= rounds; round++)); do
+	for path in "${paths[@]}"; do
+		wire_works || break 2
+		[ -z "${gone[$path]-}" ] || continue
+		echo "# round $round: $path"
+		measure "$path"
+	done
+	wire_works || break
+	echo "# round $round: verbs"
+	measure_verbs
+done
+rm -rf "$tmp"

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# From the lines of bench.sh to bench.json, and from that to the table:
+#	jq -nR -L DIR 'include "report"; collect' results
+#	jq -r -L DIR 'include "report"; table' bench.json
+
+def paths: [
+	["tcp", "TCP"], ["rsockets", "rsockets"], ["smc", "SMC-R"],
+	["ours-tcp", "ours: tcp"], ["ours-ring", "ours: ring"], ["verbs", "perftest"]
+];
+
+def measures: [
+	["rtt-64", "RTT 64 B", "us"], ["rtt-4K", "RTT 4 KiB", "us"], ["rtt-64K", "RTT 64 KiB", "us"],
+	["stream-4K", "write 4 KiB", "MB/s"], ["stream-64K", "write 64 KiB", "MB/s"],
+	["stream-1M", "write 1 MiB", "MB/s"],
+	["cpu-4K", "CPU, 4 KiB", "ms/MiB"], ["cpu-64K", "CPU, 64 KiB", "ms/MiB"],
+	["cpu-1M", "CPU, 1 MiB", "ms/MiB"],
+	["connects", "connections", "1/s"]
+];
+
+def median: sort | if length == 0 then null
+	elif length % 2 == 1 then .[(length - 1) / 2]
+	else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+
+def round_to(n): . * n | round / n;
+
+def collect:
+	[inputs | split(" ")] as $lines
+	| def texts(what; $path): [$lines[] | select(.[0] == what and .[1] == $path) | .[2:] | join(" ")];
+	def samples($path; $name):
+		[$lines[] | select(.[:3] == ["result", $path, $name]) | .[3] | tonumber];
+	{
+		settings: [$lines[] | select(.[0] == "setting") | {key: .[1], value: .[2]}] | from_entries,
+		missing: texts("missing"; "wire"),
+		paths: [paths[] | . as [$path, $title] | {
+			name: $path,
+			title: $title,
+			results: [measures[] | . as [$name, $_, $unit]
+				| samples($path; $name) | select(length > 0)
+				| (samples("tcp"; $name) | median) as $tcp
+				| median as $median
+				| {key: $name, value: {
+					unit: $unit,
+					median: $median,
+					ratio_to_tcp: (if ($tcp // 0) > 0 then $median / $tcp | round_to(1000) else null end),
+					samples: .
+				}}] | from_entries,
+			missing: texts("missing"; $path),
+			proof: texts("proof"; $path)
+		}]
+	};
+
+def pad($n): tostring | . + " " * ([$n - length, 0] | max);
+def lpad($n): tostring | " " * ([$n - length, 0] | max) + .;
+# Three digits are more than such a measurement is worth.
+def number: if . >= 100 then round elif . >= 10 then round_to(10) else round_to(100) end;
+
+def cell: if . == null then "-" else
+	"\(.median | number) (\(.ratio_to_tcp | if . == null then "-" else round_to(100) end))" end;
+
+def table:
+	. as $all
+	| "Linux \(.settings.kernel), MTU \(.settings.mtu), median of \([.paths[0].results[].samples | length] | min) rounds; in brackets: TCP = 1",
+	"",
+	([("" | pad(20)), ($all.paths[] | .title | lpad(15))] | join(" ")),
+	(measures[] | . as [$name, $title, $unit]
+		| [("\($title), \($unit)" | pad(20)),
+		   ($all.paths[] | .results[$name] | cell | lpad(15))] | join(" ")),
+	"",
+	"Proof, from the last round:",
+	($all.paths[] | select(.proof != []) | "  \(.title | pad(10))  \(.proof[-1])"),
+	"",
+	"Not measured:",
+	($all.missing[] | "  all         \(.)"),
+	($all.paths[] | .title as $title | .missing[] | "  \($title | pad(10))  \(.)");

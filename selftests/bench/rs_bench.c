@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Load for "make bench".  One client and one server measure one way of carrying a
+ * stream: connections a second, round trips, streaming.  Blocking calls and one
+ * thread only, so that rsockets' preload library can follow.  The client prints
+ * lines "NAME VALUE".
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef AF_SMC
+#define AF_SMC 43
+#endif
+#define IPPROTO_RDMASTREAM 257
+
+static const char usage[] =
+"rs_bench -s | -c HOST [options]\n"
+"  -s         server, for ever\n"
+"  -c HOST    client of the server at this IPv4 address\n"
+"  -k KIND    tcp (default), ours, smc\n"
+"  -p PORT    (7300)\n"
+"  -t MS      time of one measurement (400)\n"
+"  -w         keep the measured connection until standard input ends\n";
+
+enum { BUFFER = 1 << 20, MAX_SAMPLES = 100000, TRIAL = 512 << 10 };
+
+/* What the client asks of the server; a connection is a series of orders. */
+enum order_type { ECHO = 1, SINK };
+
+struct order {
+	uint32_t type;
+	uint32_t size;		/* ECHO: of a message */
+	uint64_t bytes;		/* SINK: of all */
+};
+
+/* Behind the last message of an ECHO, whose first byte says so, and behind SINK. */
+struct answer {
+	uint64_t busy_ms;	/* of all CPUs, during the order */
+};
+
+static const uint32_t rtt_sizes[] = { 64, 4096, 65536 };
+static const uint32_t write_sizes[] = { 4096, 65536, 1 << 20 };
+
+static char buffer[BUFFER];
+static double samples[MAX_SAMPLES];
+static int domain = AF_INET, protocol;
+static struct sockaddr_in addr = { .sin_family = AF_INET };
+static double limit = 0.4;	/* seconds */
+static uint64_t sent, received;	/* on the measured connection */
+
+static void __attribute__((noreturn, format(printf, 1, 2)))
+die(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	fputs("rs_bench: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+	va_end(args);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* What all CPUs have spent on anything but idling and waiting for disks. */
+static uint64_t busy_ms(void)
+{
+	unsigned long long user, nice, system, idle, iowait, irq, softirq;
+	FILE *f = fopen("/proc/stat", "r");
+
+	if (!f || fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu", &user,
+			 &nice, &system, &idle, &iowait, &irq, &softirq) != 7)
+		die("/proc/stat: cannot be read");
+	fclose(f);
+	return (user + nice + system + irq + softirq) * 1000 /
+	       sysconf(_SC_CLK_TCK);
+}
+
+/* ---- sockets ---- */
+
+static int open_socket(void)
+{
+	int fd = socket(domain, SOCK_STREAM, protocol);
+
+	if (fd < 0)
+		die("socket(%d, %d): %m", domain, protocol);
+	return fd;
+}
+
+static void no_delay(int fd)
+{
+	int on = 1;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
+		die("TCP_NODELAY: %m");
+}
+
+static int open_connection(void)
+{
+	int fd = open_socket();
+
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
+		die("connect: %m");
+	no_delay(fd);
+	return fd;
+}
+
+static void send_all(int fd, const void *from, size_t len)
+{
+	while (len) {
+		ssize_t n = send(fd, from, len, 0);
+
+		if (n <= 0)
+			die("send: %m");
+		from = (const char *)from + n;
+		len -= n;
+		sent += n;
+	}
+}
+
+/* Return: false if the stream ended before the first byte. */
+static bool recv_all(int fd, void *to, size_t len)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = recv(fd, (char *)to + got, len - got, 0);
+
+		if (!n && !got)
+			return false;
+		if (n <= 0)
+			die("recv: %s", n ? strerror(errno) : "early end");
+		got += n;
+		received += n;
+	}
+	return true;
+}
+
+static void recv_must(int fd, void *to, size_t len)
+{
+	if (!recv_all(fd, to, len))
+		die("recv: early end");
+}
+
+/* ---- server ---- */
+
+static void serve_echo(int fd, uint32_t size)
+{
+	bool last;
+
+	do {
+		recv_must(fd, buffer, size);
+		last = buffer[0];
+		send_all(fd, buffer, size);
+	} while (!last);
+}
+
+static void serve_sink(int fd, uint64_t bytes)
+{
+	while (bytes) {
+		size_t len = bytes < BUFFER ? bytes : BUFFER;
+		ssize_t n = recv(fd, buffer, len, 0);
+
+		if (n <= 0)
+			die("recv: %s", n ? strerror(errno) : "early end");
+		bytes -= n;
+	}
+}
+
+static void serve_connection(int fd)
+{
+	struct order order;
+	char byte;
+
+	/* A first byte of 0 is all that a connection for the rate has to say. */
+	if (!recv_all(fd, &byte, 1))
+		return;
+	send_all(fd, &byte, 1);
+	while (byte && recv_all(fd, &order, sizeof(order))) {
+		uint64_t start = busy_ms();
+		struct answer answer;
+
+		if (order.type == ECHO)
+			serve_echo(fd, order.size);
+		else
+			serve_sink(fd, order.bytes);
+		answer.busy_ms = busy_ms() - start;
+		send_all(fd, &answer, sizeof(answer));
+	}
+}
+
+static void serve(void)
+{
+	int listener = open_socket(), on = 1, fd;
+
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(listener, (struct sockaddr *)&addr, sizeof(addr)))
+		die("bind: %m");
+	if (listen(listener, 64))
+		die("listen: %m");
+	for (;;) {
+		fd = accept(listener, NULL, NULL);
+		if (fd < 0)
+			die("accept: %m");
+		no_delay(fd);
+		serve_connection(fd);
+		close(fd);
+	}
+}
+
+/* ---- client ---- */
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Return: the median of round trips, seconds. */
+static double ping_pong(int fd, uint32_t size, double seconds)
+{
+	struct order order = { .type = ECHO, .size = size };
+	double end = now() + seconds, start = 0, stop = 0;
+	struct answer answer;
+	int n = 0;
+	bool last;
+
+	memset(buffer, 0, size);
+	send_all(fd, &order, sizeof(order));
+	do {
+		start = now();
+		last = n >= 8 && (start >= end || n == MAX_SAMPLES - 1);
+		buffer[0] = last;
+		send_all(fd, buffer, size);
+		recv_must(fd, buffer, size);
+		stop = now();
+		samples[n++] = stop - start;
+	} while (!last);
+	recv_must(fd, &answer, sizeof(answer));
+	/* The first one also paid for the order. */
+	qsort(samples + 1, n - 1, sizeof(*samples), compare);
+	return samples[1 + (n - 1) / 2];
+}
+
+struct speed {
+	double bytes_per_s;
+	double cpu_ms_per_mib;	/* both ends */
+};
+
+static struct speed stream_bytes(int fd, uint32_t size, uint64_t bytes)
+{
+	struct order order = { .type = SINK, .bytes = bytes };
+	uint64_t busy = busy_ms();
+	double start = now();
+	struct answer answer;
+
+	send_all(fd, &order, sizeof(order));
+	for (uint64_t left = bytes; left; left -= size)
+		send_all(fd, buffer, size);
+	recv_must(fd, &answer, sizeof(answer));
+	busy = busy_ms() - busy + answer.busy_ms;
+	return (struct speed){
+		.bytes_per_s = bytes / (now() - start),
+		.cpu_ms_per_mib = busy * 1048576.0 / bytes,
+	};
+}
+
+/* A trial tells how many bytes fill the time. */
+static struct speed stream(int fd, uint32_t size, double seconds)
+{
+	uint64_t bytes = stream_bytes(fd, size, 2 * TRIAL).bytes_per_s * seconds;
+
+	if (bytes < 2 * TRIAL)
+		bytes = 2 * TRIAL;
+	return stream_bytes(fd, size, bytes / size * size);
+}
+
+static double connects_per_s(double seconds)
+{
+	double start = now(), end = start + seconds;
+	int n = 0;
+	char byte;
+
+	do {
+		int fd = open_connection();
+
+		byte = 0;
+		send_all(fd, &byte, 1);
+		recv_must(fd, &byte, 1);
+		close(fd);
+		n++;
+	} while (now() < end);
+	return n / (now() - start);
+}
+
+static const char *size_name(uint32_t size)
+{
+	static char name[16];
+
+	if (size >= 1 << 20)
+		snprintf(name, sizeof(name), "%uM", size >> 20);
+	else if (size >= 1 << 10)
+		snprintf(name, sizeof(name), "%uK", size >> 10);
+	else
+		snprintf(name, sizeof(name), "%u", size);
+	return name;
+}
+
+static void wait_for_end(void)
+{
+	char line[16];
+
+	fflush(stdout);
+	while (read(0, line, sizeof(line)) > 0)
+		;
+}
+
+static void measure(bool wait)
+{
+	char byte = 1;
+	int fd;
+
+	printf("connects %.1f\n", connects_per_s(limit));
+	sent = 0;
+	received = 0;
+	fd = open_connection();
+	send_all(fd, &byte, 1);
+	recv_must(fd, &byte, 1);
+	/* To warm up: windows grow, a ring is agreed on. */
+	ping_pong(fd, 65536, limit / 2);
+	stream_bytes(fd, 65536, TRIAL);
+	for (int i = 0; i < 3; i++)
+		printf("rtt-%s %.1f\n", size_name(rtt_sizes[i]),
+		       ping_pong(fd, rtt_sizes[i], limit) * 1e6);
+	for (int i = 0; i < 3; i++) {
+		struct speed speed = stream(fd, write_sizes[i], 2 * limit);
+
+		printf("stream-%s %.2f\n", size_name(write_sizes[i]),
+		       speed.bytes_per_s / 1e6);
+		printf("cpu-%s %.2f\n", size_name(write_sizes[i]),
+		       speed.cpu_ms_per_mib);
+	}
+	printf("sent %llu\nreceived %llu\n", (unsigned long long)sent,
+	       (unsigned long long)received);
+	if (wait)
+		wait_for_end();
+	close(fd);
+}
+
+static void set_kind(const char *kind)
+{
+	if (!strcmp(kind, "ours"))
+		protocol = IPPROTO_RDMASTREAM;
+	else if (!strcmp(kind, "smc"))
+		domain = AF_SMC;
+	else if (strcmp(kind, "tcp"))
+		die("%s: no such kind", kind);
+}
+
+int main(int argc, char **argv)
+{
+	bool server = false, client = false, wait = false;
+	int c;
+
+	signal(SIGPIPE, SIG_IGN);
+	addr.sin_port = htons(7300);
+	while ((c = getopt(argc, argv, "sc:k:p:t:w")) != -1)
+		switch (c) {
+		case 's':
+			server = true;
+			break;
+		case 'c':
+			client = inet_pton(AF_INET, optarg, &addr.sin_addr) == 1;
+			break;
+		case 'k':
+			set_kind(optarg);
+			break;
+		case 'p':
+			addr.sin_port = htons(atoi(optarg));
+			break;
+		case 't':
+			limit = atoi(optarg) / 1e3;
+			break;
+		case 'w':
+			wait = true;
+			break;
+		}
+	if (server == client || optind < argc) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	if (server)
+		serve();
+	measure(wait);
+	return 0;
+}
