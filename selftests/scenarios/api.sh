@@ -19,7 +19,7 @@ api() {	# TITLE RS_API-OPTION...
 	done < <(rs_api "$@")
 }
 
-load_module || bail "cannot load the module"
+load || bail "cannot load the module"
 set_net upgrade_self=1
 api "TCP" -k tcp4
 api "TCP, IPv6" -k tcp6

@@ -5,7 +5,7 @@
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-load_module || bail "cannot load the module"
+load || bail "cannot load the module"
 ok "a link comes up" want_link
 
 redis="redis-server --port 6379 --bind 0.0.0.0 --protected-mode no --save '' --appendonly no"

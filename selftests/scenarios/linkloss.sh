@@ -6,7 +6,7 @@
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-load_module || bail "cannot load the module"
+load 16 || bail "cannot load the module"
 limit=20	# seconds from the loss to the last reset
 
 rings_carry() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ] && [ "$(grown 0 ring-rx-bytes)" -gt 100000 ]; }

@@ -5,7 +5,7 @@
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-load_module || bail "cannot load the module"
+load || bail "cannot load the module"
 ok "a link comes up" want_link
 ok "1 GiB each way on rings" \
 	carried ring $((1024 * 1024 * 1024)) inet inet -t 450 -w 256K -r 256K

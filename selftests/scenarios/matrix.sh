@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 size=$((1536 * 1024))
-load_module || bail "cannot load the module"
+load || bail "cannot load the module"
 
 for how in raw tcp ring; do
 	use $how

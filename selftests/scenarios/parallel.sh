@@ -7,7 +7,7 @@
 
 conns=200 each=65536 connects=300
 [ "$KERNEL" != debug ] || conns=50 connects=50
-load_module || bail "cannot load the module"
+load || bail "cannot load the module"
 
 many() {	# raw|tcp|ring [OPTION...]
 	local how=$1

@@ -5,7 +5,7 @@
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-load_module || bail "cannot load the module"
+load || bail "cannot load the module"
 use tcp
 for mib in 0 16 256; do
 	ok "tcp: $mib MiB and 64 KiB each way" \

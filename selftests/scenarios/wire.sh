@@ -5,7 +5,7 @@
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-load_module || bail "cannot load the module"
+load || bail "cannot load the module"
 use tcp
 
 strip() {	# VM MATCH: segments that VM receives lose the option
