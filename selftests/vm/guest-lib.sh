@@ -102,11 +102,13 @@ kmemleak_check() {
 	echo scan >$file
 	report=$(awk '
 		/^unreferenced object/ { flush() }
+		/\[rdmastream\]/ || /^ +(\[<.*>\] )?0xf/ { ours = 1 }
 		{ object = object $0 "\n" }
 		function flush() {
-			if (object ~ /\[rdmastream\]|\] 0xf/)
+			if (ours)
 				printf "%s", object
 			object = ""
+			ours = 0
 		}
 		END { flush() }' $file)
 	[ -z "$report" ] && return 0
