@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug timeout=240
+# vm: n=1 kernels=6.12,6.1,debug timeout=400
 # A program cannot tell our socket from TCP's: the same cases on plain TCP, and
 # on ours with each carrier.
 # shellcheck source=selftests/scenarios/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=200
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
 # Both families, all doors, all carriers, plain TCP at either end: every byte
 # arrives, and the counters say that it travelled as it should.
 # shellcheck source=selftests/scenarios/lib.sh
