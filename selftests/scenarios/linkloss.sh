@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,debug timeout=400
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
 # A link that breaks: streams on its rings end with ECONNRESET at both ends
 # within seconds, nothing hangs, and new connections work.
 # shellcheck source=selftests/scenarios/lib.sh
