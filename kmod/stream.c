@@ -106,6 +106,9 @@ static void framed_state_change(struct rstream *rs)
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
 		return;
 	rstream_parse(rs);
+	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
+	if (sk->sk_err == ECONNRESET && rs->rx.fin && !rs->error)
+		WRITE_ONCE(sk->sk_err, EPIPE);
 	if (!sk->sk_err && !rs->error &&
 	    (!rs->rx.fin || rs->data_left || rs->part_len) && !rs->closed)
 		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
