@@ -5,13 +5,19 @@
  */
 #include "carrier.h"
 
+#ifdef __KERNEL__
+#include <linux/minmax.h>
+#endif
+
 enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)
 {
 	if (rx->state == RSTREAM_ON_RING)
 		return RSTREAM_R_BAD_SWITCH;
-	if (rx->fin)
+	/* behind FIN comes only what a lost ring has not brought */
+	if (rx->fin && len > rx->fin_at - rx->arrived)
 		return RSTREAM_R_BAD_OFFSET;
-	if (len > rx->limit - rx->arrived)
+	/* a ring may have brought more than tcp's window */
+	if (rx->arrived > rx->limit || len > rx->limit - rx->arrived)
 		return RSTREAM_R_BAD_WINDOW;
 	rx->arrived += len;
 	return RSTREAM_R_NONE;
@@ -33,9 +39,25 @@ void rstream_rx_ungrant(struct rstream_rx *rx)
 	rx->epoch--;
 }
 
+static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
+{
+	if (rx->state == RSTREAM_ON_TCP)
+		return RSTREAM_R_BAD_SWITCH;
+	/* bytes of a ring that was never switched to */
+	if (rx->state == RSTREAM_GRANTED && rx->lost && rx->count)
+		return RSTREAM_R_BAD_SWITCH;
+	if (offset != rx->arrived)
+		return RSTREAM_R_BAD_OFFSET;
+	rx->state = RSTREAM_ON_TCP;
+	rx->lost = false;
+	return RSTREAM_R_NONE;
+}
+
 enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch)
 {
+	if (!epoch)
+		return rx_switch_back(rx, offset);
 	if (rx->state != RSTREAM_GRANTED || epoch != rx->epoch || rx->fin)
 		return RSTREAM_R_BAD_SWITCH;
 	if (offset != rx->arrived)
@@ -66,6 +88,15 @@ enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
 	return RSTREAM_R_NONE;
 }
 
+bool rstream_rx_lost(struct rstream_rx *rx, u64 landed)
+{
+	if (rx->state == RSTREAM_ON_TCP || rx->lost)
+		return false;
+	rx->lost = true;
+	rx->count = landed;
+	return true;
+}
+
 bool rstream_rx_eof(const struct rstream_rx *rx)
 {
 	return rx->fin && rx->consumed == rx->fin_at;
@@ -74,11 +105,12 @@ bool rstream_rx_eof(const struct rstream_rx *rx)
 enum rstream_reason rstream_tx_ack(struct rstream_tx *tx, u64 consumed,
 				   u64 limit)
 {
-	if (consumed > tx->sent || consumed < tx->acked)
+	if (consumed > (tx->resumed ? tx->resume_at : tx->sent))
 		return RSTREAM_R_BAD_CREDIT;
 	if (limit < tx->limit)
 		return RSTREAM_R_BAD_WINDOW;
-	tx->acked = consumed;
+	/* credits of a ring may have overtaken it */
+	tx->acked = max(tx->acked, consumed);
 	tx->limit = limit;
 	return RSTREAM_R_NONE;
 }
@@ -105,9 +137,51 @@ void rstream_tx_refuse(struct rstream_tx *tx)
 	tx->state = RSTREAM_ON_TCP;
 }
 
+void rstream_tx_credited(struct rstream_tx *tx, u64 acked)
+{
+	tx->acked = max(tx->acked, tx->base + acked);
+}
+
+bool rstream_tx_lost(struct rstream_tx *tx)
+{
+	if (tx->state != RSTREAM_ON_RING)
+		return false;
+	tx->state = RSTREAM_LOST;
+	return !tx->resumed;
+}
+
+enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
+				      u64 count)
+{
+	if (!epoch || epoch != tx->epoch)
+		return RSTREAM_R_BAD_RESUME;
+	/* our SWITCH to tcp has crossed it */
+	if (tx->state == RSTREAM_ON_TCP)
+		return RSTREAM_R_NONE;
+	if (tx->state == RSTREAM_GRANTED)
+		return count ? RSTREAM_R_BAD_RESUME : RSTREAM_R_NONE;
+	if (tx->resumed || count > tx->sent - tx->base ||
+	    tx->base + count < tx->acked)
+		return RSTREAM_R_BAD_RESUME;
+	tx->resumed = true;
+	tx->resume_at = tx->base + count;
+	return RSTREAM_R_NONE;
+}
+
+u64 rstream_tx_rewind(struct rstream_tx *tx)
+{
+	u64 again = tx->sent - tx->resume_at;
+
+	tx->sent = tx->resume_at;
+	tx->state = RSTREAM_ON_TCP;
+	tx->resumed = false;
+	return again;
+}
+
 u64 rstream_tx_window(const struct rstream_tx *tx)
 {
-	if (tx->state == RSTREAM_ON_RING || tx->limit <= tx->sent)
+	if (tx->state == RSTREAM_ON_RING || tx->state == RSTREAM_LOST ||
+	    tx->limit <= tx->sent)
 		return 0;
 	return tx->limit - tx->sent;
 }

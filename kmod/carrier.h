@@ -9,7 +9,17 @@
  * carrier_ring.c act on what is decided here; unit tests run it in user space.
  *
  *  receiver:  TCP --grant--> GRANTED --switch(X == arrived)--> RING
- *  sender:    TCP --grant--> OFFERED --switch-->               RING
+ *              ^                |                               |
+ *              +--switch to tcp-+-----------switch to tcp-------+
+ *
+ *  sender:    TCP --grant--> GRANTED ----------switch---------> RING
+ *              ^                | refuse                        | link lost
+ *              +--switch to tcp-+-------switch to tcp--------- LOST
+ *                                       (RESUME has come)
+ *
+ * Each grant is ended by one SWITCH to tcp, whatever happens: refused, left, or
+ * lost.  When a link is lost the receiver says how much it has got (RESUME) and
+ * the sender goes on from there, out of what it has retained.
  */
 #ifndef RSTREAM_CARRIER_H
 #define RSTREAM_CARRIER_H
@@ -25,6 +35,7 @@ enum rstream_carrier {
 	RSTREAM_ON_TCP,
 	RSTREAM_GRANTED,	/* tcp still; the switch may come any time */
 	RSTREAM_ON_RING,
+	RSTREAM_LOST,		/* sender: the ring is lost, RESUME awaited */
 };
 
 /**
@@ -34,9 +45,11 @@ enum rstream_carrier {
  * @limit:	offset we have allowed the peer to send up to on tcp
  * @base:	offset of the ring's first byte
  * @fin_at:	offset of the end, if @fin
+ * @count:	bytes of the lost ring that had arrived, if @lost
  * @epoch:	of the last grant; 0 before the first
  * @state:	enum rstream_carrier
  * @fin:	FIN has come: @fin_at counts
+ * @lost:	the ring's link is lost; the SWITCH to tcp is still to come
  */
 struct rstream_rx {
 	u64 arrived;
@@ -44,21 +57,25 @@ struct rstream_rx {
 	u64 limit;
 	u64 base;
 	u64 fin_at;
+	u64 count;
 	u32 epoch;
 	u8 state;		/* enum rstream_carrier */
 	bool fin;
+	bool lost;
 };
 
 /**
  * struct rstream_tx - the direction towards the peer
  * @written:	bytes taken from the program
  * @sent:	bytes handed to a carrier
- * @acked:	bytes that the peer's program has consumed, as told by ACK
+ * @acked:	bytes that the peer's program has consumed, as told by ACK or credit
  * @limit:	offset that we may send up to on tcp
  * @base:	offset of the ring's first byte
+ * @resume_at:	where to go on, if @resumed
  * @epoch:	of the last grant taken or refused
  * @state:	enum rstream_carrier; RSTREAM_GRANTED: offered, not taken up
- * @fin:	FIN is out: nothing may follow
+ * @fin:	FIN is out: nothing may follow but what was lost
+ * @resumed:	RESUME for the lost ring has come
  */
 struct rstream_tx {
 	u64 written;
@@ -66,9 +83,11 @@ struct rstream_tx {
 	u64 acked;
 	u64 limit;
 	u64 base;
+	u64 resume_at;
 	u32 epoch;
 	u8 state;		/* enum rstream_carrier */
-	bool fin;		/* FIN is out: nothing may follow */
+	bool fin;
+	bool resumed;
 };
 
 /* @len bytes of a DATA record begin to arrive */
@@ -77,8 +96,14 @@ enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len);
 u32 rstream_rx_grant(struct rstream_rx *rx);
 /* the grant is not sent after all */
 void rstream_rx_ungrant(struct rstream_rx *rx);
+/* SWITCH to the ring of @epoch, or to tcp: 0 */
 enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch);
+/*
+ * The ring's link is lost and @landed bytes are in the ring for good.
+ * Return: RESUME with @count is to be sent
+ */
+bool rstream_rx_lost(struct rstream_rx *rx, u64 landed);
 /* the ring of the present epoch now holds @landed bytes in all */
 enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed);
 enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset);
@@ -87,10 +112,22 @@ bool rstream_rx_eof(const struct rstream_rx *rx);
 enum rstream_reason rstream_tx_ack(struct rstream_tx *tx, u64 consumed,
 				   u64 limit);
 enum rstream_reason rstream_tx_grant(struct rstream_tx *tx, u32 epoch);
+/* the ring's cell says that @acked of its bytes are consumed */
+void rstream_tx_credited(struct rstream_tx *tx, u64 acked);
 /* take up the grant from @sent on */
 void rstream_tx_switch(struct rstream_tx *tx);
-/* leave the grant alone */
+/* leave the grant alone: SWITCH to tcp is to be sent */
 void rstream_tx_refuse(struct rstream_tx *tx);
+/* the ring's link is lost. Return: BROKEN is to be sent */
+bool rstream_tx_lost(struct rstream_tx *tx);
+/* RESUME: the peer had got @count bytes of the ring of @epoch */
+enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
+				      u64 count);
+/*
+ * Go back to where the peer is, on tcp: SWITCH is to be sent.
+ * Return: bytes to be sent again
+ */
+u64 rstream_tx_rewind(struct rstream_tx *tx);
 /* how many bytes the tcp carrier may send now, 0 if it is not the carrier */
 u64 rstream_tx_window(const struct rstream_tx *tx);
 

@@ -103,7 +103,6 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 			rstream_link_wanted(rs);
 		return RSTREAM_R_WAIT_LINK;
 	}
-	rs->rxring = ring;
 	rs->credited = 0;
 	rs->rx_link = rstream_link_id(link);
 	rs->rx_ring_size = ring->size;
@@ -116,6 +115,8 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 		.grant.addr = ring->raddr,
 		.grant.size = ring->size,
 	};
+	/* poll() must not find it readable: after rx.state */
+	smp_store_release(&rs->rxring, ring);
 	set_bit(RSTREAM_WANT_GRANT, &rs->want);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_SENT);
 	rstream_push(rs);
@@ -128,7 +129,8 @@ void rstream_grant_try(struct rstream *rs)
 	struct rstream_link *link;
 
 	if (rs->mode != RSTREAM_FRAMED || !rs->hello_in || rs->closed ||
-	    rs->error || rs->rx.fin || rs->rx.state != RSTREAM_ON_TCP ||
+	    rs->error || rs->rx.fin || rs->rxring ||
+	    rs->rx.state != RSTREAM_ON_TCP ||
 	    rs->sk->sk_shutdown)
 		return;
 	reason = grant_policy(rs);
@@ -155,6 +157,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	reason = rstream_rx_switch(&rs->rx, rec->sw.offset, rec->sw.epoch);
 	if (reason)
 		return reason;
+	rs->refused = 0;
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_RX);
@@ -180,6 +183,12 @@ void rstream_ring_count(struct rstream *rs)
 		rstream_fail(rs, reason, ECONNRESET);
 }
 
+/* All that the peer will ever send is here. */
+bool rstream_ring_ended(const struct rstream *rs)
+{
+	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at;
+}
+
 /* How much of the ring the program has consumed. */
 static u64 ring_consumed(const struct rstream *rs)
 {
@@ -188,15 +197,26 @@ static u64 ring_consumed(const struct rstream *rs)
 
 /*
  * Credit when a quarter of the ring is to be told; a sender that waits is told
- * by interrupt, then or when the ring is empty.
+ * by interrupt, then or when the ring is empty.  At the end of the stream all is
+ * credited, read or not: then the sender need not keep it any longer.
  */
 static void credit(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
-	u64 consumed = ring_consumed(rs);
-	u64 news = consumed - rs->credited;
+	u64 consumed = ring_consumed(rs), news;
 	bool waits;
 
+	rstream_ring_count(rs);
+	if (rstream_ring_ended(rs)) {
+		consumed = rs->rx.arrived - rs->rx.base;
+		if (consumed > rs->credited || READ_ONCE(ring->want_credit)) {
+			WRITE_ONCE(ring->want_credit, false);
+			rstream_rxring_credit(ring, consumed, true);
+			rs->credited = consumed;
+		}
+		return;
+	}
+	news = consumed - rs->credited;
 	/* rx.consumed is out before want_credit is looked at, and vice versa */
 	smp_mb();
 	waits = READ_ONCE(ring->want_credit);
@@ -231,33 +251,37 @@ void rstream_ring_answer(struct rstream *rs)
 enum rstream_reason rstream_grant_got(struct rstream *rs,
 				      const struct rstream_record *rec)
 {
-	enum rstream_reason reason = rstream_tx_grant(&rs->tx, rec->grant.epoch);
 	struct rstream_txring *ring;
+	enum rstream_reason reason;
 	struct rstream_link *link;
 
+	/* our SWITCH to tcp is not out: the peer can't have seen it */
+	if (test_bit(RSTREAM_WANT_SWITCH, &rs->want))
+		return RSTREAM_R_BAD_GRANT;
+	reason = rstream_tx_grant(&rs->tx, rec->grant.epoch);
 	if (reason)
 		return reason;
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_RCVD);
 	link = rs->peer ? rstream_link_find(sock_net(rs->sk), rs->peer,
 					    rec->grant.link) : NULL;
 	if (!link) {
-		rstream_tx_refuse(&rs->tx);
+		rstream_grant_refuse(rs);
 		return RSTREAM_R_NONE;
 	}
 	ring = rstream_txring_open(link, rec->grant.ring, rec->grant.rkey,
 				   rec->grant.addr, rec->grant.size, rs);
 	rstream_link_put(link);
+	if (PTR_ERR_OR_ZERO(ring) == -EINVAL)
+		return RSTREAM_R_BAD_GRANT;
 	if (IS_ERR(ring)) {
-		rstream_tx_refuse(&rs->tx);
-		return PTR_ERR(ring) == -EINVAL ? RSTREAM_R_BAD_GRANT :
-						  RSTREAM_R_NONE;
-	}
-	if (rs->tx.fin || rs->closed || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
-		rstream_txring_close(ring);	/* DONE: we won't use it */
-		rstream_tx_refuse(&rs->tx);
+		rstream_grant_refuse(rs);
 		return RSTREAM_R_NONE;
 	}
 	rs->txring = ring;
+	if (rs->tx.fin || rs->closed || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
+		rstream_grant_refuse(rs);
+		return RSTREAM_R_NONE;
+	}
 	rs->tx_link = rstream_link_id(ring->link);
 	rs->tx_ring_size = ring->size;
 	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
@@ -270,11 +294,12 @@ size_t rstream_tx_reap(struct rstream *rs)
 	size_t freed;
 	s64 acked;
 
-	if (!rs->txring)
+	/* behind RESUME its count decides what is kept */
+	if (!rs->txring || rs->tx.resumed)
 		return 0;
 	acked = rstream_txring_acked(rs->txring);
 	if (acked > 0)		/* the SWITCH's offset is the ring's first */
-		rs->tx.acked = max(rs->tx.acked, rs->tx.base + (u64)acked);
+		rstream_tx_credited(&rs->tx, acked);
 	freed = rstream_txring_reap(rs->txring);
 	if (freed) {
 		rs->tx_mem -= freed;
@@ -301,7 +326,7 @@ void rstream_push_ring(struct rstream *rs)
 	ssize_t n;
 	s64 acked;
 
-	if (!queued || !rs->txring)
+	if (!queued || !rs->txring || !rstream_link_is_up(rs->txring->link))
 		return;
 	acked = rstream_txring_acked(rs->txring);
 	if (acked < 0) {
@@ -382,9 +407,11 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 		rs->rx_ring_msgs++;
 	}
 	smp_mb();	/* pairs with credit() */
-	/* all consumed: no reader will come by to answer */
-	if (READ_ONCE(ring->want_credit) &&
-	    ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base))
+	/* all consumed, or the end is here: no reader will come by to answer */
+	if ((READ_ONCE(ring->want_credit) &&
+	     ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) ||
+	    (READ_ONCE(rs->rx.fin) &&
+	     ring->landed == READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.base)))
 		rstream_queue(rs, RSTREAM_DO_CREDIT);
 	rstream_wake(rs);
 }
@@ -410,9 +437,8 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 		WRITE_ONCE(rs->reason, RSTREAM_R_LINK_FAILED);
 		break;
 	case RSTREAM_LINK_EV_LOST:
-		rstream_fail(rs, RSTREAM_R_LINK_LOST, ECONNRESET);
-		break;
 	case RSTREAM_LINK_EV_DRAINED:
-		break;		/* the stream has been reset */
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* rstream_ring_check() */
+		break;
 	}
 }

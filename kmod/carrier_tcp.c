@@ -104,21 +104,39 @@ static void put_ack(struct rstream *rs)
 	put_record(rs, &rec);
 }
 
+/* To the ring that was granted, or back to tcp: epoch 0. */
 static void put_switch(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_SWITCH };
 	struct rstream_txring *ring = rs->txring;
 
-	if (!ring)
-		return;		/* the link was lost before we got here */
-	rstream_tx_switch(&rs->tx);
-	rec.sw.offset = rs->tx.base;
-	rec.sw.epoch = rs->tx.epoch;
-	rec.sw.ring = ring->id;
-	rec.sw.cell_addr = ring->cell_addr;
-	rec.sw.cell_rkey = ring->cell_rkey;
+	if (ring) {
+		rstream_tx_switch(&rs->tx);
+		rec.sw.epoch = rs->tx.epoch;
+		rec.sw.ring = ring->id;
+		rec.sw.cell_addr = ring->cell_addr;
+		rec.sw.cell_rkey = ring->cell_rkey;
+	}
+	rec.sw.offset = rs->tx.sent;
 	put_record(rs, &rec);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_TX);
+}
+
+static void put_broken(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_BROKEN };
+
+	rec.epoch = rs->tx.epoch;
+	put_record(rs, &rec);
+}
+
+static void put_resume(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_RESUME };
+
+	rec.resume.epoch = rs->rx.epoch;
+	rec.resume.count = rs->rx.count;
+	put_record(rs, &rec);
 }
 
 /* FIN comes behind the last byte, on whichever carrier that went. */
@@ -165,6 +183,10 @@ static bool next_control(struct rstream *rs)
 	}
 	if (is_wanted(rs, RSTREAM_WANT_LINK))
 		put_record(rs, &rec);
+	else if (is_wanted(rs, RSTREAM_WANT_BROKEN))
+		put_broken(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_RESUME))
+		put_resume(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_SWITCH))
 		put_switch(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
@@ -185,7 +207,8 @@ static bool next_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u64 window = rstream_tx_window(&rs->tx);
 
-	if (!queued || rs->tx.state == RSTREAM_ON_RING)
+	if (!queued || rs->tx.state == RSTREAM_ON_RING ||
+	    rs->tx.state == RSTREAM_LOST)
 		return false;
 	if (!window) {
 		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_STALL_WINDOW);
@@ -274,19 +297,25 @@ static enum rstream_reason got_control(struct rstream *rs,
 	case RSW_GRANT:
 		return rstream_grant_got(rs, rec);
 	case RSW_SWITCH:
-		return rstream_switch_got(rs, rec);
+		return rec->sw.epoch ? rstream_switch_got(rs, rec) :
+		       rstream_switch_back_got(rs, rec->sw.offset);
 	case RSW_FIN:
 		reason = rstream_rx_fin(&rs->rx, rec->offset);
-		if (!reason)
+		if (!reason) {
+			rstream_ring_answer(rs);
 			rstream_tcp4.state_change(rs->sk);
+		}
 		return reason;
 	case RSW_LINK:
 		rstream_link_asked(rs);
 		return RSTREAM_R_NONE;
 	case RSW_BROKEN:
-		return RSTREAM_R_LINK_LOST;
+		return rstream_broken_got(rs, rec->epoch);
+	case RSW_RESUME:
+		return rstream_resume_got(rs, rec->resume.epoch,
+					  rec->resume.count);
 	default:
-		/* REVOKE, RESUME, URG: not in what our HELLO offers */
+		/* REVOKE, URG: not in what our HELLO offers */
 		return RSTREAM_R_BAD_RECORD;
 	}
 }
@@ -397,6 +426,9 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 {
 	unsigned int n;
 
+	/* bytes of the ring come before those that follow here */
+	if (rs->leaving && !rstream_ring_leave(rs))
+		return 0;
 	if (rs->data_left) {
 		n = min(len, rs->data_left);
 		if (!rstream_rx_add(rs, skb, off, n))

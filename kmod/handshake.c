@@ -204,8 +204,10 @@ static void framed_late(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	if (rs->hello_in)
+	if (rs->hello_in) {
+		rstream_ring_tick(rs);
 		return;
+	}
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
 	    before(tp->snd_una, rs->hello_end))	/* TCP's own timeouts count */
 		rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);

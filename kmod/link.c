@@ -61,7 +61,8 @@ static bool link_set_state(struct rstream_link *link,
 	lockdep_assert_held(&link->lock);
 	if (!(from[new] & BIT(link->state)))
 		return false;
-	WRITE_ONCE(link->state, new);
+	/* pairs with rstream_link_is_up(): what was counted before is seen */
+	smp_store_release(&link->state, new);
 	return true;
 }
 
@@ -359,7 +360,8 @@ u32 rstream_link_peer_id(const struct rstream_link *link)
 
 bool rstream_link_is_up(const struct rstream_link *link)
 {
-	return READ_ONCE(link->state) == RSTREAM_LINK_UP;
+	/* who sees BROKEN sees the last count of its rings, too */
+	return smp_load_acquire(&link->state) == RSTREAM_LINK_UP;
 }
 
 bool rstream_link_is_dead(const struct rstream_link *link)

@@ -13,6 +13,8 @@
 
 #define RETRY_MIN_MS	100
 #define RETRY_MAX_MS	30000
+/* A link that was up for less than this counts as a failed try. */
+#define STABLE_MS	10000
 
 struct waiter {
 	struct hlist_node node;
@@ -149,6 +151,7 @@ static void waiter_del(struct rstream_peer *peer, struct waiter *w)
 	kfree(w);
 }
 
+/* Who hears that a try has failed goes on waiting for the next one. */
 static void waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev)
 {
 	struct hlist_node *next;
@@ -158,7 +161,8 @@ static void waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev)
 	lockdep_assert_held(&peer->lock);
 	hash_for_each_safe(peer->waiters, i, next, w, node) {
 		rstream_link_event(w->rs, ev);
-		waiter_del(peer, w);
+		if (ev != RSTREAM_LINK_EV_FAILED)
+			waiter_del(peer, w);
 	}
 }
 
@@ -327,7 +331,6 @@ void rstream_peer_del_link(struct rstream_peer *peer, struct rstream_link *link)
 void rstream_peer_link_up(struct rstream_peer *peer)
 {
 	spin_lock_bh(&peer->lock);
-	peer->fails = 0;
 	waiters_tell(peer, RSTREAM_LINK_EV_UP);
 	spin_unlock_bh(&peer->lock);
 }
@@ -341,6 +344,10 @@ void rstream_peer_link_down(struct rstream_link *link)
 	if (peer->active && !link->active)
 		return;
 	spin_lock_bh(&peer->lock);
+	/* a link that comes and goes is made ever less often */
+	if (link->was_up && time_after(jiffies, link->up_at +
+				       msecs_to_jiffies(STABLE_MS)))
+		peer->fails = 0;
 	if (peer_up_link(peer))
 		waiters_tell(peer, RSTREAM_LINK_EV_UP);
 	else if (!peer_connecting(peer))

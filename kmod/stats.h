@@ -45,7 +45,9 @@
 	X(STALL_WINDOW, "sends that found the peer's window closed") \
 	X(CM_REJECTED, "link requests of peers that we refused") \
 	X(WR_ERRORS, "work requests completed in error") \
-	X(PROBES, "liveness probes posted")
+	X(PROBES, "liveness probes posted") \
+	X(RESUMES, "streams of ours that lost a ring and went on over TCP") \
+	X(RESENT_BYTES, "stream bytes sent again after a ring was lost")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,
@@ -89,7 +91,8 @@ enum rstream_mib_item {
 	X(BAD_CREDIT, "peer acknowledged what was never sent") \
 	X(RING_OVERRUN, "peer wrote more than the ring holds") \
 	X(TRUNCATED, "TCP ended before the stream did") \
-	X(LINK_LOST, "link of the stream's ring broke")
+	X(LINK_LOST, "link of the stream's ring broke") \
+	X(BAD_RESUME, "peer resumed a lost ring from an impossible count")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

@@ -112,6 +112,8 @@ static void framed_state_change(struct rstream *rs)
 	if (!sk->sk_err && !rs->error &&
 	    (!rs->rx.fin || rs->data_left || rs->part_len) && !rs->closed)
 		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
+	if (rs->tx.state == RSTREAM_LOST)
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no RESUME will come */
 	if (rs->closed)
 		rstream_queue(rs, RSTREAM_DO_CLOSE);
 }
@@ -274,6 +276,7 @@ static bool work_reset(struct rstream *rs, bool owned)
 static void work_framed(struct rstream *rs, unsigned long todo)
 {
 	rstream_parse(rs);
+	rstream_ring_check(rs);
 	if (todo & BIT(RSTREAM_DO_GRANT))
 		rstream_grant_try(rs);
 	if (todo & BIT(RSTREAM_DO_CREDIT))
@@ -474,6 +477,8 @@ void rstream_reset_state(struct rstream *rs)
 	rs->guard = false;
 	rs->mapped = false;
 	rs->asked = false;
+	rs->leaving = false;
+	rs->refused = 0;
 	rs->link_asked = false;
 	rs->blocked = false;
 	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */

@@ -54,6 +54,8 @@ enum rstream_mode {
 enum rstream_want {
 	RSTREAM_WANT_HELLO,
 	RSTREAM_WANT_LINK,
+	RSTREAM_WANT_BROKEN,
+	RSTREAM_WANT_RESUME,
 	RSTREAM_WANT_SWITCH,
 	RSTREAM_WANT_ACK,
 	RSTREAM_WANT_GRANT,
@@ -145,6 +147,10 @@ enum rstream_todo {
  * @credited:	ring bytes whose consumption the sender has been told
  * @rx_landed:	@rxring's landed as the last callback of the link saw it
  * @grant:	the GRANT of @rxring, while it is wanted
+ * @leaving:	the sender has left @rxring, what is unread is still in it; read
+ *		locklessly
+ * @refused:	grants in a row that the peer did not take up
+ * @lost_at:	jiffies when the link of @txring was lost, in RSTREAM_LOST
  *
  * @tx_tcp_bytes: stream bytes sent on tcp; this and the next are statistics
  * @tx_tcp_msgs: DATA records sent on tcp
@@ -222,6 +228,9 @@ struct rstream {
 	u64 credited;
 	u64 rx_landed;		/* as the last callback of the link saw it */
 	struct rstream_record grant;
+	bool leaving;
+	u8 refused;
+	unsigned long lost_at;
 
 	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
 	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
@@ -329,9 +338,19 @@ void rstream_tx_waits(struct rstream *rs);
 void rstream_ring_answer(struct rstream *rs);
 void rstream_ring_count(struct rstream *rs);
 void rstream_rings_close(struct rstream *rs);
+bool rstream_ring_ended(const struct rstream *rs);
 void rstream_link_wanted(struct rstream *rs);
 void rstream_link_asked(struct rstream *rs);
 size_t rstream_tx_reap(struct rstream *rs);
+
+/* carrier_leave.c: from rings back to tcp */
+void rstream_ring_check(struct rstream *rs);
+void rstream_ring_tick(struct rstream *rs);
+bool rstream_ring_leave(struct rstream *rs);
+void rstream_grant_refuse(struct rstream *rs);
+enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset);
+enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch);
+enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count);
 
 /* stream_tx.c */
 int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
@@ -348,6 +367,8 @@ ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 			    struct pipe_inode_info *pipe, size_t len,
 			    unsigned int flags);
 bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
+bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
+		     u64 to);
 bool rstream_ring_owes(const struct rstream *rs);
 u64 rstream_rx_ready(const struct rstream *rs);
 void rstream_rx_free(struct rstream *rs);

@@ -92,6 +92,35 @@ void rstream_rx_free(struct rstream *rs)
 	rs->rxq_bytes = 0;
 }
 
+/*
+ * Keep the bytes @from to @to of a ring of @size bytes at @mem, all or none.
+ * They do not count as rxq_bytes yet.  Return: false without memory.
+ */
+bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
+		     u64 to)
+{
+	struct sk_buff_head saved;
+	struct sk_buff *skb;
+
+	__skb_queue_head_init(&saved);
+	while (from < to) {
+		u32 pos = from & (size - 1);
+		u32 n = min3(to - from, (u64)(size - pos), (u64)RX_OWN_SIZE);
+
+		skb = alloc_skb(RX_OWN_SIZE, GFP_ATOMIC);
+		if (!skb) {
+			__skb_queue_purge(&saved);
+			return false;
+		}
+		skb_put_data(skb, mem + pos, n);
+		__skb_queue_tail(&saved, skb);
+		from += n;
+	}
+	while ((skb = __skb_dequeue(&saved)))
+		rx_queue(rs, skb, 0, skb->len, true);
+	return true;
+}
+
 static u64 ring_ready(const struct rstream *rs)
 {
 	const struct rstream_rxring *ring;
@@ -100,7 +129,8 @@ static u64 ring_ready(const struct rstream *rs)
 	/* poll() comes here without the lock: the ring is freed by RCU */
 	rcu_read_lock();
 	ring = READ_ONCE(rs->rxring);
-	if (ring && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING) {
+	if (ring && (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING ||
+		     READ_ONCE(rs->leaving))) {
 		consumed = READ_ONCE(rs->rx.consumed);
 		/* pairs with message_data(): the bytes are there */
 		ready = smp_load_acquire(&ring->landed);
@@ -114,7 +144,8 @@ static u64 ring_ready(const struct rstream *rs)
 /* Bytes that a read would find.  Lockless readers get a hint. */
 u64 rstream_rx_ready(const struct rstream *rs)
 {
-	return READ_ONCE(rs->rxq_bytes) + ring_ready(rs);
+	/* pairs with rstream_ring_leave() */
+	return smp_load_acquire(&rs->rxq_bytes) + ring_ready(rs);
 }
 
 /* ---- copying out ---- */
@@ -194,7 +225,7 @@ static void ack_if_due(struct rstream *rs)
 {
 	if (rs->rx.fin && rs->tx.fin)
 		rstream_push(rs);	/* perhaps TCP can be closed now */
-	if (rs->rx.state == RSTREAM_ON_RING || rs->rx.fin)
+	if (rs->rx.state == RSTREAM_ON_RING || rstream_ring_ended(rs))
 		return;
 	if (rs->rx.consumed + rs->window - rs->rx.limit >= rs->window / 2) {
 		set_bit(RSTREAM_WANT_ACK, &rs->want);

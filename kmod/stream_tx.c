@@ -54,7 +54,9 @@ bool rstream_tx_done(struct rstream *rs)
 	if (!list_empty(&rs->txq) || rs->ctl_len || rs->rec_left ||
 	    rs->want || !rs->tx.fin)
 		return false;
-	return !rs->txring || rstream_txring_sent(rs->txring);
+	/* until the peer's kernel has it, it may have to be sent again */
+	return !rs->txring || rstream_txring_acked(rs->txring) ==
+			      (s64)rs->txring->written;
 }
 
 /*
@@ -66,6 +68,8 @@ u64 rstream_tx_unacked(struct rstream *rs)
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 	u64 queued = rs->tx.written - rs->tx.sent;
 
+	if (rs->tx.state == RSTREAM_LOST)
+		return rs->tx.written - rs->tx.acked;
 	if (rs->tx.state != RSTREAM_ON_RING)
 		return queued + tp->write_seq - tp->snd_una;
 	rstream_tx_reap(rs);

@@ -8,9 +8,12 @@
  * none, as between a TCP connection and a QP.  From every state all that may
  * happen next is tried, until no new state is found.
  *
- * Every event makes something grow (bytes sent, arrived, read, told) or
- * empties a channel, so no history is endless, and "never stuck" means: where
- * nothing that must happen is left, all is done.
+ * The link under a ring may be lost, at either end first: then what is under
+ * way may be lost from any write on, or land where nobody counts it any more.
+ *
+ * Every event makes something grow (bytes sent, arrived, read, told), uses up a
+ * grant or a loss, or empties a channel, so no history is endless, and "never
+ * stuck" means: where nothing that must happen is left, all is done.
  */
 #include "carrier.h"
 #include "tap.h"
@@ -21,7 +24,7 @@
 #define BYTES_MAX	8
 #define RING_MAX	4
 #define QUEUE_MAX	16
-#define SEEN_BITS	21
+#define SEEN_BITS	23
 
 /**
  * struct shape - sizes of one exploration
@@ -30,20 +33,22 @@
  * @bytes:	what the sender's program writes, then it closes
  * @window:	that the receiver keeps open on tcp
  * @ring:	bytes of the ring that may be granted
+ * @grants:	how often a ring is granted, at most
+ * @losses:	how often a link is lost, at most
  */
 struct shape {
 	u64 start;
 	u32 epoch;
-	u8 bytes, window, ring;
+	u8 bytes, window, ring, grants, losses;
 };
 
-enum msg_type { DATA, SWITCH, FIN, ACK, GRANT, WRITE };
+enum msg_type { DATA, SWITCH, BACK, FIN, BROKEN, ACK, GRANT, RESUME, WRITE };
 
 /* Offsets are counted from the shape's start. */
 struct msg {
 	u8 type;
-	u8 at;			/* first byte, offset, or bytes consumed */
-	u8 len;			/* bytes, or limit */
+	u8 at;			/* first byte, offset, bytes consumed; number of a grant */
+	u8 len;			/* bytes, or limit; RESUME: number of the grant */
 };
 
 struct queue {
@@ -62,12 +67,14 @@ struct world {
 	u8 landed;		/* bytes written to it */
 	u8 posted;		/* bytes that the sender wrote into it */
 	u8 cell;		/* the sender's credit cell */
+	u8 grants, losses;	/* so far */
+	bool tx_link, rx_link;	/* the two ends of the ring's link are up */
 };
 
 static struct shape shape;
 static unsigned __int128 *seen;
 static unsigned int n_seen;
-static bool ended_on_tcp, ended_on_ring;
+static bool ended_on_tcp, ended_on_ring, sent_again;
 
 static void push(struct queue *q, u8 type, u8 at, u8 len)
 {
@@ -95,6 +102,14 @@ static u8 consumed(const struct world *w)
 	return w->rx.consumed - shape.start;
 }
 
+/* Epoch of the nth grant: 0 is left out. */
+static u32 nth_epoch(u8 n)
+{
+	u32 epoch = shape.epoch + n;
+
+	return epoch < shape.epoch ? epoch + 1 : epoch;
+}
+
 /* ---- what the sender may do; @n: how many bytes, where that matters ---- */
 
 static bool send_data(struct world *w, u8 n)
@@ -109,7 +124,7 @@ static bool send_data(struct world *w, u8 n)
 static bool send_write(struct world *w, u8 n)
 {
 	if (w->tx.state != RSTREAM_ON_RING || sent(w) + n > shape.bytes ||
-	    w->posted + n - w->cell > shape.ring)
+	    !w->tx_link || w->posted + n - w->cell > shape.ring)
 		return false;
 	push(&w->writes, WRITE, sent(w), n);
 	w->tx.sent += n;
@@ -131,6 +146,47 @@ static bool refuse(struct world *w, u8 n)
 	if (n > 1 || w->tx.state != RSTREAM_GRANTED)
 		return false;
 	rstream_tx_refuse(&w->tx);
+	push(&w->to_rx, BACK, sent(w), 0);
+	return true;
+}
+
+/* The sender's end of the link breaks. */
+static void lose_tx(struct world *w)
+{
+	w->tx_link = false;
+	if (w->tx.state == RSTREAM_GRANTED)
+		refuse(w, 1);
+	else if (rstream_tx_lost(&w->tx))
+		push(&w->to_rx, BROKEN, 0, 0);
+}
+
+static bool tx_loss(struct world *w, u8 n)
+{
+	if (n > 1 || !w->tx_link || w->losses == shape.losses ||
+	    (w->tx.state != RSTREAM_GRANTED && w->tx.state != RSTREAM_ON_RING))
+		return false;
+	w->losses++;
+	lose_tx(w);
+	return true;
+}
+
+/* A lost link takes what is under way with it. */
+static bool drop_writes(struct world *w, u8 n)
+{
+	if (n > 1 || w->tx_link || !w->writes.n)
+		return false;
+	memset(&w->writes, 0, sizeof(w->writes));
+	return true;
+}
+
+/* The frags are back from the link, and the peer has said how much it has. */
+static bool rewind_tx(struct world *w, u8 n)
+{
+	if (n > 1 || w->tx.state != RSTREAM_LOST || !w->tx.resumed)
+		return false;
+	if (rstream_tx_rewind(&w->tx))
+		sent_again = true;
+	push(&w->to_rx, BACK, sent(w), 0);
 	return true;
 }
 
@@ -143,16 +199,27 @@ static bool send_fin(struct world *w, u8 n)
 	return true;
 }
 
-static bool hear_ack_or_grant(struct world *w, u8 n)
+static bool hear_receiver(struct world *w, u8 n)
 {
+	enum rstream_reason reason;
 	struct msg msg;
 
 	if (n > 1 || !pop(&w->to_tx, &msg))
 		return false;
-	EXPECT_EQ(msg.type == ACK ?
-		  rstream_tx_ack(&w->tx, shape.start + msg.at,
-				 shape.start + msg.len) :
-		  rstream_tx_grant(&w->tx, w->rx.epoch), RSTREAM_R_NONE);
+	if (msg.type == ACK) {
+		reason = rstream_tx_ack(&w->tx, shape.start + msg.at,
+					shape.start + msg.len);
+	} else if (msg.type == GRANT) {
+		reason = rstream_tx_grant(&w->tx, nth_epoch(msg.at));
+		w->tx_link = true;
+		w->posted = 0;
+	} else {
+		reason = rstream_tx_resume(&w->tx, nth_epoch(msg.len),
+					   msg.at);
+		if (w->tx_link && w->tx.state != RSTREAM_ON_TCP)
+			lose_tx(w);
+	}
+	EXPECT_EQ(reason, RSTREAM_R_NONE);
 	return true;
 }
 
@@ -167,6 +234,54 @@ static void take_data(struct world *w, const struct msg *msg)
 		w->tcp[w->tcp_n++] = msg->at + i;
 }
 
+static void send_ack_now(struct world *w)
+{
+	w->rx.limit = max(w->rx.limit, w->rx.consumed + shape.window);
+	push(&w->to_tx, ACK, consumed(w), w->rx.limit - shape.start);
+}
+
+/* The receiver's end of the link breaks: what lands later does not count. */
+static void lose_rx(struct world *w)
+{
+	w->rx_link = false;
+	if (!rstream_rx_lost(&w->rx, w->landed))
+		return;
+	push(&w->to_tx, RESUME, w->rx.count, w->grants);
+	send_ack_now(w);
+}
+
+static bool rx_loss(struct world *w, u8 n)
+{
+	if (n > 1 || !w->rx_link || w->losses == shape.losses ||
+	    w->rx.state == RSTREAM_ON_TCP)
+		return false;
+	w->losses++;
+	lose_rx(w);
+	return true;
+}
+
+/* The ring is not needed any more: what is unread is moved to the queue. */
+static void take_back(struct world *w, const struct msg *msg)
+{
+	bool granted = w->rx.state == RSTREAM_GRANTED;
+	u64 at;
+
+	EXPECT_EQ(rstream_rx_switch(&w->rx, shape.start + msg->at, 0),
+		  RSTREAM_R_NONE);
+	EXPECT(!granted || !w->landed);
+	for (at = w->rx.base; !granted && at < w->rx.arrived; at++)
+		w->tcp[at - shape.start] = w->ring[(at - w->rx.base) % shape.ring];
+	w->tcp_n = w->rx.arrived - shape.start;
+	memset(w->ring, 0, sizeof(w->ring));
+	memset(&w->writes, 0, sizeof(w->writes));
+	w->rx.base = 0;
+	w->rx.count = 0;
+	w->landed = 0;
+	w->cell = 0;
+	w->rx_link = false;
+	send_ack_now(w);
+}
+
 static bool hear_record(struct world *w, u8 n)
 {
 	struct msg msg;
@@ -177,9 +292,14 @@ static bool hear_record(struct world *w, u8 n)
 		take_data(w, &msg);
 	} else if (msg.type == SWITCH) {
 		EXPECT_EQ(rstream_rx_switch(&w->rx, shape.start + msg.at,
-					    w->tx.epoch), RSTREAM_R_NONE);
+					    w->rx.epoch), RSTREAM_R_NONE);
 		EXPECT_EQ(rstream_rx_landed(&w->rx, w->landed),
 			  RSTREAM_R_NONE);
+	} else if (msg.type == BACK) {
+		take_back(w, &msg);
+	} else if (msg.type == BROKEN) {
+		if (w->rx_link)
+			lose_rx(w);
 	} else {
 		EXPECT_EQ(rstream_rx_fin(&w->rx, shape.start + msg.at),
 			  RSTREAM_R_NONE);
@@ -192,7 +312,7 @@ static bool land(struct world *w, u8 n)
 	struct msg msg;
 	unsigned int i;
 
-	if (n > 1 || !pop(&w->writes, &msg))
+	if (n > 1 || !w->rx_link || !pop(&w->writes, &msg))
 		return false;
 	for (i = 0; i < msg.len; i++)
 		w->ring[w->landed++ % shape.ring] = msg.at + i;
@@ -232,18 +352,21 @@ static bool send_ack(struct world *w, u8 n)
 
 static bool send_credit(struct world *w, u8 n)
 {
-	if (n > 1 || w->rx.state != RSTREAM_ON_RING ||
-	    w->rx.consumed <= w->rx.base + w->cell)
+	if (n > 1 || w->rx.state != RSTREAM_ON_RING || !w->rx_link ||
+	    !w->tx_link || w->rx.consumed <= w->rx.base + w->cell)
 		return false;
 	w->cell = w->rx.consumed - w->rx.base;
+	rstream_tx_credited(&w->tx, w->cell);
 	return true;
 }
 
 static bool send_grant(struct world *w, u8 n)
 {
-	if (n > 1 || !rstream_rx_grant(&w->rx))
+	if (n > 1 || w->grants == shape.grants || !rstream_rx_grant(&w->rx))
 		return false;
-	push(&w->to_tx, GRANT, 0, 0);
+	w->grants++;
+	w->rx_link = true;
+	push(&w->to_tx, GRANT, w->grants, 0);
 	return true;
 }
 
@@ -257,7 +380,11 @@ static const struct event {
 	{ send_switch, false },
 	{ refuse, false },
 	{ send_fin, true },
-	{ hear_ack_or_grant, true },
+	{ tx_loss, false },
+	{ rx_loss, false },
+	{ drop_writes, true },
+	{ rewind_tx, true },
+	{ hear_receiver, true },
 	{ hear_record, true },
 	{ land, true },
 	{ read_bytes, true },
@@ -275,11 +402,13 @@ static void check(const struct world *w)
 
 	EXPECT(rx->consumed <= rx->arrived);
 	EXPECT(rx->arrived <= tx->sent);
+	EXPECT(tx->resumed || tx->acked <= tx->sent);
 	EXPECT(tx->acked <= rx->consumed);
 	EXPECT(tx->limit <= rx->limit);
 	EXPECT(!rx->fin || rx->fin_at == shape.start + shape.bytes);
 	EXPECT(!rstream_rx_eof(rx) || consumed(w) == shape.bytes);
-	EXPECT(rx->state != RSTREAM_ON_RING || rx->base == tx->base);
+	EXPECT(rx->state != RSTREAM_ON_RING || tx->state == RSTREAM_ON_TCP ||
+	       rx->base == tx->base);
 }
 
 /* Nothing is left that must happen. */
@@ -363,49 +492,98 @@ static void explore_shape(const struct shape *s)
 	n_seen = 0;
 	ended_on_tcp = false;
 	ended_on_ring = false;
+	sent_again = false;
 	set_out(&w);
 	explore(&w);
 	EXPECT(ended_on_tcp && ended_on_ring);
-	printf("# %u bytes, window %u, ring %u: %u states\n", shape.bytes,
-	       shape.window, shape.ring, n_seen);
+	EXPECT(sent_again == (shape.losses && shape.bytes));
+	printf("# %u bytes, window %u, ring %u, grants %u, losses %u: %u states\n",
+	       shape.bytes, shape.window, shape.ring, shape.grants,
+	       shape.losses, n_seen);
 	free(seen);
 }
 
 TEST(explore__empty_stream)
 {
-	explore_shape(&(struct shape){ .bytes = 0, .window = 1, .ring = 1 });
+	explore_shape(&(struct shape){
+		.bytes = 0, .window = 1, .ring = 1,
+		.grants = 1
+	});
 }
 
 TEST(explore__window_of_one_byte)
 {
-	explore_shape(&(struct shape){ .bytes = 6, .window = 1, .ring = 1 });
+	explore_shape(&(struct shape){
+		.bytes = 6, .window = 1, .ring = 1,
+		.grants = 1
+	});
 }
 
 TEST(explore__ring_wraps)
 {
-	explore_shape(&(struct shape){ .bytes = 7, .window = 3, .ring = 2 });
+	explore_shape(&(struct shape){
+		.bytes = 7, .window = 3, .ring = 2,
+		.grants = 1
+	});
 }
 
 TEST(explore__ring_holds_all)
 {
-	explore_shape(&(struct shape){ .bytes = 6, .window = 2, .ring = 4 });
+	explore_shape(&(struct shape){
+		.bytes = 6, .window = 2, .ring = 4,
+		.grants = 1
+	});
 }
 
 TEST(explore__window_holds_all)
 {
-	explore_shape(&(struct shape){ .bytes = 5, .window = 6, .ring = 1 });
+	explore_shape(&(struct shape){
+		.bytes = 5, .window = 6, .ring = 1,
+		.grants = 1
+	});
 }
 
 TEST(explore__epoch_wraps)
 {
 	explore_shape(&(struct shape){
-		.bytes = 4, .window = 2, .ring = 2, .epoch = ~0U
+		.bytes = 4, .window = 2, .ring = 2, .grants = 1,
+		.epoch = ~0U
 	});
 }
 
 TEST(explore__offset_beyond_32_bits)
 {
 	explore_shape(&(struct shape){
-		.bytes = 4, .window = 2, .ring = 2, .start = 0xffffffff
+		.bytes = 4, .window = 2, .ring = 2, .grants = 1,
+		.start = 0xffffffff
+	});
+}
+
+TEST(explore__refused_and_granted_again)
+{
+	explore_shape(&(struct shape){
+		.bytes = 4, .window = 2, .ring = 2, .grants = 2
+	});
+}
+
+TEST(explore__link_lost)
+{
+	explore_shape(&(struct shape){
+		.bytes = 5, .window = 2, .ring = 3, .grants = 1, .losses = 1
+	});
+}
+
+TEST(explore__link_lost_at_both_ends)
+{
+	explore_shape(&(struct shape){
+		.bytes = 4, .window = 2, .ring = 2, .grants = 1, .losses = 2
+	});
+}
+
+TEST(explore__link_lost_and_ring_granted_again)
+{
+	explore_shape(&(struct shape){
+		.bytes = 3, .window = 2, .ring = 2, .grants = 2, .losses = 2,
+		.epoch = ~0U
 	});
 }

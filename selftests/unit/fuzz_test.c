@@ -214,7 +214,7 @@ static u64 near(u64 offset)
 
 static enum rstream_reason rx_event(struct rstream_rx *rx)
 {
-	switch (below(6)) {
+	switch (below(7)) {
 	case 0:
 		return rstream_rx_data(rx, below(8) ? below(20) : ~below(9));
 	case 1:
@@ -222,13 +222,18 @@ static enum rstream_reason rx_event(struct rstream_rx *rx)
 		return RSTREAM_R_NONE;
 	case 2:
 		return rstream_rx_switch(rx, near(rx->arrived),
-					 near(rx->epoch));
+					 below(3) ? near(rx->epoch) : 0);
 	case 3:
 		return rstream_rx_landed(rx, near(rx->arrived - rx->base) &
 					 ~0ULL >> 8);
 	case 4:
 		return below(20) ? RSTREAM_R_NONE :
 		       rstream_rx_fin(rx, near(rx->arrived));
+	case 5:
+		if (!below(4))
+			rstream_rx_lost(rx, rx->state == RSTREAM_ON_RING ?
+					    rx->arrived - rx->base : below(9));
+		return RSTREAM_R_NONE;
 	default:
 		rx->consumed += below(rx->arrived - rx->consumed < 20 ?
 				      rx->arrived - rx->consumed + 1 : 20);
@@ -244,9 +249,12 @@ static void rx_check(const struct rstream_rx *rx, const struct rstream_rx *was,
 	if (reason)
 		EXPECT(!memcmp(rx, was, sizeof(*rx)));
 	EXPECT(rx->arrived >= was->arrived);
-	EXPECT(rx->state == RSTREAM_ON_RING || rx->arrived <= rx->limit);
+	EXPECT(rx->state == RSTREAM_ON_RING || rx->arrived <= rx->limit ||
+	       rx->arrived == was->arrived);
 	EXPECT(rx->state != RSTREAM_ON_RING || rx->base <= rx->arrived);
-	EXPECT(rx->state >= was->state);
+	EXPECT(rx->state != RSTREAM_ON_RING || was->state != RSTREAM_ON_TCP);
+	EXPECT(rx->state != RSTREAM_GRANTED || was->state != RSTREAM_ON_RING);
+	EXPECT(!rx->lost || rx->state != RSTREAM_ON_TCP);
 	EXPECT(!was->fin || (rx->fin && rx->fin_at == was->fin_at));
 	EXPECT(!rx->fin || rx->arrived <= rx->fin_at);
 	EXPECT(!rstream_rx_eof(rx) || rx->arrived == rx->consumed);
@@ -273,7 +281,7 @@ static enum rstream_reason tx_event(struct rstream_tx *tx)
 {
 	u64 window = rstream_tx_window(tx);
 
-	switch (below(4)) {
+	switch (below(7)) {
 	case 0:
 		return rstream_tx_ack(tx, near(tx->acked), near(tx->limit));
 	case 1:
@@ -282,6 +290,17 @@ static enum rstream_reason tx_event(struct rstream_tx *tx)
 		if (tx->state == RSTREAM_GRANTED)
 			below(2) ? rstream_tx_switch(tx) :
 				   rstream_tx_refuse(tx);
+		return RSTREAM_R_NONE;
+	case 3:
+		if (!below(3))
+			rstream_tx_lost(tx);
+		return RSTREAM_R_NONE;
+	case 4:
+		return rstream_tx_resume(tx, near(tx->epoch),
+					 near(tx->sent - tx->base));
+	case 5:
+		if (tx->state == RSTREAM_LOST && tx->resumed)
+			rstream_tx_rewind(tx);
 		return RSTREAM_R_NONE;
 	default:
 		if (tx->state == RSTREAM_ON_RING)
@@ -299,7 +318,9 @@ static void tx_check(const struct rstream_tx *tx, const struct rstream_tx *was,
 	EXPECT(tx->acked <= tx->sent);
 	EXPECT(tx->acked >= was->acked);
 	EXPECT(tx->limit >= was->limit);
-	EXPECT(tx->state == RSTREAM_ON_RING || tx->sent <= tx->limit);
+	EXPECT(tx->state == RSTREAM_ON_RING || tx->sent <= tx->limit ||
+	       tx->sent <= was->sent);
+	EXPECT(!tx->resumed || tx->acked <= tx->resume_at);
 	EXPECT(tx->state != RSTREAM_GRANTED || tx->epoch);
 }
 

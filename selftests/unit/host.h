@@ -26,6 +26,12 @@ typedef __u64 u64;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
+#define max(a, b) ({		\
+	typeof(a) a_ = (a);	\
+	typeof(b) b_ = (b);	\
+	a_ > b_ ? a_ : b_;	\
+})
+
 #define min_t(type, a, b) ({	\
 	type a_ = (a);		\
 	type b_ = (b);		\

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Leaving a ring: back to the tcp carrier when the ring's link is lost, or when
+ * a grant is refused.
+ *
+ * The sender may notice the loss first, or the receiver:
+ *
+ *	sender				receiver
+ *	  |--------- BROKEN(epoch) ------->|	its link is given up, too
+ *	  |<-- RESUME(epoch, count), ACK --|	count: bytes that were in the ring
+ *	  |	(frags back from the link, those beyond count to the queue)
+ *	  |----- SWITCH(offset, tcp) ----->|	the ring is not needed any more
+ *	  |------------ DATA ------------->|	from that offset on
+ *
+ * The count is exact: nothing is counted once the link is BROKEN, what the
+ * device may still write lies behind it, and is sent again.  The sender has all
+ * of it: frags are kept until the receiver's software has credited them.
+ *
+ * Nothing here waits.  rstream_ring_check() is called whenever a link has told
+ * something (EV_LOST, EV_DRAINED) and looks at what is true now.  Socket held.
+ */
+#include <net/tcp.h>
+
+#include "stats.h"
+#include "stream.h"
+
+/* How often a stream that waits for its peer looks again, ms. */
+#define TICK_MS		1000
+/* A peer whose TCP works but that does not say RESUME is broken itself. */
+#define RESUME_TIMEOUT	(30 * HZ)
+/* After a refused grant the next one waits this long at first, ms. */
+#define REFUSED_MS	100
+#define REFUSED_MAX	8	/* doublings */
+
+static void tick(struct rstream *rs, unsigned int ms)
+{
+	if (!rs->closed && !timer_pending(&rs->timer))
+		rstream_timer(rs, ms);
+}
+
+/* ---- receiving end ---- */
+
+static void rx_release(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+
+	WRITE_ONCE(rs->rxring, NULL);
+	WRITE_ONCE(rs->leaving, false);
+	rs->rx_link = 0;
+	rs->rx_ring_size = 0;
+	rstream_rxring_release(ring);
+	rs->rx_landed = 0;	/* the link's callback does not come any more */
+}
+
+/*
+ * What the program has not read goes from the ring to the queue.
+ * Return: false without memory; then records have to wait, but not for long.
+ */
+bool rstream_ring_leave(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+	u64 from = rs->rx.consumed > rs->rx.base ?
+		   rs->rx.consumed - rs->rx.base : 0;
+	u64 to = rs->rx.arrived - rs->rx.base;
+
+	if (!rstream_rx_save(rs, ring->mem, ring->size, from, to))
+		return false;
+	rs->rx_ring_bytes += to - from;
+	rx_release(rs);
+	/* lockless readers must not count them twice: pairs with rx_ready() */
+	smp_store_release(&rs->rxq_bytes, rs->rxq_bytes + to - from);
+	return true;
+}
+
+/* The sender has gone back to tcp, or was never away. */
+static void rx_left(struct rstream *rs, bool refused, bool lost)
+{
+	if (refused) {
+		rstream_rxring_unused(rs->rxring);
+		rx_release(rs);
+	} else {
+		rstream_ring_leave(rs);
+	}
+	set_bit(RSTREAM_WANT_ACK, &rs->want);	/* tcp's window counts again */
+	if (refused && !lost) {
+		tick(rs, REFUSED_MS << rs->refused);
+		if (rs->refused < REFUSED_MAX)
+			rs->refused++;
+		return;
+	}
+	rs->refused = 0;
+	rstream_queue(rs, RSTREAM_DO_GRANT);
+}
+
+enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
+{
+	bool refused = rs->rx.state == RSTREAM_GRANTED;
+	bool lost = rs->rx.lost;
+	enum rstream_reason reason;
+
+	if (!rs->rxring)
+		return RSTREAM_R_BAD_SWITCH;
+	rstream_ring_count(rs);
+	/* pairs with message_data(): bytes of a ring never switched to? */
+	if (refused && smp_load_acquire(&rs->rxring->landed))
+		return RSTREAM_R_BAD_SWITCH;
+	/* readers go on in the ring while we leave it */
+	WRITE_ONCE(rs->leaving, !refused);
+	reason = rstream_rx_switch(&rs->rx, offset, 0);
+	if (reason) {
+		WRITE_ONCE(rs->leaving, false);
+		return reason;
+	}
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_RX);
+	clear_bit(RSTREAM_WANT_RESUME, &rs->want);	/* it was not waited for */
+	rx_left(rs, refused, lost);
+	rstream_wake(rs);
+	return RSTREAM_R_NONE;
+}
+
+static void rx_check(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+
+	if (!ring || rs->leaving || rs->rx.lost ||
+	    rstream_link_is_up(ring->link))
+		return;
+	WRITE_ONCE(rs->reason, RSTREAM_R_LINK_LOST);
+	/* the peer has not got a GRANT that is still to be sent */
+	if (test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want)) {
+		rstream_rx_ungrant(&rs->rx);
+		rstream_rxring_unused(ring);
+		rx_release(rs);
+		rstream_queue(rs, RSTREAM_DO_GRANT);
+		return;
+	}
+	rstream_ring_count(rs);
+	/* pairs with message_data() */
+	rstream_rx_lost(&rs->rx, smp_load_acquire(&ring->landed));
+	set_bit(RSTREAM_WANT_RESUME, &rs->want);
+	set_bit(RSTREAM_WANT_ACK, &rs->want);
+}
+
+enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)
+{
+	if (epoch != rs->rx.epoch)
+		return RSTREAM_R_BAD_RESUME;
+	if (!rs->rxring || rs->rx.state == RSTREAM_ON_TCP || rs->rx.lost)
+		return RSTREAM_R_NONE;	/* it crossed our RESUME */
+	rstream_link_break(rs->rxring->link, "peer says that it is broken");
+	rx_check(rs);
+	return RSTREAM_R_NONE;
+}
+
+/* ---- sending end ---- */
+
+static void tx_close_ring(struct rstream *rs)
+{
+	struct rstream_txring *ring = rs->txring;
+
+	rs->txring = NULL;
+	rs->tx_link = 0;
+	rs->tx_ring_size = 0;
+	WRITE_ONCE(rs->asked, false);
+	rstream_txring_close(ring);
+	clear_bit(RSTREAM_WANT_BROKEN, &rs->want);
+	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
+}
+
+/* The grant can't be used: say so. */
+void rstream_grant_refuse(struct rstream *rs)
+{
+	rstream_tx_refuse(&rs->tx);
+	if (rs->txring)
+		tx_close_ring(rs);
+	else
+		set_bit(RSTREAM_WANT_SWITCH, &rs->want);
+}
+
+/* What @count bytes of the ring cover is dropped. Return: bytes that remain. */
+static u64 trim(struct rstream *rs, struct list_head *frags, u64 count)
+{
+	struct rstream_frag *frag, *next;
+	u64 left = 0;
+
+	list_for_each_entry_safe(frag, next, frags, list) {
+		u32 gone = 0;
+
+		if (frag->end <= count)
+			gone = frag->len;
+		else if (frag->end - frag->len < count)
+			gone = count - (frag->end - frag->len);
+		frag->off += gone;
+		frag->len -= gone;
+		left += frag->len;
+		rs->tx_mem -= gone;
+		sk_mem_uncharge(rs->sk, gone);
+		if (!frag->len) {
+			list_del(&frag->list);
+			rstream_frag_free(frag);
+		}
+	}
+	return left;
+}
+
+static void tx_rewind(struct rstream *rs)
+{
+	u64 count = rs->tx.resume_at - rs->tx.base, again;
+	LIST_HEAD(frags);
+
+	if (rstream_txring_recall(rs->txring, &frags) < 0)
+		return;		/* EV_DRAINED follows */
+	again = rstream_tx_rewind(&rs->tx);
+	if (trim(rs, &frags, count) != again) {
+		WARN_ON_ONCE(1);
+		rstream_fail(rs, RSTREAM_R_LINK_LOST, ECONNRESET);
+	}
+	list_splice(&frags, &rs->txq);
+	tx_close_ring(rs);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_RESUMES);
+	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_RESENT_BYTES, again);
+}
+
+/*
+ * The peer's TCP is closed, so no RESUME will come.  It closes in order only
+ * when it has all up to our FIN; else its program has gone away.
+ */
+static void tx_unanswered(struct rstream *rs)
+{
+	if (!rs->tx.fin && rs->tx.acked != rs->tx.sent) {
+		rstream_fail(rs, RSTREAM_R_LINK_LOST, ECONNRESET);
+		return;
+	}
+	rs->tx.resumed = true;
+	rs->tx.resume_at = rs->tx.sent;
+}
+
+static void tx_check(struct rstream *rs)
+{
+	if (!rs->txring)
+		return;
+	if (!rstream_link_is_up(rs->txring->link)) {
+		if (rs->tx.state == RSTREAM_GRANTED) {
+			rstream_grant_refuse(rs);
+			return;
+		}
+		rstream_tx_reap(rs);
+		if (rs->tx.state == RSTREAM_ON_RING) {
+			if (rstream_tx_lost(&rs->tx))
+				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
+			WRITE_ONCE(rs->reason, RSTREAM_R_LINK_LOST);
+			rs->lost_at = jiffies;
+			tick(rs, TICK_MS);
+		}
+	}
+	if (rs->tx.state != RSTREAM_LOST)
+		return;
+	if (!rs->tx.resumed && rs->sk->sk_shutdown & RCV_SHUTDOWN)
+		tx_unanswered(rs);
+	if (rs->tx.resumed)
+		tx_rewind(rs);
+}
+
+enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
+{
+	enum rstream_reason reason;
+
+	rstream_tx_reap(rs);	/* the last credits count */
+	reason = rstream_tx_resume(&rs->tx, epoch, count);
+	if (reason || !rs->txring)
+		return reason;
+	/* of no use without the peer's end */
+	rstream_link_break(rs->txring->link, "peer resumes on tcp");
+	tx_check(rs);
+	return RSTREAM_R_NONE;
+}
+
+/* ---- both ---- */
+
+/* Are the links of our rings still there? */
+void rstream_ring_check(struct rstream *rs)
+{
+	rstream_assert_held(rs);
+	if (rs->mode != RSTREAM_FRAMED || rs->error)
+		return;
+	if (rs->leaving && !rstream_ring_leave(rs))
+		rstream_retry(rs);
+	rx_check(rs);
+	tx_check(rs);
+}
+
+/* The timer of a stream whose HELLOs are exchanged. */
+void rstream_ring_tick(struct rstream *rs)
+{
+	if (rs->tx.state == RSTREAM_LOST) {
+		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
+			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
+			return;
+		}
+		tick(rs, TICK_MS);
+	}
+	rstream_grant_try(rs);
+}
