@@ -1,26 +1,40 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=400
-# The link under streams dies, in many ways: they go on over TCP and return to
-# RDMA, and no program notices.
+# vm: n=2 kernels=6.12,6.1,debug timeout=500
+# The link under streams dies, in many ways and at many moments: the streams go
+# on over TCP, return to RDMA when there is a link again, and no program notices.
+# Every byte is checked against its offset.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 load 14 || bail "cannot load the module"
-size=64M
-[ "$KERNEL" != debug ] || size=16M
+conns=4 busy=24M idle=3M
+[ "$KERNEL" != debug ] || busy=8M
 
 rings_carry() { [ "$(grown 0 ring-tx-bytes)" -gt 500000 ] && [ "$(grown 0 ring-rx-bytes)" -gt 500000 ]; }
-resumed() { [ "$(grown 0 resumes)" -gt 0 ] && [ "$(grown 1 resumes)" -gt 0 ]; }
-
-# Streams with checked bytes in both directions, on rings.
-start() {	# [RS_STREAM-OPTION...]
-	port=$((7000 + RANDOM % 20000))
+# all streams of both hosts
+resumed() { [ "$(grown 0 resumes)" -ge $conns ] && [ "$(grown 1 resumes)" -ge $conns ]; }
+remember() {
 	mark 0
 	mark 1
-	on_bg 1 rs_stream -s -k inet -p $port -C 4 -n $size -t 150 "$@" >"$tmp/server"
+}
+
+# Streams in both directions, once their rings carry.
+start() {	# busy|idle|full
+	local more=()
+	case $1 in
+	busy)	more=(-n "$busy") ;;
+	idle)	more=(-n "$idle" --hold-at 1M --hold "$tmp/go.$RANDOM") ;;
+	# readers that begin late: rings and windows are full, senders blocked
+	full)	more=(-n 8M --read-delay 6000) ;;
+	esac
+	hold=${more[5]-}
+	[ "$1" = idle ] || hold=
+	port=$((7000 + RANDOM % 20000))
+	remember
+	on_bg 1 rs_stream -s -k inet -p $port -C $conns -t 150 "${more[@]}" >"$tmp/server"
 	server=$!
-	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C 4 -n $size -t 150 "$@" >"$tmp/client" &
+	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C $conns -t 150 "${more[@]}" >"$tmp/client" &
 	client=$!
 	wait_for 40 rings_carry
 }
@@ -32,17 +46,11 @@ finished() {	# PID FILE
 	grep -q '"ok":true' "$2"
 }
 
-survives() {	# NAME CMD...: the loss
-	local name=$1
-	shift
-	ok "$name: a link is up" want_link
-	start
-	ok "$name: streams are on rings" test $? = 0
-	ok "$name: the link is lost" "$@"
-	ok "$name: streams go on over TCP" wait_for 20 resumed
-}
-
-content() {	# NAME
+whole() {	# NAME
+	if [ -n "$hold" ]; then
+		on 1 mkdir -p "$tmp"
+		in_all touch "$hold"
+	fi
 	ok "$1: the client's streams are whole" finished $client "$tmp/client"
 	ok "$1: the server's streams are whole" finished $server "$tmp/server"
 	kill $client $server 2>/dev/null
@@ -50,18 +58,95 @@ content() {	# NAME
 	ok "$1: no socket is left" wait_for 20 no_sockets
 }
 
-roce() {	# drop|pass, in both VMs
-	if [ "$1" = drop ]; then
-		in_all nft "add table inet lost;
-			add chain inet lost in { type filter hook prerouting priority -400; };
-			add rule inet lost in udp dport 4791 drop"
-	else
-		in_all nft delete table inet lost
-	fi
+lose() {	# NAME busy|idle|full CMD...: the loss
+	local name="$1, $2" what=$2
+	shift 2
+	ok "$name: a link is up" want_link
+	start "$what"
+	ok "$name: streams are on rings" test $? = 0
+	remember
+	ok "$name: the link is lost" "$@"
+	ok "$name: all streams go on over TCP" wait_for 20 resumed
 }
 
-survives "RoCE packets dropped" roce drop
-content "RoCE packets dropped"
+# In the VMs named, or both.
+roce() {	# drop|pass [VM...]
+	local how=$1 vm
+	shift
+	[ $# != 0 ] || set -- 0 1
+	for vm; do
+		if [ "$how" = drop ]; then
+			on "$vm" nft "add table inet lost;
+				add chain inet lost in { type filter hook prerouting priority -400; };
+				add rule inet lost in udp dport 4791 drop"
+		else
+			on "$vm" nft delete table inet lost
+		fi
+	done
+}
+
+rxe() { on "$1" rdma link "$2" rxe0 ${3:+type rxe netdev eth0}; }
+
+flap() {	# longer than the retries of the RDMA device
+	on 1 ip link set eth0 down
+	sleep 2
+	on 1 ip link set eth0 up
+}
+
+in_all sysctl -q -w net.ipv6.conf.eth0.keep_addr_on_down=1
+
+for what in busy idle full; do
+	lose "RoCE dropped" $what roce drop
+	whole "RoCE dropped, $what"
+	roce pass
+done
+for vm in 0 1; do
+	lose "RoCE dropped in VM $vm" busy roce drop $vm
+	whole "RoCE dropped in VM $vm"
+	roce pass $vm
+done
+for vm in 0 1; do
+	for what in busy idle; do
+		lose "device of VM $vm removed" $what rxe $vm del
+		whole "device of VM $vm removed, $what"
+		rxe $vm add rxe
+	done
+done
+
+lose "interface down and up" busy flap
+whole "interface down and up"
+rxe 1 del
+rxe 1 add rxe	# rxe's own management QP does not survive that
+
+# There and back and there again, by the same streams.
+busy=$((${busy%M} * 4))M
+lose "twice" busy roce drop
 roce pass
-rsctl -s stats
+remember
+ok "twice: streams return to RDMA" wait_for 30 rings_carry
+remember
+ok "twice: the link is lost again" roce drop
+ok "twice: all streams go on over TCP" wait_for 20 resumed
+whole "twice"
+roce pass
+
+ok "redis: a link is up" want_link
+on_bg 1 "exec rsctl run redis-server --port 6379 --bind 0.0.0.0 --protected-mode no --save '' --appendonly no" >/dev/null
+server=$!
+ok "redis: it listens" wait_for 20 listens 1 6379
+remember
+timeout 100 rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n 40000 -c 8 -d 4096 -q >"$tmp/redis" 2>&1 &
+client=$!
+ok "redis: rings carry" wait_for 30 rings_carry
+remember
+ok "redis: the link is lost" roce drop
+ok "redis: its streams go on over TCP" wait_for 20 resumed
+roce pass
+wait $client
+ok "redis: redis-benchmark ends well" test $? = 0
+tr '\r' '\n' <"$tmp/redis" | grep "requests per second" | diag
+kill $server
+wait $server 2>/dev/null
+ok "redis: no socket is left" wait_for 20 no_sockets
+ok "the module can be unloaded" wait_for 20 unload_module
 done_testing
