@@ -245,9 +245,9 @@ static __poll_t poll_framed(const struct rstream *rs)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	/* more than half of what can be here at once is never waited for */
 	if (rstream_rx_ready(rs) >= min_t(u64, max(rs->rcvlowat, 1),
-					  rs->rx.state == RSTREAM_ON_RING ?
-					  rs->rx_ring_size / 2 :
-					  max_t(u64, rs->window / 2, 1)))
+					  max_t(u64, 1, rs->rx.state == RSTREAM_ON_RING ?
+						READ_ONCE(rs->rx_ring_size) / 2 :
+						rs->window / 2)))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (down & SEND_SHUTDOWN || rstream_tx_room(rs))
 		mask |= EPOLLOUT | EPOLLWRNORM;
@@ -444,6 +444,9 @@ static bool release_framed(struct rstream *rs, struct socket *sock)
 		sk->sk_lingertime = 0;
 		return true;
 	}
+	/* all that came was read: the peer need not keep it for a RESUME */
+	if (rs->rx.state == RSTREAM_ON_RING)
+		set_bit(RSTREAM_WANT_ACK, &rs->want);
 	if (!rs->tx.fin)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
 	rstream_push(rs);

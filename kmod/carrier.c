@@ -43,6 +43,9 @@ static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
 {
 	if (rx->state == RSTREAM_ON_TCP)
 		return RSTREAM_R_BAD_SWITCH;
+	/* who leaves a ring was asked to, or has heard of its loss */
+	if (rx->state == RSTREAM_ON_RING && !rx->lost && !rx->revoked)
+		return RSTREAM_R_BAD_SWITCH;
 	/* bytes of a ring that was never switched to */
 	if (rx->state == RSTREAM_GRANTED && rx->lost && rx->count)
 		return RSTREAM_R_BAD_SWITCH;
@@ -50,6 +53,7 @@ static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
 		return RSTREAM_R_BAD_OFFSET;
 	rx->state = RSTREAM_ON_TCP;
 	rx->lost = false;
+	rx->revoked = false;
 	return RSTREAM_R_NONE;
 }
 
@@ -86,6 +90,14 @@ enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
 	rx->fin = true;
 	rx->fin_at = offset;
 	return RSTREAM_R_NONE;
+}
+
+bool rstream_rx_revoke(struct rstream_rx *rx)
+{
+	if (rx->state == RSTREAM_ON_TCP || rx->lost || rx->revoked)
+		return false;
+	rx->revoked = true;
+	return true;
 }
 
 bool rstream_rx_lost(struct rstream_rx *rx, u64 landed)
@@ -142,9 +154,26 @@ void rstream_tx_credited(struct rstream_tx *tx, u64 acked)
 	tx->acked = max(tx->acked, tx->base + acked);
 }
 
+enum rstream_reason rstream_tx_revoke(struct rstream_tx *tx, u32 epoch)
+{
+	if (!epoch || epoch != tx->epoch || tx->state == RSTREAM_LEAVING)
+		return RSTREAM_R_BAD_SWITCH;
+	if (tx->state == RSTREAM_ON_RING)
+		tx->state = RSTREAM_LEAVING;
+	return RSTREAM_R_NONE;
+}
+
+bool rstream_tx_left(struct rstream_tx *tx, u64 acked)
+{
+	if (tx->state != RSTREAM_LEAVING || tx->base + acked != tx->sent)
+		return false;
+	tx->state = RSTREAM_ON_TCP;
+	return true;
+}
+
 bool rstream_tx_lost(struct rstream_tx *tx)
 {
-	if (tx->state != RSTREAM_ON_RING)
+	if (tx->state != RSTREAM_ON_RING && tx->state != RSTREAM_LEAVING)
 		return false;
 	tx->state = RSTREAM_LOST;
 	return !tx->resumed;
@@ -180,8 +209,7 @@ u64 rstream_tx_rewind(struct rstream_tx *tx)
 
 u64 rstream_tx_window(const struct rstream_tx *tx)
 {
-	if (tx->state == RSTREAM_ON_RING || tx->state == RSTREAM_LOST ||
-	    tx->limit <= tx->sent)
+	if (tx->state >= RSTREAM_ON_RING || tx->limit <= tx->sent)
 		return 0;
 	return tx->limit - tx->sent;
 }

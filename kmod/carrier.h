@@ -15,10 +15,13 @@
  *  sender:    TCP --grant--> GRANTED ----------switch---------> RING
  *              ^                | refuse                        | link lost
  *              +--switch to tcp-+-------switch to tcp--------- LOST
- *                                       (RESUME has come)
+ *              |                        (RESUME has come)      | REVOKE
+ *              +---------------switch to tcp---------------- LEAVING
+ *                              (all is credited)
  *
  * Each grant is ended by one SWITCH to tcp, whatever happens: refused, left, or
- * lost.  When a link is lost the receiver says how much it has got (RESUME) and
+ * lost.  When the receiver wants its ring back it says REVOKE, and credits what
+ * is in the ring although the program has not read it.  When a link is lost the receiver says how much it has got (RESUME) and
  * the sender goes on from there, out of what it has retained.
  */
 #ifndef RSTREAM_CARRIER_H
@@ -35,6 +38,7 @@ enum rstream_carrier {
 	RSTREAM_ON_TCP,
 	RSTREAM_GRANTED,	/* tcp still; the switch may come any time */
 	RSTREAM_ON_RING,
+	RSTREAM_LEAVING,	/* sender: REVOKE has come, credits are awaited */
 	RSTREAM_LOST,		/* sender: the ring is lost, RESUME awaited */
 };
 
@@ -50,6 +54,7 @@ enum rstream_carrier {
  * @state:	enum rstream_carrier
  * @fin:	FIN has come: @fin_at counts
  * @lost:	the ring's link is lost; the SWITCH to tcp is still to come
+ * @revoked:	we want the ring back; likewise
  */
 struct rstream_rx {
 	u64 arrived;
@@ -62,6 +67,7 @@ struct rstream_rx {
 	u8 state;		/* enum rstream_carrier */
 	bool fin;
 	bool lost;
+	bool revoked;
 };
 
 /**
@@ -99,6 +105,8 @@ void rstream_rx_ungrant(struct rstream_rx *rx);
 /* SWITCH to the ring of @epoch, or to tcp: 0 */
 enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch);
+/* We want the ring back. Return: REVOKE is to be sent */
+bool rstream_rx_revoke(struct rstream_rx *rx);
 /*
  * The ring's link is lost and @landed bytes are in the ring for good.
  * Return: RESUME with @count is to be sent
@@ -118,6 +126,13 @@ void rstream_tx_credited(struct rstream_tx *tx, u64 acked);
 void rstream_tx_switch(struct rstream_tx *tx);
 /* leave the grant alone: SWITCH to tcp is to be sent */
 void rstream_tx_refuse(struct rstream_tx *tx);
+/* REVOKE: state GRANTED is to be refused, LEAVING ends by rstream_tx_left() */
+enum rstream_reason rstream_tx_revoke(struct rstream_tx *tx, u32 epoch);
+/*
+ * @acked bytes of the ring that we leave are credited: is that all?  Then SWITCH
+ * is to be sent.
+ */
+bool rstream_tx_left(struct rstream_tx *tx, u64 acked);
 /* the ring's link is lost. Return: BROKEN is to be sent */
 bool rstream_tx_lost(struct rstream_tx *tx);
 /* RESUME: the peer had got @count bytes of the ring of @epoch */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Leaving a ring: back to the tcp carrier when the ring's link is lost, or when
- * a grant is refused.
+ * Leaving a ring: back to the tcp carrier when the ring's link is lost, when a
+ * grant is refused, or when the receiver wants its memory back.
  *
- * The sender may notice the loss first, or the receiver:
+ * A loss.  The sender may notice the loss first, or the receiver:
  *
  *	sender				receiver
  *	  |--------- BROKEN(epoch) ------->|	its link is given up, too
@@ -16,6 +16,9 @@
  * device may still write lies behind it, and is sent again.  The sender has all
  * of it: frags are kept until the receiver's software has credited them.
  *
+ * Taken back.  The receiver says REVOKE(epoch), moves what comes in the ring to
+ * its queue and credits it; when all is credited the sender says SWITCH(tcp).
+ *
  * Nothing here waits.  rstream_ring_check() is called whenever a link has told
  * something (EV_LOST, EV_DRAINED) and looks at what is true now.  Socket held.
  */
@@ -26,8 +29,8 @@
 
 /* How often a stream that waits for its peer looks again, ms. */
 #define TICK_MS		1000
-/* A peer whose TCP works but that does not say RESUME is broken itself. */
-#define RESUME_TIMEOUT	(30 * HZ)
+/* A peer that has had BROKEN for so long and says no RESUME is broken itself. */
+#define RESUME_TIMEOUT	(60 * HZ)
 /* After a refused grant the next one waits this long at first, ms. */
 #define REFUSED_MS	100
 #define REFUSED_MAX	8	/* doublings */
@@ -36,6 +39,14 @@ static void tick(struct rstream *rs, unsigned int ms)
 {
 	if (!rs->closed && !timer_pending(&rs->timer))
 		rstream_timer(rs, ms);
+}
+
+/* A grant was not possible or not wanted: try again, ever later. */
+void rstream_ring_later(struct rstream *rs)
+{
+	tick(rs, REFUSED_MS << rs->refused);
+	if (rs->refused < REFUSED_MAX)
+		rs->refused++;
 }
 
 /* ---- receiving end ---- */
@@ -48,32 +59,56 @@ static void rx_release(struct rstream *rs)
 	WRITE_ONCE(rs->leaving, false);
 	rs->rx_link = 0;
 	rs->rx_ring_size = 0;
+	sk_mem_uncharge(rs->sk, ring->size);
 	rstream_rxring_release(ring);
 	rs->rx_landed = 0;	/* the link's callback does not come any more */
 }
 
 /*
  * What the program has not read goes from the ring to the queue.
- * Return: false without memory; then records have to wait, but not for long.
+ * Return: false without memory.
  */
-bool rstream_ring_leave(struct rstream *rs)
+bool rstream_ring_move(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
-	u64 from = rs->rx.consumed > rs->rx.base ?
-		   rs->rx.consumed - rs->rx.base : 0;
+	u64 from = rstream_ring_at(rs);
 	u64 to = rs->rx.arrived - rs->rx.base;
 
 	if (!rstream_rx_save(rs, ring->mem, ring->size, from, to))
 		return false;
 	rs->rx_ring_bytes += to - from;
-	rx_release(rs);
+	WRITE_ONCE(rs->rx_moved, rs->rx.arrived);
 	/* lockless readers must not count them twice: pairs with rx_ready() */
 	smp_store_release(&rs->rxq_bytes, rs->rxq_bytes + to - from);
 	return true;
 }
 
+/* Return: false without memory; then records have to wait, but not for long. */
+bool rstream_ring_leave(struct rstream *rs)
+{
+	if (!rstream_ring_move(rs))
+		return false;
+	rx_release(rs);
+	rstream_wake(rs);
+	rstream_queue(rs, RSTREAM_DO_GRANT);
+	return true;
+}
+
+/* Another grant, now or after a while? */
+static void grant_next(struct rstream *rs, bool refused, bool lost)
+{
+	if (rs->rx.fin)
+		return;
+	if (refused && !lost) {
+		rstream_ring_later(rs);
+		return;
+	}
+	rs->refused = 0;
+	rstream_queue(rs, RSTREAM_DO_GRANT);
+}
+
 /* The sender has gone back to tcp, or was never away. */
-static void rx_left(struct rstream *rs, bool refused, bool lost)
+static void rx_left(struct rstream *rs, bool refused)
 {
 	if (refused) {
 		rstream_rxring_unused(rs->rxring);
@@ -82,20 +117,12 @@ static void rx_left(struct rstream *rs, bool refused, bool lost)
 		rstream_ring_leave(rs);
 	}
 	set_bit(RSTREAM_WANT_ACK, &rs->want);	/* tcp's window counts again */
-	if (refused && !lost) {
-		tick(rs, REFUSED_MS << rs->refused);
-		if (rs->refused < REFUSED_MAX)
-			rs->refused++;
-		return;
-	}
-	rs->refused = 0;
-	rstream_queue(rs, RSTREAM_DO_GRANT);
 }
 
 enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 {
 	bool refused = rs->rx.state == RSTREAM_GRANTED;
-	bool lost = rs->rx.lost;
+	bool lost = rs->rx.lost, revoked = rs->rx.revoked;
 	enum rstream_reason reason;
 
 	if (!rs->rxring)
@@ -112,33 +139,75 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 		return reason;
 	}
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_RX);
-	clear_bit(RSTREAM_WANT_RESUME, &rs->want);	/* it was not waited for */
-	rx_left(rs, refused, lost);
+	/* they were not waited for */
+	clear_bit(RSTREAM_WANT_RESUME, &rs->want);
+	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
+	rx_left(rs, refused);
+	if (revoked && !lost && rs->revoked_for)
+		WRITE_ONCE(rs->reason, rs->revoked_for);
+	else
+		grant_next(rs, refused && !revoked, lost);
 	rstream_wake(rs);
 	return RSTREAM_R_NONE;
+}
+
+/* A GRANT that has not gone out needs no answer. */
+static bool grant_withdraw(struct rstream *rs)
+{
+	if (!test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want))
+		return false;
+	rstream_rx_ungrant(&rs->rx);
+	rstream_rxring_unused(rs->rxring);
+	rx_release(rs);
+	return true;
+}
+
+/*
+ * We want the ring back: because it is idle, or (NONE) to grant one of another
+ * size.
+ */
+void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
+{
+	if (!rs->rxring || rs->rx.fin || rs->leaving)
+		return;
+	if (grant_withdraw(rs)) {
+		WRITE_ONCE(rs->reason, why);
+		return;
+	}
+	if (!rstream_rx_revoke(&rs->rx))
+		return;
+	rs->revoked_for = why;
+	rs->idle_msgs = 0;
+	set_bit(RSTREAM_WANT_REVOKE, &rs->want);
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_REVOKES_TX);
+	rstream_ring_answer(rs);
+	rstream_push(rs);
 }
 
 static void rx_check(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
 
+	if (rs->leaving && !rstream_ring_leave(rs))
+		rstream_retry(rs);
+	if (rs->rx.revoked)
+		rstream_ring_answer(rs);
+
 	if (!ring || rs->leaving || rs->rx.lost ||
 	    rstream_link_is_up(ring->link))
 		return;
 	WRITE_ONCE(rs->reason, RSTREAM_R_LINK_LOST);
-	/* the peer has not got a GRANT that is still to be sent */
-	if (test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want)) {
-		rstream_rx_ungrant(&rs->rx);
-		rstream_rxring_unused(ring);
-		rx_release(rs);
+	if (grant_withdraw(rs)) {
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		return;
 	}
+	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rstream_ring_count(rs);
 	/* pairs with message_data() */
 	rstream_rx_lost(&rs->rx, smp_load_acquire(&ring->landed));
 	set_bit(RSTREAM_WANT_RESUME, &rs->want);
 	set_bit(RSTREAM_WANT_ACK, &rs->want);
+	rstream_wake(rs);	/* perhaps nothing more will come */
 }
 
 enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)
@@ -211,14 +280,13 @@ static void tx_rewind(struct rstream *rs)
 	if (rstream_txring_recall(rs->txring, &frags) < 0)
 		return;		/* EV_DRAINED follows */
 	again = rstream_tx_rewind(&rs->tx);
-	if (trim(rs, &frags, count) != again) {
-		WARN_ON_ONCE(1);
-		rstream_fail(rs, RSTREAM_R_LINK_LOST, ECONNRESET);
-	}
+	if (trim(rs, &frags, count) != again)	/* credited more than it has */
+		rstream_fail(rs, RSTREAM_R_BAD_RESUME, ECONNRESET);
 	list_splice(&frags, &rs->txq);
 	tx_close_ring(rs);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_RESUMES);
 	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_RESENT_BYTES, again);
+	rstream_wake_writers(rs);
 }
 
 /*
@@ -235,9 +303,38 @@ static void tx_unanswered(struct rstream *rs)
 	rs->tx.resume_at = rs->tx.sent;
 }
 
+/* All is credited: go; else the next credit comes with an interrupt. */
+static void tx_leave(struct rstream *rs)
+{
+	s64 acked;
+
+	rstream_tx_reap(rs);
+	acked = rstream_txring_acked(rs->txring);
+	if (acked < 0)
+		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
+	else if (rstream_tx_left(&rs->tx, acked))
+		tx_close_ring(rs);
+	else
+		rstream_tx_waits(rs);
+}
+
+enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
+{
+	enum rstream_reason reason = rstream_tx_revoke(&rs->tx, epoch);
+
+	if (reason || !rs->txring)
+		return reason;
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_REVOKES_RX);
+	if (rs->tx.state == RSTREAM_GRANTED)
+		rstream_grant_refuse(rs);
+	else if (rs->tx.state == RSTREAM_LEAVING)
+		tx_leave(rs);
+	return RSTREAM_R_NONE;
+}
+
 static void tx_check(struct rstream *rs)
 {
-	if (!rs->txring)
+	if (!rs->txring || rs->sk->sk_state == TCP_CLOSE)
 		return;
 	if (!rstream_link_is_up(rs->txring->link)) {
 		if (rs->tx.state == RSTREAM_GRANTED) {
@@ -245,7 +342,7 @@ static void tx_check(struct rstream *rs)
 			return;
 		}
 		rstream_tx_reap(rs);
-		if (rs->tx.state == RSTREAM_ON_RING) {
+		if (rs->tx.state != RSTREAM_LOST) {
 			if (rstream_tx_lost(&rs->tx))
 				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
 			WRITE_ONCE(rs->reason, RSTREAM_R_LINK_LOST);
@@ -253,6 +350,8 @@ static void tx_check(struct rstream *rs)
 			tick(rs, TICK_MS);
 		}
 	}
+	if (rs->tx.state == RSTREAM_LEAVING)
+		tx_leave(rs);
 	if (rs->tx.state != RSTREAM_LOST)
 		return;
 	if (!rs->tx.resumed && rs->sk->sk_shutdown & RCV_SHUTDOWN)
@@ -283,8 +382,6 @@ void rstream_ring_check(struct rstream *rs)
 	rstream_assert_held(rs);
 	if (rs->mode != RSTREAM_FRAMED || rs->error)
 		return;
-	if (rs->leaving && !rstream_ring_leave(rs))
-		rstream_retry(rs);
 	rx_check(rs);
 	tx_check(rs);
 }
@@ -292,7 +389,14 @@ void rstream_ring_check(struct rstream *rs)
 /* The timer of a stream whose HELLOs are exchanged. */
 void rstream_ring_tick(struct rstream *rs)
 {
+	if (rs->sk->sk_state == TCP_CLOSE)
+		return;
 	if (rs->tx.state == RSTREAM_LOST) {
+		/* while TCP delivers it TCP's own timeouts count */
+		if (rs->tx.resumed || rs->ctl_len ||
+		    test_bit(RSTREAM_WANT_BROKEN, &rs->want) ||
+		    before(tcp_sk(rs->sk)->snd_una, rs->broken_end))
+			rs->lost_at = jiffies;
 		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;

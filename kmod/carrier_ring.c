@@ -69,6 +69,15 @@ void rstream_link_asked(struct rstream *rs)
 
 /* ---- receiving end ---- */
 
+/* The first ring of a stream, bytes; it grows where that helps. */
+#define RING_FIRST	SZ_32K
+#define RING_GROWTH	4
+/* A sender that waited so often for a reader that waited for it needs more. */
+#define RING_WAITS	4
+/* DATA records or bytes after which a stream whose ring was idle is busy. */
+#define BUSY_MSGS	4
+#define BUSY_BYTES	SZ_16K
+
 /* Why no ring is granted, for what the stream can tell; NONE: grant. */
 static enum rstream_reason grant_policy(const struct rstream *rs)
 {
@@ -88,22 +97,43 @@ static enum rstream_reason grant_policy(const struct rstream *rs)
 	return RSTREAM_R_NONE;
 }
 
+/* How large a ring of this stream may be: ring_size, or the program's wish. */
+static u32 ring_most(const struct rstream *rs)
+{
+	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+
+	if (rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK)
+		return rounddown_pow_of_two(min_t(u64, rs->window, SZ_4M));
+	return READ_ONCE(rn->set.ring_size);
+}
+
 static enum rstream_reason grant_ring(struct rstream *rs,
 				      struct rstream_link *link)
 {
-	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	u32 size = min(rs->ring_next ?: RING_FIRST, ring_most(rs));
 	struct rstream_rxring *ring;
 
-	ring = rstream_rxring_alloc(link, rn->set.ring_size, rs);
+	/* the memory is the link's, but the socket that uses it pays */
+	if (!__sk_mem_schedule(rs->sk, size, SK_MEM_RECV)) {
+		rstream_ring_later(rs);
+		return RSTREAM_R_NO_MEMORY;
+	}
+	ring = rstream_rxring_alloc(link, size, rs);
 	if (IS_ERR(ring)) {
-		if (PTR_ERR(ring) == -ENOMEM)
+		if (PTR_ERR(ring) == -ENOMEM) {
+			rs->ring_next = 0;
+			rstream_ring_later(rs);
 			return RSTREAM_R_RMB_LIMIT;
+		}
 		/* on -EAGAIN we shall be told when there is more memory */
 		if (PTR_ERR(ring) != -EAGAIN)
 			rstream_link_wanted(rs);
 		return RSTREAM_R_WAIT_LINK;
 	}
 	rs->credited = 0;
+	rs->rx_moved = 0;
+	rs->ring_waits = 0;
+	rs->end_told = false;
 	rs->rx_link = rstream_link_id(link);
 	rs->rx_ring_size = ring->size;
 	rs->grant = (struct rstream_record) {
@@ -115,6 +145,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 		.grant.addr = ring->raddr,
 		.grant.size = ring->size,
 	};
+	sk_mem_charge(rs->sk, ring->size);
 	/* poll() must not find it readable: after rx.state */
 	smp_store_release(&rs->rxring, ring);
 	set_bit(RSTREAM_WANT_GRANT, &rs->want);
@@ -131,6 +162,7 @@ void rstream_grant_try(struct rstream *rs)
 	if (rs->mode != RSTREAM_FRAMED || !rs->hello_in || rs->closed ||
 	    rs->error || rs->rx.fin || rs->rxring ||
 	    rs->rx.state != RSTREAM_ON_TCP ||
+	    rs->reason == RSTREAM_R_RING_IDLE ||
 	    rs->sk->sk_shutdown)
 		return;
 	reason = grant_policy(rs);
@@ -145,6 +177,38 @@ void rstream_grant_try(struct rstream *rs)
 		}
 	}
 	WRITE_ONCE(rs->reason, reason);
+}
+
+/* Bytes have moved on tcp: is it time for a ring now? */
+void rstream_grant_look(struct rstream *rs)
+{
+	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+
+	switch (rs->reason) {
+	case RSTREAM_R_WAIT_BYTES:
+		if (rs->rx.arrived < rn->set.upgrade_bytes &&
+		    rs->tx.sent < rn->set.upgrade_bytes)
+			return;
+		break;
+	case RSTREAM_R_RING_IDLE:
+		if (rs->idle_msgs < BUSY_MSGS && rs->data_left < BUSY_BYTES)
+			return;
+		break;
+	default:
+		return;
+	}
+	WRITE_ONCE(rs->reason, RSTREAM_R_NONE);
+	rstream_queue(rs, RSTREAM_DO_GRANT);
+}
+
+/* The link has seen nothing in our ring for long. */
+void rstream_ring_idle(struct rstream *rs)
+{
+	rstream_ring_count(rs);
+	if (rs->rxring && rs->rx.arrived == rs->rx.consumed) {
+		rs->ring_next = 0;
+		rstream_ring_revoke(rs, RSTREAM_R_RING_IDLE);
+	}
 }
 
 enum rstream_reason rstream_switch_got(struct rstream *rs,
@@ -195,6 +259,26 @@ static u64 ring_consumed(const struct rstream *rs)
 	return rs->rx.consumed > rs->rx.base ? rs->rx.consumed - rs->rx.base : 0;
 }
 
+/* Where the next byte is that is to be read from the ring; without the lock, too. */
+u64 rstream_ring_at(const struct rstream *rs)
+{
+	u64 base = READ_ONCE(rs->rx.base);
+
+	return max3(base, READ_ONCE(rs->rx.consumed), READ_ONCE(rs->rx_moved)) -
+	       base;
+}
+
+/* The sender waited although the program has read all: the ring is too small. */
+static void ring_grow(struct rstream *rs)
+{
+	u32 most = ring_most(rs), size = rs->rxring->size;
+
+	if (size >= most || ++rs->ring_waits < RING_WAITS)
+		return;
+	rs->ring_next = min(most, size * RING_GROWTH);
+	rstream_ring_revoke(rs, RSTREAM_R_NONE);
+}
+
 /*
  * Credit when a quarter of the ring is to be told; a sender that waits is told
  * by interrupt, then or when the ring is empty.  At the end of the stream all is
@@ -207,12 +291,18 @@ static void credit(struct rstream *rs)
 	bool waits;
 
 	rstream_ring_count(rs);
-	if (rstream_ring_ended(rs)) {
+	if (rs->rx.revoked && !rstream_ring_move(rs)) {
+		rstream_retry(rs);
+		return;
+	}
+	if (rs->rx.revoked || rstream_ring_ended(rs)) {
 		consumed = rs->rx.arrived - rs->rx.base;
-		if (consumed > rs->credited || READ_ONCE(ring->want_credit)) {
+		if (consumed > rs->credited || !rs->end_told ||
+		    READ_ONCE(ring->want_credit)) {
 			WRITE_ONCE(ring->want_credit, false);
 			rstream_rxring_credit(ring, consumed, true);
 			rs->credited = consumed;
+			rs->end_told = true;
 		}
 		return;
 	}
@@ -226,6 +316,9 @@ static void credit(struct rstream *rs)
 		WRITE_ONCE(ring->want_credit, false);
 		rstream_rxring_credit(ring, consumed, true);
 		rs->credited = consumed;
+		/* pairs with message_data() */
+		if (consumed == smp_load_acquire(&ring->landed))
+			ring_grow(rs);
 	} else if (news >= ring->size / 4) {
 		rstream_rxring_credit(ring, consumed, false);
 		rs->credited = consumed;
@@ -297,10 +390,11 @@ size_t rstream_tx_reap(struct rstream *rs)
 	/* behind RESUME its count decides what is kept */
 	if (!rs->txring || rs->tx.resumed)
 		return 0;
-	acked = rstream_txring_acked(rs->txring);
+	freed = rstream_txring_reap(rs->txring, &acked);
 	if (acked > 0)		/* the SWITCH's offset is the ring's first */
 		rstream_tx_credited(&rs->tx, acked);
-	freed = rstream_txring_reap(rs->txring);
+	else if (acked < 0)
+		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	if (freed) {
 		rs->tx_mem -= freed;
 		sk_mem_uncharge(rs->sk, freed);
@@ -355,7 +449,8 @@ void rstream_push_ring(struct rstream *rs)
 /* A writer is about to sleep: somebody must wake it. */
 void rstream_tx_waits(struct rstream *rs)
 {
-	if (!rs->txring || rs->tx.state != RSTREAM_ON_RING)
+	if (!rs->txring || (rs->tx.state != RSTREAM_ON_RING &&
+			    rs->tx.state != RSTREAM_LEAVING))
 		return;
 	ask_credit(rs);
 	/* what is acknowledged can't be freed before it has completed, too */
@@ -384,6 +479,7 @@ void rstream_rings_close(struct rstream *rs)
 		if (rs->rx.state == RSTREAM_GRANTED &&
 		    sock_flag(rs->sk, SOCK_DONE))
 			rstream_rxring_unused(rx);
+		sk_mem_uncharge(rs->sk, rx->size);
 		rstream_rxring_release(rx);
 	}
 }
@@ -410,6 +506,7 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 	/* all consumed, or the end is here: no reader will come by to answer */
 	if ((READ_ONCE(ring->want_credit) &&
 	     ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) ||
+	    READ_ONCE(rs->rx.revoked) ||
 	    (READ_ONCE(rs->rx.fin) &&
 	     ring->landed == READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.base)))
 		rstream_queue(rs, RSTREAM_DO_CREDIT);
@@ -435,6 +532,9 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 	case RSTREAM_LINK_EV_FAILED:
 		WRITE_ONCE(rs->link_asked, false);
 		WRITE_ONCE(rs->reason, RSTREAM_R_LINK_FAILED);
+		break;
+	case RSTREAM_LINK_EV_IDLE:
+		rstream_queue(rs, RSTREAM_DO_IDLE);
 		break;
 	case RSTREAM_LINK_EV_LOST:
 	case RSTREAM_LINK_EV_DRAINED:

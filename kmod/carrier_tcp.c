@@ -128,6 +128,15 @@ static void put_broken(struct rstream *rs)
 
 	rec.epoch = rs->tx.epoch;
 	put_record(rs, &rec);
+	rs->broken_end = tcp_sk(rs->sk)->write_seq + rs->ctl_len;
+}
+
+static void put_revoke(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_REVOKE };
+
+	rec.epoch = rs->rx.epoch;
+	put_record(rs, &rec);
 }
 
 static void put_resume(struct rstream *rs)
@@ -193,6 +202,8 @@ static bool next_control(struct rstream *rs)
 		put_ack(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
 		put_record(rs, &rs->grant);
+	else if (is_wanted(rs, RSTREAM_WANT_REVOKE))
+		put_revoke(rs);
 	else if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || !put_fin(rs))
 		return false;
 	else
@@ -207,8 +218,7 @@ static bool next_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u64 window = rstream_tx_window(&rs->tx);
 
-	if (!queued || rs->tx.state == RSTREAM_ON_RING ||
-	    rs->tx.state == RSTREAM_LOST)
+	if (!queued || rs->tx.state >= RSTREAM_ON_RING)
 		return false;
 	if (!window) {
 		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_STALL_WINDOW);
@@ -222,6 +232,7 @@ static bool next_data(struct rstream *rs)
 	rs->tx_tcp_msgs++;
 	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_TCP_TX_BYTES, rec.len);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_TCP_TX_MSGS);
+	rstream_grant_look(rs);
 	return true;
 }
 
@@ -255,9 +266,14 @@ void rstream_push(struct rstream *rs)
 	u64 mem = rs->tx_mem;
 
 	rstream_assert_held(rs);
-	if (rs->pushing || rs->parsing || rs->error || sk->sk_err ||
-	    !((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)))
+	if (rs->pushing || rs->parsing || rs->error || sk->sk_err)
 		return;
+	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
+		/* TCP's FIN is out: nothing can be said any more */
+		if (sk->sk_shutdown & SEND_SHUTDOWN)
+			rs->want = 0;
+		return;
+	}
 	rs->pushing = true;
 	sk->sk_allocation = GFP_ATOMIC;
 	sk->sk_use_task_frag = in_task();
@@ -314,8 +330,10 @@ static enum rstream_reason got_control(struct rstream *rs,
 	case RSW_RESUME:
 		return rstream_resume_got(rs, rec->resume.epoch,
 					  rec->resume.count);
+	case RSW_REVOKE:
+		return rstream_revoke_got(rs, rec->epoch);
 	default:
-		/* REVOKE, URG: not in what our HELLO offers */
+		/* URG: not in what our HELLO offers */
 		return RSTREAM_R_BAD_RECORD;
 	}
 }
@@ -381,6 +399,9 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 	rs->rx_tcp_msgs++;
 	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_TCP_RX_BYTES, rec->len);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_TCP_RX_MSGS);
+	if (rs->idle_msgs < U8_MAX)
+		rs->idle_msgs++;
+	rstream_grant_look(rs);
 }
 
 static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
@@ -488,4 +509,6 @@ void rstream_parse(struct rstream *rs)
 		rstream_wake(rs);
 	if (rs->want || rs->tx.limit != limit)
 		rstream_push(rs);
+	if (rs->closed)
+		rstream_queue(rs, RSTREAM_DO_CLOSE);
 }

@@ -269,6 +269,12 @@ static void link_probe_work(struct work_struct *work)
 	link_probe(link);
 	if (link->state == RSTREAM_LINK_UP)
 		rstream_ring_sweep(link);
+	if (link->state != RSTREAM_LINK_UP)
+		goto out;
+	rstream_ring_find_idle(link);
+	spin_unlock_bh(&link->lock);
+	rstream_rmb_trim(link);
+	spin_lock_bh(&link->lock);
 	if (link->state == RSTREAM_LINK_UP)
 		queue_delayed_work(rstream_link_wq, &link->probe_work,
 				   msecs_to_jiffies(ms));
@@ -653,11 +659,16 @@ int rstream_link_init(void)
 	err = rstream_ring_init();
 	if (err)
 		goto err_wq;
-	err = rstream_verbs_init();
+	err = rstream_rmb_init();
 	if (err)
 		goto err_ring;
+	err = rstream_verbs_init();
+	if (err)
+		goto err_rmb;
 	return 0;
 
+err_rmb:
+	rstream_rmb_exit();
 err_ring:
 	rstream_ring_exit();
 err_wq:
@@ -669,5 +680,6 @@ void rstream_link_exit(void)
 {
 	rstream_verbs_exit();
 	destroy_workqueue(rstream_link_wq);
+	rstream_rmb_exit();
 	rstream_ring_exit();
 }

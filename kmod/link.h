@@ -372,7 +372,7 @@ int rstream_txring_ask(struct rstream_txring *ring);
  * or waits for the next sweep of the link (settings.probe_ms).
  * Context: socket lock held.  Return: bytes freed (payload).
  */
-size_t rstream_txring_reap(struct rstream_txring *ring);
+size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked);
 
 /**
  * rstream_txring_sent() - have all posted writes completed locally?
@@ -425,6 +425,7 @@ enum rstream_link_event {
 	RSTREAM_LINK_EV_FAILED,	/* the try to make one has failed */
 	RSTREAM_LINK_EV_LOST,	/* the link under one of its rings is BROKEN */
 	RSTREAM_LINK_EV_DRAINED, /* and DEAD now: frags can be recalled */
+	RSTREAM_LINK_EV_IDLE,	/* nothing came in the stream's ring for long */
 };
 
 /*

@@ -81,6 +81,7 @@ struct rstream_batch {
  * @wait:	woken when @n_links or @n_peers falls
  * @users:	rstream_link_use() minus rstream_link_unuse()
  * @rmb_bytes:	registered receive memory, bytes
+ * @rmb_short_at: jiffies when its ceiling was last felt; 0: never
  * @listen_lock: guards @listen, @listening
  */
 struct rstream_link_net {
@@ -95,6 +96,7 @@ struct rstream_link_net {
 	wait_queue_head_t wait;
 	atomic_t users;
 	atomic_long_t rmb_bytes;
+	unsigned long rmb_short_at;
 	struct mutex listen_lock;	/* see above */
 	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
 	bool listening;			/* at least one of them */
@@ -246,6 +248,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
 void rstream_ring_kick(struct rstream_link *link);
 void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev);
 void rstream_ring_sweep(struct rstream_link *link);
+void rstream_ring_find_idle(struct rstream_link *link);
 void rstream_ring_drained(struct rstream_link *link);
 void rstream_ring_free_all(struct rstream_link *link);
 int rstream_ring_init(void);

@@ -30,7 +30,9 @@ enum rstream_upgrade {
  * @upgrade:	enum rstream_upgrade
  * @upgrade_bytes: threshold of RSTREAM_UPGRADE_BYTES, bytes
  * @upgrade_self: also for connections of a namespace with itself
- * @ring_size:	bytes of a new ring, power of two, 16 KiB to 4 MiB
+ * @ring_size:	bytes that a ring may grow to, power of two, 16 KiB to 4 MiB; a
+ *		program's SO_RCVBUF comes before it
+ * @ring_idle_ms: a ring in which nothing has come for so long is taken back
  * @rmb_max:	ceiling of registered receive memory of the namespace, bytes
  * @hello_timeout_ms: how long a HELLO may be late
  * @cm_port:	rdma_cm port we listen at (RDMA_PS_TCP)
@@ -46,6 +48,7 @@ struct rstream_settings {
 	unsigned long upgrade_bytes;
 	int upgrade_self;
 	unsigned int ring_size;
+	int ring_idle_ms;
 	unsigned long rmb_max;
 	int hello_timeout_ms;
 	int cm_port;

@@ -345,8 +345,9 @@ void rstream_peer_link_down(struct rstream_link *link)
 		return;
 	spin_lock_bh(&peer->lock);
 	/* a link that comes and goes is made ever less often */
-	if (link->was_up && time_after(jiffies, link->up_at +
-				       msecs_to_jiffies(STABLE_MS)))
+	if (link->was_up &&
+	    (link->idle_closed ||
+	     time_after(jiffies, link->up_at + msecs_to_jiffies(STABLE_MS))))
 		peer->fails = 0;
 	if (peer_up_link(peer))
 		waiters_tell(peer, RSTREAM_LINK_EV_UP);

@@ -195,6 +195,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	ring->pub.rkey = rstream_rmb_rkey(&ring->piece);
 	ring->pub.raddr = rstream_rmb_addr(&ring->piece);
 	ring->pub.mem = rstream_rmb_mem(&ring->piece);
+	ring->busy_at = jiffies;
 	link->n_rx++;
 	link->used_at = jiffies;
 	rstream_link_hold(link);
@@ -360,6 +361,31 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		return_receives(link);
 }
 
+/*
+ * Tells the streams in whose rings nothing has come for long.  Where memory is
+ * short it is wanted sooner.
+ */
+void rstream_ring_find_idle(struct rstream_link *link)
+{
+	unsigned long ms = READ_ONCE(rstream_link_set(link->ln)->ring_idle_ms);
+	struct rx_ring *ring;
+	int id;
+
+	lockdep_assert_held(&link->lock);
+	if (rstream_rmb_pressure(link->ln))
+		ms /= 8;
+	idr_for_each_entry(&link->rx_rings, ring, id) {
+		if (ring->swept != ring->pub.landed) {
+			ring->swept = ring->pub.landed;
+			ring->busy_at = jiffies;
+		} else if (ring->rs && time_after(jiffies, ring->busy_at +
+						  msecs_to_jiffies(ms))) {
+			ring->busy_at = jiffies;
+			rstream_link_event(ring->rs, RSTREAM_LINK_EV_IDLE);
+		}
+	}
+}
+
 void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev)
 {
 	struct rx_ring *rx;
@@ -383,7 +409,7 @@ void rstream_ring_free_all(struct rstream_link *link)
 
 	WARN_ON_ONCE(!idr_is_empty(&link->tx_rings));
 	idr_for_each_entry(&link->rx_rings, ring, id)
-		kfree(ring);
+		kfree_rcu(ring, rcu);
 	idr_destroy(&link->rx_rings);
 	idr_destroy(&link->tx_rings);
 }

@@ -35,6 +35,8 @@ struct rx_ring {
 	u32 peer_ring;
 	bool switched;
 	bool done;			/* DONE came: the peer writes no more */
+	u64 swept;			/* pub.landed at the last sweep */
+	unsigned long busy_at;		/* jiffies, when it had changed */
 	struct rcu_head rcu;
 };
 

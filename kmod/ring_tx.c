@@ -311,18 +311,17 @@ int rstream_txring_ask(struct rstream_txring *pub)
 	return err;
 }
 
-size_t rstream_txring_reap(struct rstream_txring *pub)
+size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked)
 {
 	struct tx_ring *ring = to_tx(pub);
 	struct rstream_link *link = pub->link;
 	struct rstream_frag *frag, *next;
 	size_t bytes = 0;
-	s64 acked;
 
 	spin_lock_bh(&link->lock);
-	acked = tx_acked(ring);
+	*acked = tx_acked(ring);
 	list_for_each_entry_safe(frag, next, &ring->flight, list) {
-		if (acked < 0 || frag->end > (u64)acked ||
+		if (*acked < 0 || frag->end > (u64)*acked ||
 		    frag->sq_seq > link->sq_done)
 			break;
 		bytes += frag->len;

@@ -13,6 +13,7 @@
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
+#include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -55,17 +56,38 @@ struct rstream_rmb {
 	bool usable;
 	unsigned long *map;
 	unsigned int units, used;
+	unsigned int unused;	/* sweeps that found it so */
 };
+
+/* Sweeps after which an RMB without rings is given back. */
+#define TRIM_SWEEPS	8
+/* How long a shortage counts. */
+#define PRESSURE_TIME	(2 * HZ)
+
+static atomic_long_t all_bytes;		/* RMBs of all namespaces */
+static unsigned long short_at;		/* jiffies, the host was short of memory */
 
 static void rmb_unregister(struct rstream_rmb *rmb)
 {
+	bool mapped;
+
 	if (rmb->mr)
 		ib_dereg_mr(rmb->mr);
 	rmb->mr = NULL;
-	if (rmb->mapped)
+	/* nobody syncs what is being unmapped */
+	spin_lock_bh(&rmb->link->lock);
+	mapped = rmb->mapped;
+	rmb->mapped = false;
+	spin_unlock_bh(&rmb->link->lock);
+	if (mapped)
 		ib_dma_unmap_sg(rmb->ib, rmb->sgt.sgl, rmb->sgt.orig_nents,
 				DMA_FROM_DEVICE);
-	rmb->mapped = false;
+}
+
+static void rmb_uncharge(struct rstream_link_net *ln, size_t size)
+{
+	atomic_long_sub(size, &ln->rmb_bytes);
+	atomic_long_sub(size, &all_bytes);
 }
 
 static void rmb_free(struct rstream_rmb *rmb)
@@ -80,7 +102,7 @@ static void rmb_free(struct rstream_rmb *rmb)
 			__free_pages(rmb->pages[i], rmb->order);
 	}
 	if (rmb->kind == RSTREAM_RMB_RINGS)
-		atomic_long_sub(rmb->size, &rmb->link->ln->rmb_bytes);
+		rmb_uncharge(rmb->link->ln, rmb->size);
 	sg_free_table(&rmb->sgt);
 	kvfree(rmb->pages);
 	bitmap_free(rmb->map);
@@ -92,9 +114,11 @@ static bool rmb_charge(struct rstream_link_net *ln, size_t size)
 {
 	unsigned long max = READ_ONCE(rstream_link_set(ln)->rmb_max);
 
+	atomic_long_add(size, &all_bytes);
 	if (atomic_long_add_return(size, &ln->rmb_bytes) <= max)
 		return true;
-	atomic_long_sub(size, &ln->rmb_bytes);
+	rmb_uncharge(ln, size);
+	WRITE_ONCE(ln->rmb_short_at, jiffies | 1);
 	return false;
 }
 
@@ -103,8 +127,22 @@ bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
 	struct rstream_link_net *ln = link->ln;
 	u32 least = max(size, rmb_kinds[RSTREAM_RMB_RINGS].least);
 
-	return atomic_long_read(&ln->rmb_bytes) + least <=
-	       READ_ONCE(rstream_link_set(ln)->rmb_max);
+	if (atomic_long_read(&ln->rmb_bytes) + least <=
+	    READ_ONCE(rstream_link_set(ln)->rmb_max))
+		return true;
+	WRITE_ONCE(ln->rmb_short_at, jiffies | 1);
+	return false;
+}
+
+static bool is_recent(unsigned long at)
+{
+	return at && time_before(jiffies, at + PRESSURE_TIME);
+}
+
+bool rstream_rmb_pressure(const struct rstream_link_net *ln)
+{
+	return is_recent(READ_ONCE(ln->rmb_short_at)) ||
+	       is_recent(READ_ONCE(short_at));
 }
 
 static int rmb_alloc_pages(struct rstream_rmb *rmb)
@@ -337,6 +375,62 @@ void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used)
 		*used += (u64)rmb->used * RSTREAM_RING_MIN;
 	}
 }
+
+void rstream_rmb_trim(struct rstream_link *link)
+{
+	bool hurry = rstream_rmb_pressure(link->ln);
+	struct rstream_rmb *rmb, *next;
+	LIST_HEAD(unused);
+
+	spin_lock_bh(&link->lock);
+	list_for_each_entry_safe(rmb, next, &link->rmbs[RSTREAM_RMB_RINGS], list) {
+		if (!rmb->usable || rmb->used) {
+			rmb->unused = 0;
+		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
+			rmb->usable = false;
+			list_move(&rmb->list, &unused);
+		}
+	}
+	spin_unlock_bh(&link->lock);
+	list_for_each_entry_safe(rmb, next, &unused, list) {
+		list_del(&rmb->list);
+		rmb_free(rmb);
+	}
+}
+
+/* ---- memory pressure ---- */
+
+static struct shrinker *shrinker;
+
+static unsigned long shrink_count(struct shrinker *s, struct shrink_control *sc)
+{
+	return atomic_long_read(&all_bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
+}
+
+/* Rings are taken back by agreement with their senders: that takes a while. */
+static unsigned long shrink_scan(struct shrinker *s, struct shrink_control *sc)
+{
+	WRITE_ONCE(short_at, jiffies | 1);
+	return SHRINK_STOP;
+}
+
+int rstream_rmb_init(void)
+{
+	shrinker = shrinker_alloc(0, "rdmastream");
+	if (!shrinker)
+		return -ENOMEM;
+	shrinker->count_objects = shrink_count;
+	shrinker->scan_objects = shrink_scan;
+	shrinker_register(shrinker);
+	return 0;
+}
+
+void rstream_rmb_exit(void)
+{
+	shrinker_free(shrinker);
+}
+
+/* ---- the end of a link ---- */
 
 /* The QP is gone and nobody adds to the lists any more: no lock needed. */
 void rstream_rmb_unregister(struct rstream_link *link)

@@ -38,6 +38,18 @@ void *rstream_rmb_mem(const struct rstream_piece *piece);
 void rstream_rmb_sync(const struct rstream_piece *piece, u32 off, u32 len);
 void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used);
 
+/*
+ * Is memory for rings short, of the host or below the ceiling of the namespace?
+ * Any context.
+ */
+bool rstream_rmb_pressure(const struct rstream_link_net *ln);
+
+/* Gives back what no ring has used for a while.  In a worker of the link. */
+void rstream_rmb_trim(struct rstream_link *link);
+
+int rstream_rmb_init(void);	/* hears of memory pressure */
+void rstream_rmb_exit(void);
+
 /* The device is done with them (QP gone): unmap; then, with the link: free. */
 void rstream_rmb_unregister(struct rstream_link *link);
 void rstream_rmb_free_all(struct rstream_link *link);

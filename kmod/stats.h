@@ -47,7 +47,9 @@
 	X(WR_ERRORS, "work requests completed in error") \
 	X(PROBES, "liveness probes posted") \
 	X(RESUMES, "streams of ours that lost a ring and went on over TCP") \
-	X(RESENT_BYTES, "stream bytes sent again after a ring was lost")
+	X(RESENT_BYTES, "stream bytes sent again after a ring was lost") \
+	X(REVOKES_TX, "rings that we took back") \
+	X(REVOKES_RX, "rings that peers took back")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,
@@ -92,7 +94,8 @@ enum rstream_mib_item {
 	X(RING_OVERRUN, "peer wrote more than the ring holds") \
 	X(TRUNCATED, "TCP ended before the stream did") \
 	X(LINK_LOST, "link of the stream's ring broke") \
-	X(BAD_RESUME, "peer resumed a lost ring from an impossible count")
+	X(BAD_RESUME, "peer resumed a lost ring from an impossible count") \
+	X(RING_IDLE, "ring was taken back, because the stream was idle")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

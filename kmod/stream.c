@@ -98,6 +98,22 @@ static void on_write_space(struct sock *sk)
 		rstream_queue(rs, RSTREAM_DO_CLOSE);
 }
 
+/* TCP's FIN has come: was the stream whole? */
+static void check_truncated(struct rstream *rs)
+{
+	const struct rstream_rx *rx = &rs->rx;
+	struct sock *sk = rs->sk;
+
+	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_err || rs->error ||
+	    rs->closed || tcp_inq(sk) > 0)	/* or no memory to read it all yet */
+		return;
+	/* the last bytes of a ring may be counted a little later */
+	if (!rx->fin || rs->data_left || rs->part_len ||
+	    (rx->arrived != rx->fin_at &&
+	     (rx->state != RSTREAM_ON_RING || rx->lost)))
+		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
+}
+
 /* TCP's FIN, RST or error on a connection with records. */
 static void framed_state_change(struct rstream *rs)
 {
@@ -106,12 +122,11 @@ static void framed_state_change(struct rstream *rs)
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
 		return;
 	rstream_parse(rs);
+	rstream_ring_count(rs);
 	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
-	if (sk->sk_err == ECONNRESET && rs->rx.fin && !rs->error)
+	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error)
 		WRITE_ONCE(sk->sk_err, EPIPE);
-	if (!sk->sk_err && !rs->error &&
-	    (!rs->rx.fin || rs->data_left || rs->part_len) && !rs->closed)
-		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
+	check_truncated(rs);
 	if (rs->tx.state == RSTREAM_LOST)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no RESUME will come */
 	if (rs->closed)
@@ -277,10 +292,13 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 {
 	rstream_parse(rs);
 	rstream_ring_check(rs);
+	check_truncated(rs);
 	if (todo & BIT(RSTREAM_DO_GRANT))
 		rstream_grant_try(rs);
 	if (todo & BIT(RSTREAM_DO_CREDIT))
 		rstream_ring_answer(rs);
+	if (todo & BIT(RSTREAM_DO_IDLE))
+		rstream_ring_idle(rs);
 	rstream_tx_reap(rs);
 	rstream_push(rs);
 	rstream_wake_writers(rs);
@@ -479,6 +497,8 @@ void rstream_reset_state(struct rstream *rs)
 	rs->asked = false;
 	rs->leaving = false;
 	rs->refused = 0;
+	rs->rx_moved = 0;
+	rs->ring_next = 0;
 	rs->link_asked = false;
 	rs->blocked = false;
 	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */
@@ -730,6 +750,8 @@ int rstream_stream_init(void)
 			       &rstream_nobody);
 	if (err)
 		return err;
+	/* TCP calls sk_write_space() only where somebody waits for it */
+	set_bit(SOCK_NOSPACE, &rstream_nobody->flags);
 	err = -ENOMEM;
 	stream_cache = KMEM_CACHE(rstream, SLAB_ACCOUNT);
 	if (!stream_cache)

@@ -59,6 +59,7 @@ enum rstream_want {
 	RSTREAM_WANT_SWITCH,
 	RSTREAM_WANT_ACK,
 	RSTREAM_WANT_GRANT,
+	RSTREAM_WANT_REVOKE,
 	RSTREAM_WANT_FIN,
 };
 
@@ -67,6 +68,7 @@ enum rstream_todo {
 	RSTREAM_DO_PUSH,	/* move queued bytes and records */
 	RSTREAM_DO_GRANT,	/* see whether a ring can be granted now */
 	RSTREAM_DO_CREDIT,	/* the sender wants to hear of space */
+	RSTREAM_DO_IDLE,	/* our ring has not been used for long */
 	RSTREAM_DO_RESET,	/* rstream.reason says why */
 	RSTREAM_DO_TIMEOUT,	/* the HELLO is late */
 	RSTREAM_DO_CLOSE,	/* the program has closed: finish */
@@ -147,10 +149,17 @@ enum rstream_todo {
  * @credited:	ring bytes whose consumption the sender has been told
  * @rx_landed:	@rxring's landed as the last callback of the link saw it
  * @grant:	the GRANT of @rxring, while it is wanted
+ * @rx_moved:	stream offset up to which ring bytes were moved to @rxq
+ * @ring_next:	bytes of the next ring we grant, 0: the first
+ * @ring_waits:	how often the sender waited for a reader that waited for it
+ * @revoked_for: enum rstream_reason: RING_IDLE, or NONE: a ring of another size
+ * @idle_msgs:	DATA records since the ring was taken back, while RING_IDLE
  * @leaving:	the sender has left @rxring, what is unread is still in it; read
  *		locklessly
  * @refused:	grants in a row that the peer did not take up
- * @lost_at:	jiffies when the link of @txring was lost, in RSTREAM_LOST
+ * @end_told:	the sender was told of the credit at the end of its stream
+ * @lost_at:	jiffies when the peer had our BROKEN, in RSTREAM_LOST
+ * @broken_end:	TCP sequence number behind our BROKEN
  *
  * @tx_tcp_bytes: stream bytes sent on tcp; this and the next are statistics
  * @tx_tcp_msgs: DATA records sent on tcp
@@ -228,9 +237,16 @@ struct rstream {
 	u64 credited;
 	u64 rx_landed;		/* as the last callback of the link saw it */
 	struct rstream_record grant;
+	u64 rx_moved;
+	u32 ring_next;
+	u8 ring_waits;
+	u8 revoked_for;
+	u8 idle_msgs;
 	bool leaving;
 	u8 refused;
+	bool end_told;
 	unsigned long lost_at;
+	u32 broken_end;
 
 	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
 	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
@@ -339,6 +355,9 @@ void rstream_ring_answer(struct rstream *rs);
 void rstream_ring_count(struct rstream *rs);
 void rstream_rings_close(struct rstream *rs);
 bool rstream_ring_ended(const struct rstream *rs);
+u64 rstream_ring_at(const struct rstream *rs);
+void rstream_ring_idle(struct rstream *rs);
+void rstream_grant_look(struct rstream *rs);
 void rstream_link_wanted(struct rstream *rs);
 void rstream_link_asked(struct rstream *rs);
 size_t rstream_tx_reap(struct rstream *rs);
@@ -346,7 +365,11 @@ size_t rstream_tx_reap(struct rstream *rs);
 /* carrier_leave.c: from rings back to tcp */
 void rstream_ring_check(struct rstream *rs);
 void rstream_ring_tick(struct rstream *rs);
+void rstream_ring_later(struct rstream *rs);
 bool rstream_ring_leave(struct rstream *rs);
+bool rstream_ring_move(struct rstream *rs);
+void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why);
+enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch);
 void rstream_grant_refuse(struct rstream *rs);
 enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset);
 enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch);

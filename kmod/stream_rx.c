@@ -124,18 +124,19 @@ bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 static u64 ring_ready(const struct rstream *rs)
 {
 	const struct rstream_rxring *ring;
-	u64 consumed, ready = 0;
+	u64 ready = 0;
 
 	/* poll() comes here without the lock: the ring is freed by RCU */
 	rcu_read_lock();
 	ring = READ_ONCE(rs->rxring);
 	if (ring && (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING ||
 		     READ_ONCE(rs->leaving))) {
-		consumed = READ_ONCE(rs->rx.consumed);
+		u64 at = rstream_ring_at(rs);
 		/* pairs with message_data(): the bytes are there */
-		ready = smp_load_acquire(&ring->landed);
-		if (consumed > rs->rx.base)
-			ready -= consumed - rs->rx.base;
+		u64 end = smp_load_acquire(&ring->landed);
+
+		/* without the lock, @at may be of a later time than @ring */
+		ready = end > at ? end - at : 0;
 	}
 	rcu_read_unlock();
 	return ready;
@@ -176,8 +177,7 @@ static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
 		     u64 skip, bool trunc)
 {
 	const struct rstream_rxring *ring = rs->rxring;
-	u64 at = (rs->rx.consumed > rs->rx.base ?
-		  rs->rx.consumed - rs->rx.base : 0) + skip;
+	u64 at = rstream_ring_at(rs) + skip;
 	u32 pos = at & (ring->size - 1);
 	size_t n = min3(len, (size_t)(ring->size - pos),
 			(size_t)(ring_ready(rs) - skip));
@@ -243,7 +243,7 @@ bool rstream_ring_owes(const struct rstream *rs)
 {
 	return READ_ONCE(rs->rx.fin) && rs->rx.state == RSTREAM_ON_RING &&
 	       READ_ONCE(rs->rx.consumed) < rs->rx.fin_at &&
-	       !READ_ONCE(rs->error);
+	       !READ_ONCE(rs->rx.lost) && !READ_ONCE(rs->error);
 }
 
 static bool rx_over(const struct rstream *rs)
@@ -316,8 +316,8 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		rstream_ring_count(rs);
 		if (rstream_rx_ready(rs) > skip) {
 			n = copy_some(rs, msg, len - copied, skip, trunc);
-			if (n < 0) {
-				err = n;
+			if (n <= 0) {
+				err = n ?: -EFAULT;
 				break;
 			}
 			if (!peek)

@@ -25,7 +25,7 @@ u64 rstream_tx_limit(const struct rstream *rs)
 {
 	u64 limit = READ_ONCE(rs->sk->sk_sndbuf);
 
-	if (rs->tx.state == RSTREAM_ON_RING &&
+	if (rs->tx.state >= RSTREAM_ON_RING &&
 	    !(rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK))
 		limit = max_t(u64, limit, 2 * rs->tx_ring_size);
 	return limit;
@@ -54,9 +54,15 @@ bool rstream_tx_done(struct rstream *rs)
 	if (!list_empty(&rs->txq) || rs->ctl_len || rs->rec_left ||
 	    rs->want || !rs->tx.fin)
 		return false;
+	if (!rs->txring)
+		return true;
+	/* no RESUME can come any more: what has landed is all that can be done */
+	if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
+		return rs->tx.state != RSTREAM_LOST &&
+		       rstream_txring_sent(rs->txring);
 	/* until the peer's kernel has it, it may have to be sent again */
-	return !rs->txring || rstream_txring_acked(rs->txring) ==
-			      (s64)rs->txring->written;
+	return rs->tx.acked == rs->tx.sent ||
+	       rstream_txring_acked(rs->txring) == (s64)rs->txring->written;
 }
 
 /*
@@ -70,7 +76,7 @@ u64 rstream_tx_unacked(struct rstream *rs)
 
 	if (rs->tx.state == RSTREAM_LOST)
 		return rs->tx.written - rs->tx.acked;
-	if (rs->tx.state != RSTREAM_ON_RING)
+	if (rs->tx.state < RSTREAM_ON_RING)
 		return queued + tp->write_seq - tp->snd_una;
 	rstream_tx_reap(rs);
 	if (!rs->txring || rstream_txring_sent(rs->txring))

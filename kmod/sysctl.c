@@ -24,6 +24,7 @@ static const struct rstream_settings defaults = {
 	.upgrade_bytes = SZ_64K,
 	.upgrade_self = 0,
 	.ring_size = SZ_256K,
+	.ring_idle_ms = 5000,
 	.rmb_max = SZ_64M,
 	.hello_timeout_ms = 5000,
 	.cm_port = 4793,	/* 4789 to 4792 belong to VXLAN, RoCE and kin */
@@ -38,6 +39,7 @@ static const int hello_timeout_min = 10, hello_timeout_max = 600 * 1000;
 static const int cm_port_max = 65535;
 static const int cm_timeout_min = 10, cm_timeout_max = 600 * 1000;
 static const int link_idle_min = 100, link_idle_max = 24 * 3600 * 1000;
+static const int ring_idle_min = 10, ring_idle_max = 24 * 3600 * 1000;
 static const int probe_min = 10, probe_max = 60 * 1000;
 static const int ack_timeout_max = 31;	/* five bits; 0 would be "never" */
 static const int retry_count_max = 6;
@@ -103,6 +105,7 @@ static const struct ctl_table template[] = {
 		.mode = 0644,
 		.proc_handler = ring_size_handler,
 	},
+	SETTING_INT(ring_idle_ms, &ring_idle_min, &ring_idle_max),
 	SETTING_ULONG(rmb_max),
 	SETTING_INT(hello_timeout_ms, &hello_timeout_min, &hello_timeout_max),
 	SETTING_INT(cm_port, SYSCTL_ONE, &cm_port_max),

@@ -299,8 +299,9 @@ static void refill(struct round *r)
 static bool send_some(struct round *r)
 {
 	ssize_t n;
+	s64 acked;
 
-	r->reaped += rstream_txring_reap(r->tx);
+	r->reaped += rstream_txring_reap(r->tx, &acked);
 	refill(r);
 	if (list_empty(&r->frags))
 		return false;
@@ -398,6 +399,7 @@ static void round_end(struct round *r)
 	struct rstream *rs = r->rs;
 	struct list_head back;
 	ssize_t n;
+	s64 acked;
 
 	INIT_LIST_HEAD(&back);
 	if (atomic_read(&rs->lost)) {
@@ -422,7 +424,7 @@ static void round_end(struct round *r)
 				break;
 			}
 		}
-		r->reaped += rstream_txring_reap(r->tx);
+		r->reaped += rstream_txring_reap(r->tx, &acked);
 		if (r->reaped != r->posted && !atomic_read(&rs->lost)) {
 			pr_err("linktest: %s: reaped %zu of %llu\n", rs->name,
 			       r->reaped, r->posted);

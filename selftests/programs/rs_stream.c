@@ -40,6 +40,7 @@ static const char usage[] =
 "  --half-close       the client ends its direction before the server begins\n"
 "  --hold FILE        when all is sent, create FILE.held and wait for FILE\n"
 "  --hold-at BYTES    ... already when that much is sent each way\n"
+"  --rcvbuf BYTES     SO_RCVBUF of all sockets\n"
 "  --wait             until somebody listens\n"
 "  --expect-reset     every connection must end with ECONNRESET\n";
 
@@ -475,7 +476,8 @@ static struct rs_kind kind(const char *name)
 	return kind;
 }
 
-enum { FIRST = 256, READ_DELAY, HALF_CLOSE, HOLD, HOLD_AT, EXPECT_RESET, WAIT };
+enum { FIRST = 256, READ_DELAY, HALF_CLOSE, HOLD, HOLD_AT, EXPECT_RESET, WAIT,
+       RCVBUF };
 
 static const struct option longs[] = {
 	{ "first", required_argument, NULL, FIRST },
@@ -485,6 +487,7 @@ static const struct option longs[] = {
 	{ "hold-at", required_argument, NULL, HOLD_AT },
 	{ "expect-reset", no_argument, NULL, EXPECT_RESET },
 	{ "wait", no_argument, NULL, WAIT },
+	{ "rcvbuf", required_argument, NULL, RCVBUF },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -564,6 +567,9 @@ static void option(int c)
 		break;
 	case WAIT:
 		opt.wait = true;
+		break;
+	case RCVBUF:
+		rs_rcvbuf = rs_bytes(optarg);
 		break;
 	default:
 		fputs(usage, stderr);

@@ -79,12 +79,17 @@ uint16_t rs_port(const union rs_addr *addr)
 	return ntohs(addr->in.sin_port);
 }
 
+int rs_rcvbuf;
+
 int rs_socket(const struct rs_kind *kind, int flags)
 {
 	int fd = socket(kind->domain, SOCK_STREAM | flags, kind->proto);
 
 	if (fd < 0)
 		rs_die("socket(%d, %d): %m", kind->domain, kind->proto);
+	if (rs_rcvbuf && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rs_rcvbuf,
+				    sizeof(rs_rcvbuf)))
+		rs_die("SO_RCVBUF: %m");
 	return fd;
 }
 

@@ -43,6 +43,8 @@ socklen_t rs_addr(const struct rs_kind *kind, const char *host, uint16_t port,
 socklen_t rs_addr_len(const union rs_addr *addr);
 uint16_t rs_port(const union rs_addr *addr);
 
+extern int rs_rcvbuf;	/* SO_RCVBUF of the sockets made here; 0: not set */
+
 /* These exit with a message if the call fails. */
 int rs_socket(const struct rs_kind *kind, int flags);
 int rs_listen(const struct rs_kind *kind, const char *host, uint16_t port,

@@ -5,8 +5,8 @@
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-turns=100 big=32M
-[ "$KERNEL" != debug ] || big=8M
+turns=100 big=24M
+[ "$KERNEL" != debug ] || big=4M
 
 reload() {
 	local i
@@ -61,8 +61,8 @@ ok "not unloaded while a socket is open" busy
 ok "no RDMA device: plain TCP or the tcp carrier" no_device
 sysctl -q -w net.rdmastream.upgrade=1 net.rdmastream.upgrade_self=1
 mark 0
-ok "the host with itself" self -l "$ADDR4_0" -n $big
-ok "the host with itself, IPv6" self -l "$ADDR6_0" -k rds6 -n 16M
+ok "the host with itself" self -l "$ADDR4_0" -n "$big"
+ok "the host with itself, IPv6" self -l "$ADDR6_0" -k rds6 -n "$big"
 ok "the host with itself, loopback" self -l 127.0.0.1
 ok "some of that went by RDMA" test "$(grown 0 ring-tx-bytes)" -gt 0
 ok "unloaded" wait_for 20 rmmod rdmastream

@@ -483,6 +483,11 @@ TEST(carrier__rx_back_to_tcp)
 	struct rstream_rx rx = on_ring();
 
 	EXPECT_FINE(rstream_rx_landed(&rx, 20));
+	/* nobody has asked for it */
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG + 20, 0),
+		       RSTREAM_R_BAD_SWITCH);
+	EXPECT(rstream_rx_revoke(&rx));
+	EXPECT(!rstream_rx_revoke(&rx));
 	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG + 19, 0),
 		       RSTREAM_R_BAD_OFFSET);
 	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG + 21, 0),
@@ -610,4 +615,46 @@ TEST(carrier__tx_resume_without_a_grant)
 
 	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 0, 0), RSTREAM_R_BAD_RESUME);
 	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 1, 0), RSTREAM_R_BAD_RESUME);
+}
+
+TEST(carrier__rx_revoke_only_a_ring)
+{
+	struct rstream_rx rx = receiver(10);
+
+	EXPECT_REFUSED(&rx, rstream_rx_revoke(&rx), false);
+	rstream_rx_grant(&rx);
+	EXPECT(rstream_rx_revoke(&rx));
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG, 0));
+	EXPECT(!rx.revoked);
+	rstream_rx_grant(&rx);
+	rstream_rx_lost(&rx, 0);
+	EXPECT_REFUSED(&rx, rstream_rx_revoke(&rx), false);
+}
+
+TEST(carrier__tx_revoked)
+{
+	struct rstream_tx tx = writer();
+
+	EXPECT_REFUSED(&tx, rstream_tx_revoke(&tx, 0), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&tx, rstream_tx_revoke(&tx, 2), RSTREAM_R_BAD_SWITCH);
+	EXPECT_FINE(rstream_tx_revoke(&tx, 1));
+	EXPECT_EQ(tx.state, RSTREAM_LEAVING);
+	EXPECT_EQ(rstream_tx_window(&tx), 0);
+	EXPECT_REFUSED(&tx, rstream_tx_revoke(&tx, 1), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 19), false);
+	EXPECT(rstream_tx_left(&tx, 20));
+	EXPECT_EQ(tx.state, RSTREAM_ON_TCP);
+	/* it crossed our SWITCH */
+	EXPECT_FINE(rstream_tx_revoke(&tx, 1));
+	EXPECT_EQ(tx.state, RSTREAM_ON_TCP);
+}
+
+TEST(carrier__tx_lost_while_revoked)
+{
+	struct rstream_tx tx = writer();
+
+	rstream_tx_revoke(&tx, 1);
+	EXPECT(rstream_tx_lost(&tx));
+	EXPECT_FINE(rstream_tx_resume(&tx, 1, 3));
+	EXPECT_EQ(rstream_tx_rewind(&tx), 17);
 }

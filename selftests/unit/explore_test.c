@@ -35,14 +35,17 @@
  * @ring:	bytes of the ring that may be granted
  * @grants:	how often a ring is granted, at most
  * @losses:	how often a link is lost, at most
+ * @revokes:	how often the receiver wants its ring back, at most
  */
 struct shape {
 	u64 start;
 	u32 epoch;
-	u8 bytes, window, ring, grants, losses;
+	u8 bytes, window, ring, grants, losses, revokes;
 };
 
-enum msg_type { DATA, SWITCH, BACK, FIN, BROKEN, ACK, GRANT, RESUME, WRITE };
+enum msg_type {
+	DATA, SWITCH, BACK, FIN, BROKEN, ACK, GRANT, REVOKE, RESUME, WRITE
+};
 
 /* Offsets are counted from the shape's start. */
 struct msg {
@@ -68,6 +71,8 @@ struct world {
 	u8 posted;		/* bytes that the sender wrote into it */
 	u8 cell;		/* the sender's credit cell */
 	u8 grants, losses;	/* so far */
+	u8 revokes;		/* so far */
+	u8 moved;		/* ring bytes that were moved to the queue */
 	bool tx_link, rx_link;	/* the two ends of the ring's link are up */
 };
 
@@ -163,7 +168,7 @@ static void lose_tx(struct world *w)
 static bool tx_loss(struct world *w, u8 n)
 {
 	if (n > 1 || !w->tx_link || w->losses == shape.losses ||
-	    (w->tx.state != RSTREAM_GRANTED && w->tx.state != RSTREAM_ON_RING))
+	    w->tx.state == RSTREAM_ON_TCP || w->tx.state == RSTREAM_LOST)
 		return false;
 	w->losses++;
 	lose_tx(w);
@@ -199,6 +204,14 @@ static bool send_fin(struct world *w, u8 n)
 	return true;
 }
 
+static bool leave_ring(struct world *w, u8 n)
+{
+	if (n > 1 || !rstream_tx_left(&w->tx, w->cell))
+		return false;
+	push(&w->to_rx, BACK, sent(w), 0);
+	return true;
+}
+
 static bool hear_receiver(struct world *w, u8 n)
 {
 	enum rstream_reason reason;
@@ -213,6 +226,10 @@ static bool hear_receiver(struct world *w, u8 n)
 		reason = rstream_tx_grant(&w->tx, nth_epoch(msg.at));
 		w->tx_link = true;
 		w->posted = 0;
+	} else if (msg.type == REVOKE) {
+		reason = rstream_tx_revoke(&w->tx, nth_epoch(msg.at));
+		if (w->tx.state == RSTREAM_GRANTED)
+			refuse(w, 1);
 	} else {
 		reason = rstream_tx_resume(&w->tx, nth_epoch(msg.len),
 					   msg.at);
@@ -240,6 +257,25 @@ static void send_ack_now(struct world *w)
 	push(&w->to_tx, ACK, consumed(w), w->rx.limit - shape.start);
 }
 
+static bool revoke(struct world *w, u8 n)
+{
+	if (n > 1 || w->revokes == shape.revokes || !rstream_rx_revoke(&w->rx))
+		return false;
+	w->revokes++;
+	push(&w->to_tx, REVOKE, w->grants, 0);
+	return true;
+}
+
+/* What has come in the ring goes to the queue. */
+static void move_ring(struct world *w)
+{
+	while (w->rx.base + w->moved < w->rx.arrived) {
+		w->tcp[w->rx.base + w->moved - shape.start] =
+			w->ring[w->moved % shape.ring];
+		w->moved++;
+	}
+}
+
 /* The receiver's end of the link breaks: what lands later does not count. */
 static void lose_rx(struct world *w)
 {
@@ -264,19 +300,19 @@ static bool rx_loss(struct world *w, u8 n)
 static void take_back(struct world *w, const struct msg *msg)
 {
 	bool granted = w->rx.state == RSTREAM_GRANTED;
-	u64 at;
 
 	EXPECT_EQ(rstream_rx_switch(&w->rx, shape.start + msg->at, 0),
 		  RSTREAM_R_NONE);
 	EXPECT(!granted || !w->landed);
-	for (at = w->rx.base; !granted && at < w->rx.arrived; at++)
-		w->tcp[at - shape.start] = w->ring[(at - w->rx.base) % shape.ring];
+	if (!granted)
+		move_ring(w);
 	w->tcp_n = w->rx.arrived - shape.start;
 	memset(w->ring, 0, sizeof(w->ring));
 	memset(&w->writes, 0, sizeof(w->writes));
 	w->rx.base = 0;
 	w->rx.count = 0;
 	w->landed = 0;
+	w->moved = 0;
 	w->cell = 0;
 	w->rx_link = false;
 	send_ack_now(w);
@@ -323,7 +359,7 @@ static bool land(struct world *w, u8 n)
 /* The byte that the program reads at this offset: it must be that one. */
 static u8 byte_at(const struct world *w, u64 offset)
 {
-	if (w->rx.state == RSTREAM_ON_RING && offset >= w->rx.base)
+	if (w->rx.state == RSTREAM_ON_RING && offset >= w->rx.base + w->moved)
 		return w->ring[(offset - w->rx.base) % shape.ring];
 	return w->tcp[offset - shape.start];
 }
@@ -352,10 +388,18 @@ static bool send_ack(struct world *w, u8 n)
 
 static bool send_credit(struct world *w, u8 n)
 {
+	u64 cell = w->rx.consumed;
+
 	if (n > 1 || w->rx.state != RSTREAM_ON_RING || !w->rx_link ||
-	    !w->tx_link || w->rx.consumed <= w->rx.base + w->cell)
+	    !w->tx_link)
 		return false;
-	w->cell = w->rx.consumed - w->rx.base;
+	if (w->rx.revoked) {
+		move_ring(w);
+		cell = w->rx.arrived;
+	}
+	if (cell <= w->rx.base + w->cell)
+		return false;
+	w->cell = cell - w->rx.base;
 	rstream_tx_credited(&w->tx, w->cell);
 	return true;
 }
@@ -384,6 +428,8 @@ static const struct event {
 	{ rx_loss, false },
 	{ drop_writes, true },
 	{ rewind_tx, true },
+	{ leave_ring, true },
+	{ revoke, false },
 	{ hear_receiver, true },
 	{ hear_record, true },
 	{ land, true },
@@ -403,7 +449,7 @@ static void check(const struct world *w)
 	EXPECT(rx->consumed <= rx->arrived);
 	EXPECT(rx->arrived <= tx->sent);
 	EXPECT(tx->resumed || tx->acked <= tx->sent);
-	EXPECT(tx->acked <= rx->consumed);
+	EXPECT(tx->acked <= (w->revokes ? rx->arrived : rx->consumed));
 	EXPECT(tx->limit <= rx->limit);
 	EXPECT(!rx->fin || rx->fin_at == shape.start + shape.bytes);
 	EXPECT(!rstream_rx_eof(rx) || consumed(w) == shape.bytes);
@@ -497,9 +543,9 @@ static void explore_shape(const struct shape *s)
 	explore(&w);
 	EXPECT(ended_on_tcp && ended_on_ring);
 	EXPECT(sent_again == (shape.losses && shape.bytes));
-	printf("# %u bytes, window %u, ring %u, grants %u, losses %u: %u states\n",
+	printf("# %u bytes, window %u, ring %u; grants %u, losses %u, revokes %u: %u states\n",
 	       shape.bytes, shape.window, shape.ring, shape.grants,
-	       shape.losses, n_seen);
+	       shape.losses, shape.revokes, n_seen);
 	free(seen);
 }
 
@@ -585,5 +631,27 @@ TEST(explore__link_lost_and_ring_granted_again)
 	explore_shape(&(struct shape){
 		.bytes = 3, .window = 2, .ring = 2, .grants = 2, .losses = 2,
 		.epoch = ~0U
+	});
+}
+
+TEST(explore__ring_revoked)
+{
+	explore_shape(&(struct shape){
+		.bytes = 5, .window = 2, .ring = 3, .grants = 1, .revokes = 1
+	});
+}
+
+TEST(explore__ring_revoked_and_granted_again)
+{
+	explore_shape(&(struct shape){
+		.bytes = 4, .window = 2, .ring = 2, .grants = 2, .revokes = 2
+	});
+}
+
+TEST(explore__link_lost_while_ring_is_revoked)
+{
+	explore_shape(&(struct shape){
+		.bytes = 3, .window = 2, .ring = 2, .grants = 2, .losses = 1,
+		.revokes = 1
 	});
 }

@@ -233,6 +233,8 @@ static enum rstream_reason rx_event(struct rstream_rx *rx)
 		if (!below(4))
 			rstream_rx_lost(rx, rx->state == RSTREAM_ON_RING ?
 					    rx->arrived - rx->base : below(9));
+		else if (!below(3))
+			rstream_rx_revoke(rx);
 		return RSTREAM_R_NONE;
 	default:
 		rx->consumed += below(rx->arrived - rx->consumed < 20 ?
@@ -255,6 +257,7 @@ static void rx_check(const struct rstream_rx *rx, const struct rstream_rx *was,
 	EXPECT(rx->state != RSTREAM_ON_RING || was->state != RSTREAM_ON_TCP);
 	EXPECT(rx->state != RSTREAM_GRANTED || was->state != RSTREAM_ON_RING);
 	EXPECT(!rx->lost || rx->state != RSTREAM_ON_TCP);
+	EXPECT(!rx->revoked || rx->state != RSTREAM_ON_TCP);
 	EXPECT(!was->fin || (rx->fin && rx->fin_at == was->fin_at));
 	EXPECT(!rx->fin || rx->arrived <= rx->fin_at);
 	EXPECT(!rstream_rx_eof(rx) || rx->arrived == rx->consumed);
@@ -301,6 +304,10 @@ static enum rstream_reason tx_event(struct rstream_tx *tx)
 	case 5:
 		if (tx->state == RSTREAM_LOST && tx->resumed)
 			rstream_tx_rewind(tx);
+		else if (!below(3))
+			return rstream_tx_revoke(tx, near(tx->epoch));
+		else
+			rstream_tx_left(tx, near(tx->sent - tx->base));
 		return RSTREAM_R_NONE;
 	default:
 		if (tx->state == RSTREAM_ON_RING)

@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
+# Rings start small, grow with use, are taken back when idle or when memory is
+# short, and come again; the bytes are right all the time.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load || bail "cannot load the module"
+
+# Greatest receive ring of a VM's sockets, bytes.
+greatest() { on "$1" rsctl -j sockets | jq '[.[].rx["ring_size"] // 0] | max // 0'; }
+has_ring() { [ "$(greatest "$1")" -ge "$2" ]; }	# VM BYTES
+no_ring() { [ "$(greatest "$1")" = 0 ]; }
+pinned() { on "$1" rsctl -j links | jq '[.[]["rmb_bytes"]] | add // 0'; }
+nothing_pinned() { [ "$(pinned 0)" = 0 ] && [ "$(pinned 1)" = 0 ]; }
+
+total=24M
+hold() {	# CONNS BYTES [OPTION...]: held after so many bytes, until "go"
+	local conns=$1 bytes=$2
+	shift 2
+	file=$tmp/go.$RANDOM
+	port=$((7000 + RANDOM % 20000))
+	on 1 mkdir -p "$tmp"
+	on_bg 1 rs_stream -s -k inet -p $port -C "$conns" -n "$total" -t 150 --hold-at "$bytes" --hold "$file" "$@" >"$tmp/server"
+	server=$!
+	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C "$conns" -n "$total" -t 150 --hold-at "$bytes" --hold "$file" "$@" >"$tmp/client" &
+	client=$!
+	wait_for 60 test -e "$file.held"
+}
+gone() { ! kill -0 "$1"; }
+finished() {	# PID FILE
+	wait_for 160 gone "$1"
+	cat "$2"
+	grep -q '"ok":true' "$2"
+}
+whole() {	# NAME
+	in_all touch "$file"
+	ok "$1: the client's streams are whole" finished $client "$tmp/client"
+	ok "$1: the server's streams are whole" finished $server "$tmp/server"
+	kill $client $server 2>/dev/null
+	wait $client $server 2>/dev/null
+}
+
+set_net ring_idle_ms=1500 link_idle_ms=600000
+ok "a link comes up" want_link
+mark 0
+hold 1 4K
+ok "little traffic: held" test $? = 0
+ok "little traffic: the ring is small" has_ring 1 16384
+ok "little traffic: the ring is no larger" test "$(greatest 1)" -le 32768
+ok "idle: the ring is taken back" wait_for 20 no_ring 1
+ok "idle: the other one, too" wait_for 20 no_ring 0
+ok "idle: no memory is registered for rings" wait_for 30 nothing_pinned
+ok "idle: the reason is told" sh -c 'rsctl -j sockets | grep -q ring-idle'
+in_all touch "$file"
+ok "busy again: a ring of full size" wait_for 20 has_ring 1 262144
+whole "busy again"
+ok "rings carried it" test "$(grown 0 ring-tx-bytes)" -gt 12000000
+
+hold 1 8M
+ok "growth: held" test $? = 0
+ok "growth: the ring has grown" test "$(grown 0 revokes-tx)" -gt 0
+whole "growth"
+
+# SO_RCVBUF stands above ring_size and below it (its half, as on TCP)
+hold 1 4M --rcvbuf 64K
+ok "SO_RCVBUF 64K: held" test $? = 0
+ok "SO_RCVBUF 64K: the ring is no larger" test "$(greatest 1)" -le 65536
+whole "SO_RCVBUF 64K"
+
+# more streams than there is memory for: those that are idle make room
+ok "ceiling: nothing is registered" wait_for 30 nothing_pinned
+set_net rmb_max=1048576 ring_idle_ms=8000
+total=512K
+hold 60 64K
+ok "ceiling: 60 connections are held" test $? = 0
+ok "ceiling: some have no ring" wait_for 10 sh -c 'rsctl -j sockets | grep -q rmb-limit'
+ok "ceiling: it is respected" test "$(pinned 1)" -le 1048576
+whole "ceiling"
+ok "no socket is left" wait_for 20 no_sockets
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing
