@@ -76,6 +76,7 @@ struct rstream_rx {
  * @state:	enum rstream_carrier; RSTREAM_GRANTED: offered, not taken up
  * @fin:	FIN is out: nothing may follow but what was lost
  * @resumed:	RESUME for the lost ring has come
+ * @told:	RESUME for this epoch has come, lost or refused
  */
 struct rstream_tx {
 	u64 written;
@@ -88,6 +89,7 @@ struct rstream_tx {
 	u8 state;		/* enum rstream_carrier */
 	bool fin;
 	bool resumed;
+	bool told;
 };
 
 /* @len bytes of a DATA record begin to arrive */
