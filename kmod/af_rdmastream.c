@@ -446,6 +446,9 @@ static bool release_framed(struct rstream *rs, struct socket *sock)
 	}
 	if (!rs->tx.fin)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
+	/* should the link be lost from here on: all that it has sent was read */
+	if (rs->rxring && !rs->rx.fin)
+		set_bit(RSTREAM_WANT_ACK, &rs->want);
 	rstream_push(rs);
 	linger(rs);
 	/* the peer's TCP is closed: it will send nothing more */
