@@ -26,8 +26,11 @@
 
 /* How often a stream that waits for its peer looks again, ms. */
 #define TICK_MS		1000
-/* A peer whose TCP works but that does not say RESUME is broken itself. */
-#define RESUME_TIMEOUT	(30 * HZ)
+/*
+ * A peer whose TCP works but that does not say RESUME is broken itself.  After
+ * an outage it may not say anything before its next retransmission.
+ */
+#define RESUME_TIMEOUT	(2 * TCP_RTO_MAX)
 /* After a refused grant the next one waits this long at first, ms. */
 #define REFUSED_MS	100
 #define REFUSED_MAX	8	/* doublings */
@@ -293,6 +296,9 @@ void rstream_ring_check(struct rstream *rs)
 void rstream_ring_tick(struct rstream *rs)
 {
 	if (rs->tx.state == RSTREAM_LOST) {
+		/* has it got BROKEN?  Until then TCP's own timeouts count */
+		if (!tcp_rtx_and_write_queues_empty(rs->sk))
+			rs->lost_at = jiffies;
 		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;
