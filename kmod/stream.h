@@ -98,6 +98,7 @@ enum rstream_todo {
  * @error:	what a reset is told to the program as, positive errno
  * @blocked:	records or bytes wait for room in TCP's send queue
  * @fin_wait:	closed, and TCP is in FIN_WAIT2: the timer is TCP's
+ * @forsaken:	that timer is over: TCP may have the sock
  * @link_asked:	the peer, who makes the links, has been asked for one
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
@@ -177,6 +178,7 @@ struct rstream {
 	bool asked;
 	bool blocked;
 	bool fin_wait;
+	bool forsaken;
 	bool link_asked;
 	bool closed;
 	bool guard;
