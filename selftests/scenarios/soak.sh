@@ -56,6 +56,17 @@ cutter() {
 
 # ---- traffic ----
 
+evidence() {	# PORT: what is there of a server that its client has left in discord
+	echo "--- after $SECONDS s, port $1; cuts so far:"
+	tail -n 4 "$tmp/cuts"
+	for vm in 0 1; do
+		echo "--- VM $vm"
+		on $vm ss -Htanoi "( sport = :$1 or dport = :$1 )"
+		on $vm rsctl -d sockets | grep -A 6 -E ":$1( |$)"
+		counters $vm | grep -E '^(reason|resets|framed|raw|passive|active|plain)'
+	done
+}
+
 failures=0
 failed() {	# WHAT FILE
 	failures=$((failures + 1))
@@ -91,7 +102,10 @@ a_storm() {
 	on_bg 1 rs_storm -s -k inet -p $port -n $n -t 300
 	pid=$!
 	wait_for 60 listens 1 $port || status=1
-	rs_storm -c "$ADDR4_1" -k inet -p $port -n $n -t 300 -m $picked || status=1
+	rs_storm -c "$ADDR4_1" -k inet -p $port -n $n -t 300 -m $picked || {
+		status=1
+		evidence $port >>"$tmp/evidence"
+	}
 	wait $pid || status=1
 	return $status
 }
@@ -150,7 +164,9 @@ cuts=$(wc -l <"$tmp/cuts")
 [ -z "$redis" ] || kill "$redis"
 [ -z "$redis" ] || wait "$redis" 2>/dev/null
 ok "all jobs went well" test $failures = 0
-[ ! -s "$tmp/failed" ] || diag <"$tmp/failed"
+for file in "$tmp/failed" "$tmp/evidence"; do
+	[ ! -s "$file" ] || diag <"$file"
+done
 ok "links were lost" test "$(grown 0 links-lost)" -gt 0
 ok "streams survived that" test "$(($(grown 0 resumes) + $(grown 1 resumes)))" -gt 0
 ok "no socket is left" wait_for 150 no_sockets
