@@ -28,6 +28,10 @@ check:
 check-debug:
 	scripts/check --debug $(CHECKFLAGS)
 
+SECONDS ?= 600
+soak:
+	scripts/soak $(SOAKFLAGS) $(SECONDS) $(SEED)
+
 style:
 	scripts/style
 
@@ -58,10 +62,12 @@ help:
 	@echo "check         all tests, in virtual machines with Linux 6.12 and 6.1"
 	@echo "check-debug   the tests again, on a kernel with KASAN, lockdep and kmemleak"
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
+	@echo "soak          random traffic while links are lost, SECONDS=N long (600); SEED=N"
+	@echo "              repeats one, SOAKFLAGS=\"-k 6.1\" chooses the kernel"
 	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
 	@echo "bench         a table: TCP, rsockets, SMC-R, rdmastream"
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
 	@echo "clean         remove what was built; distclean: and the kernels"
 
-.PHONY: all module tools check check-debug style debug-kernel demo bench clean distclean help
+.PHONY: all module tools check check-debug soak style debug-kernel demo bench clean distclean help

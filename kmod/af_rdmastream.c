@@ -444,11 +444,11 @@ static bool release_framed(struct rstream *rs, struct socket *sock)
 		sk->sk_lingertime = 0;
 		return true;
 	}
-	/* all that came was read: the peer need not keep it for a RESUME */
-	if (rs->rx.state == RSTREAM_ON_RING)
-		set_bit(RSTREAM_WANT_ACK, &rs->want);
 	if (!rs->tx.fin)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
+	/* should the link be lost from here on: all that it has sent was read */
+	if (rs->rxring && !rs->rx.fin)
+		set_bit(RSTREAM_WANT_ACK, &rs->want);
 	rstream_push(rs);
 	linger(rs);
 	/* the peer's TCP is closed: it will send nothing more */

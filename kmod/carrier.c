@@ -134,6 +134,8 @@ enum rstream_reason rstream_tx_grant(struct rstream_tx *tx, u32 epoch)
 	if (epoch != (tx->epoch + 1 ?: 1))
 		return RSTREAM_R_BAD_GRANT;
 	tx->epoch = epoch;
+	tx->told = false;
+	tx->taken = false;
 	tx->state = RSTREAM_GRANTED;
 	return RSTREAM_R_NONE;
 }
@@ -141,6 +143,7 @@ enum rstream_reason rstream_tx_grant(struct rstream_tx *tx, u32 epoch)
 void rstream_tx_switch(struct rstream_tx *tx)
 {
 	tx->state = RSTREAM_ON_RING;
+	tx->taken = true;
 	tx->base = tx->sent;
 }
 
@@ -182,16 +185,19 @@ bool rstream_tx_lost(struct rstream_tx *tx)
 enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
 				      u64 count)
 {
-	if (!epoch || epoch != tx->epoch)
+	if (!epoch || epoch != tx->epoch || tx->told)
 		return RSTREAM_R_BAD_RESUME;
-	/* our SWITCH to tcp has crossed it */
-	if (tx->state == RSTREAM_ON_TCP)
+	/* our SWITCH to tcp crosses it, or will follow; nothing to go back to */
+	if (tx->state == RSTREAM_ON_TCP || tx->state == RSTREAM_GRANTED) {
+		if (count && !tx->taken)
+			return RSTREAM_R_BAD_RESUME;
+		tx->told = true;
 		return RSTREAM_R_NONE;
-	if (tx->state == RSTREAM_GRANTED)
-		return count ? RSTREAM_R_BAD_RESUME : RSTREAM_R_NONE;
+	}
 	if (tx->resumed || count > tx->sent - tx->base ||
 	    tx->base + count < tx->acked)
 		return RSTREAM_R_BAD_RESUME;
+	tx->told = true;
 	tx->resumed = true;
 	tx->resume_at = tx->base + count;
 	return RSTREAM_R_NONE;

@@ -82,6 +82,8 @@ struct rstream_rx {
  * @state:	enum rstream_carrier; RSTREAM_GRANTED: offered, not taken up
  * @fin:	FIN is out: nothing may follow but what was lost
  * @resumed:	RESUME for the lost ring has come
+ * @taken:	the grant of this epoch was taken up
+ * @told:	RESUME for this epoch has come, lost or refused
  */
 struct rstream_tx {
 	u64 written;
@@ -94,6 +96,8 @@ struct rstream_tx {
 	u8 state;		/* enum rstream_carrier */
 	bool fin;
 	bool resumed;
+	bool taken;
+	bool told;
 };
 
 /* @len bytes of a DATA record begin to arrive */

@@ -29,8 +29,11 @@
 
 /* How often a stream that waits for its peer looks again, ms. */
 #define TICK_MS		1000
-/* A peer that has had BROKEN for so long and says no RESUME is broken itself. */
-#define RESUME_TIMEOUT	(60 * HZ)
+/*
+ * A peer whose TCP works but that does not say RESUME is broken itself.  After
+ * an outage it may not say anything before its next retransmission.
+ */
+#define RESUME_TIMEOUT	(2 * TCP_RTO_MAX)
 /* After a refused grant the next one waits this long at first, ms. */
 #define REFUSED_MS	100
 #define REFUSED_MAX	8	/* doublings */
@@ -392,10 +395,10 @@ void rstream_ring_tick(struct rstream *rs)
 	if (rs->sk->sk_state == TCP_CLOSE)
 		return;
 	if (rs->tx.state == RSTREAM_LOST) {
-		/* while TCP delivers it TCP's own timeouts count */
+		/* has it got BROKEN?  Until then TCP's own timeouts count */
 		if (rs->tx.resumed || rs->ctl_len ||
 		    test_bit(RSTREAM_WANT_BROKEN, &rs->want) ||
-		    before(tcp_sk(rs->sk)->snd_una, rs->broken_end))
+		    !tcp_rtx_and_write_queues_empty(rs->sk))
 			rs->lost_at = jiffies;
 		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);

@@ -128,7 +128,6 @@ static void put_broken(struct rstream *rs)
 
 	rec.epoch = rs->tx.epoch;
 	put_record(rs, &rec);
-	rs->broken_end = tcp_sk(rs->sk)->write_seq + rs->ctl_len;
 }
 
 static void put_revoke(struct rstream *rs)

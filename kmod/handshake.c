@@ -252,6 +252,10 @@ static void close_late(struct rstream *rs)
 		rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
 		return;
 	}
+	if (rs->fin_wait) {	/* as TCP: the peer may take its time, unasked */
+		rs->forsaken = true;
+		return;
+	}
 	rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
 }
 

@@ -316,7 +316,7 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 	if (!rs->closed)
 		return false;
 	rstream_close_step(rs);
-	return rs->closed && rs->sk->sk_state == TCP_CLOSE;
+	return rs->closed && (rs->sk->sk_state == TCP_CLOSE || rs->forsaken);
 }
 
 static void on_work(struct work_struct *work)

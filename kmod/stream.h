@@ -100,6 +100,7 @@ enum rstream_todo {
  * @error:	what a reset is told to the program as, positive errno
  * @blocked:	records or bytes wait for room in TCP's send queue
  * @fin_wait:	closed, and TCP is in FIN_WAIT2: the timer is TCP's
+ * @forsaken:	that timer is over: TCP may have the sock
  * @link_asked:	the peer, who makes the links, has been asked for one
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
@@ -159,7 +160,6 @@ enum rstream_todo {
  * @refused:	grants in a row that the peer did not take up
  * @end_told:	the sender was told of the credit at the end of its stream
  * @lost_at:	jiffies when the peer had our BROKEN, in RSTREAM_LOST
- * @broken_end:	TCP sequence number behind our BROKEN
  *
  * @tx_tcp_bytes: stream bytes sent on tcp; this and the next are statistics
  * @tx_tcp_msgs: DATA records sent on tcp
@@ -186,6 +186,7 @@ struct rstream {
 	bool asked;
 	bool blocked;
 	bool fin_wait;
+	bool forsaken;
 	bool link_asked;
 	bool closed;
 	bool guard;
@@ -246,7 +247,6 @@ struct rstream {
 	u8 refused;
 	bool end_told;
 	unsigned long lost_at;
-	u32 broken_end;
 
 	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
 	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;

@@ -177,8 +177,10 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	} else {
 		/* anew before anything is answered: see ring.c on credits */
 		post_recv(link, slot - link->rq);
+		/* if that has broken the link, streams have their last count */
 		if (rstream_link_alive(link))
-			rstream_ring_message(link, wc->ex.imm_data, wc->byte_len);
+			rstream_ring_message(link, wc->ex.imm_data,
+					     wc->byte_len);
 	}
 	spin_unlock_bh(&link->lock);
 }

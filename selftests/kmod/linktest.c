@@ -107,6 +107,8 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 	case RSTREAM_LINK_EV_DRAINED:
 		atomic_inc(&rs->drained);
 		break;
+	case RSTREAM_LINK_EV_IDLE:
+		break;
 	}
 	wake_up(&rs->wait);
 }

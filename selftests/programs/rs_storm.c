@@ -38,13 +38,17 @@ static struct {
 } opt = { .port = 7200, .connects = 1000, .threads = 4, .limit = 60 };
 
 static atomic_int next_connect, connected, served, errors;
-static atomic_int last_error;
+static atomic_int last_error, last_port;
+static _Atomic(const char *) last_what = "";
 static int listener;
 
-static void wrong(int err)
+/* @port: the client's, 0 if there is none */
+static void wrong(const char *what, int err, uint16_t port)
 {
 	errors++;
 	last_error = err;
+	last_what = what;
+	last_port = port;
 }
 
 static void reset_on_close(int fd)
@@ -75,16 +79,23 @@ static void *serve(void *arg)
 		else if (errno == EINVAL)
 			return NULL;	/* shut down: all is done */
 		else if (errno != ECONNABORTED)
-			wrong(errno);
+			wrong("accept", errno, 0);
 	}
 }
 
 static void talk(int fd)
 {
 	char c = opt.mode == UNREAD ? 'u' : 'b';
+	uint16_t port = rs_local_port(fd);
+	int n;
 
-	if (send(fd, &c, 1, MSG_NOSIGNAL) != 1 || recv(fd, &c, 1, 0) != 1)
-		wrong(errno);
+	if (send(fd, &c, 1, MSG_NOSIGNAL) != 1) {
+		wrong("send", errno, port);
+		return;
+	}
+	n = recv(fd, &c, 1, 0);
+	if (n != 1)
+		wrong(n ? "recv" : "early end", n ? errno : 0, port);
 }
 
 static void *storm(void *arg)
@@ -94,7 +105,7 @@ static void *storm(void *arg)
 		int fd = rs_connect(&opt.kind[0], opt.host, opt.port, 0);
 
 		if (fd < 0) {
-			wrong(-fd);
+			wrong("connect", -fd, 0);
 			continue;
 		}
 		connected++;
@@ -113,8 +124,9 @@ static int report(uint64_t start, bool timed_out)
 	bool ok = !errors && !timed_out &&
 		  (!opt.client || connected == opt.connects);
 
-	printf("{\"connected\":%d,\"served\":%d,\"errors\":%d,\"last_error\":\"%s\",\"ms\":%llu,\"timed_out\":%s,\"ok\":%s}\n",
+	printf("{\"connected\":%d,\"served\":%d,\"errors\":%d,\"last_error\":\"%s\",\"last_what\":\"%s\",\"last_port\":%d,\"ms\":%llu,\"timed_out\":%s,\"ok\":%s}\n",
 	       connected, served, errors, strerrorname_np(last_error),
+	       last_what, last_port,
 	       (unsigned long long)ms, timed_out ? "true" : "false",
 	       ok ? "true" : "false");
 	fflush(stdout);

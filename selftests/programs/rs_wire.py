@@ -7,8 +7,13 @@ case wants: which option in which segment, how much of a HELLO and when, what
 records.  The sockets under test are ordinary sockets of this process.  A case
 passes if the program gets TCP's bytes or a clear error, in time, and never a
 byte too many or too few.  Needs root, the module, and hello_timeout_ms=3000.
+
+rs_wire [PATTERN]: the cases whose names have PATTERN in them.  Those that begin
+with "link" run only so.  They need a link to another host, whose name the peer
+here takes: it gets and gives grants of that link.
 """
 import fcntl
+import json
 import os
 import queue
 import socket
@@ -34,15 +39,42 @@ def option(role, nonce=NONCE, version=1):
                        version << 28 | role << 24 | nonce)
 
 
-def hello(role, nonce=NONCE, size=72, window=WINDOW, versions=(1, 1)):
+def hello(role, nonce=NONCE, size=72, window=WINDOW, versions=(1, 1),
+          instance=None):
     return (MAGIC + struct.pack("!HBBIIHH", size, *versions,
-                                role << 24 | nonce, 0, 0, 0)
-            + os.urandom(16) + struct.pack("!QQ", 77, window) + bytes(16))
+                                role << 24 | nonce, bool(instance), 4793, 0)
+            + (instance or os.urandom(16)) + struct.pack("!QQ", 77, window)
+            + bytes(16))
 
 
 def record(kind, payload=b"", flags=0, size=None):
     return struct.pack("!BBHI", kind, flags, 0,
                        len(payload) if size is None else size) + payload
+
+
+def switch(offset, epoch):
+    return record(SWITCH, struct.pack("!QIIQII", offset, epoch, 1, 8, 1, 0))
+
+
+def grant(epoch, link, ring=1, rkey=1, addr=1 << 32, size=65536):
+    return record(GRANT, struct.pack("!IIIIQII", epoch, link, ring, rkey, addr,
+                                     size, 0))
+
+
+def broken(epoch):
+    return record(BROKEN, struct.pack("!II", epoch, 0))
+
+
+def resume(epoch, count):
+    return record(RESUME, struct.pack("!IIQ", epoch, 0, count))
+
+
+def ack(consumed, limit):
+    return record(ACK_REC, struct.pack("!QQ", consumed, limit))
+
+
+def end(offset):
+    return record(END, struct.pack("!Q", offset))
 
 
 def checksum(data):
@@ -90,9 +122,11 @@ class Tun:
 class Peer:
     """One TCP connection on a wire that loses nothing."""
     next_port = 20000
+    every = []
 
     def __init__(self, tun):
         Peer.next_port += 1
+        Peer.every.append(self)
         self.tun, self.port, self.remote = tun, Peer.next_port, 0
         self.queue = tun.ports[self.port] = queue.Queue()
         self.seq, self.ack = 1000, 0
@@ -164,8 +198,16 @@ class Peer:
         return asked
 
     def close(self):
-        self.segment(RST | ACK)
-        del self.tun.ports[self.port]
+        if self.port in self.tun.ports:
+            self.segment(RST | ACK)
+            del self.tun.ports[self.port]
+
+    @classmethod
+    def close_all(cls):
+        """Else closed sockets wait for minutes for peers that are no more."""
+        for peer in cls.every:
+            peer.close()
+        cls.every.clear()
 
 
 class Failed(Exception):
@@ -432,6 +474,207 @@ def server_window_exceeded(tun):
     expect(served.peer.until(lambda: served.peer.rst), "RST")
 
 
+# ---- rings: the peer takes the name of a host that we have a link to ----
+
+def rsctl(what):
+    return subprocess.run(["rsctl"] + what.split(), check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def reasons():
+    lines = (line.split() for line in rsctl("-s -o stats").decode().splitlines())
+    return {words[0][7:]: int(words[1]) for words in lines
+            if words[0].startswith("reason:")}
+
+
+class Linked:
+    """HELLOs are exchanged under the name of the link's other end."""
+
+    def __init__(self, tun, **kwargs):
+        self.link, self.before = self.wait_link(), reasons()
+        served = agreed(tun, instance=bytes.fromhex(self.link["peer"]), **kwargs)
+        self.peer, self.sock = served.peer, served.sock
+        expect(self.peer.read(72).startswith(MAGIC), "HELLO")
+
+    @staticmethod
+    def wait_link():
+        for _ in range(600):
+            for link in json.loads(rsctl("-j links")):
+                if link["state"] == "up":
+                    return link
+            time.sleep(0.1)
+        raise Failed("a link in time")
+
+    def record(self, kind=None):
+        """The next record, or the next of this kind."""
+        while True:
+            got, _, _, size = struct.unpack("!BBHI", self.peer.read(8))
+            payload = self.peer.read(size)
+            if kind in (None, got):
+                return got, payload
+
+    def granted(self):
+        """Epoch of the ring that we are granted."""
+        return struct.unpack("!I", self.record(GRANT)[1][:4])[0]
+
+    def refused(self, what, why):
+        """@what resets the connection, for a reason that is counted."""
+        self.peer.write(what)
+        Served.reset(self, b"")
+        expect(reasons().get(why, 0) == self.before.get(why, 0) + 1,
+               f"reason {why}")
+        self.peer.close()
+
+    def switched(self, what):
+        """The next SWITCH: its offset and epoch."""
+        got = struct.unpack("!QI", self.record(SWITCH)[1][:12])
+        expect(got == what, f"SWITCH {what}, not {got}")
+
+    def on_broken_ring(self, tun_bytes=b"0123456789"):
+        """The socket has switched to a ring of ours that can't be written."""
+        self.peer.write(grant(1, self.link["id"]))
+        self.switched((0, 1))
+        self.sock.sendall(tun_bytes)
+        epoch = struct.unpack("!I", self.record(BROKEN)[1][:4])[0]
+        expect(epoch == 1, "BROKEN of this epoch")
+
+
+def refuse_each(tun, cases):
+    for what, why in cases:
+        linked = Linked(tun)
+        epoch = linked.granted()
+        linked.refused(what(epoch, linked.link["id"]), why)
+
+
+def link_switch_refused(tun):
+    refuse_each(tun, (
+        (lambda e, _: switch(0, e + 1), "bad-switch"),
+        (lambda e, _: switch(5, e), "bad-offset"),
+        (lambda e, _: switch(0, e) + switch(0, e), "bad-switch"),
+        (lambda e, _: switch(0, e) + record(DATA, b"x"), "bad-switch"),
+        (lambda e, _: switch(5, 0), "bad-offset"),
+        (lambda e, _: switch(0, 0) + switch(0, 0), "bad-switch"),
+        (lambda e, _: switch(0, e) + switch(5, 0), "bad-offset")))
+
+
+def link_broken_refused(tun):
+    refuse_each(tun, (
+        (lambda e, _: broken(e + 1), "bad-resume"),
+        (lambda e, _: broken(0), "bad-record")))
+
+
+def link_resume_refused(tun):
+    refuse_each(tun, (
+        (lambda e, _: resume(1, 0), "bad-resume"),
+        (lambda e, _: resume(0, 0), "bad-record"),
+        (lambda e, link: grant(1, link) + resume(2, 0), "bad-resume"),
+        (lambda e, link: grant(1, link) + resume(1, 1), "bad-resume")))
+
+
+def link_grant_refused(tun):
+    refuse_each(tun, (
+        (lambda e, link: grant(2, link), "bad-grant"),
+        (lambda e, link: grant(0, link), "bad-record"),
+        (lambda e, link: grant(1, link, size=0), "bad-record"),
+        (lambda e, link: grant(1, link, size=65535), "bad-record"),
+        (lambda e, link: grant(1, link, ring=0), "bad-grant"),
+        (lambda e, link: grant(1, link, ring=1 << 28), "bad-grant"),
+        (lambda e, link: grant(1, link, addr=(1 << 64) - 8), "bad-grant"),
+        (lambda e, link: grant(1, link) + grant(1, link), "bad-grant"),
+        (lambda e, link: grant(1, link) + grant(2, link), "bad-grant"),
+        (lambda e, link: grant(1, 0) + grant(2, 0), "bad-grant")))
+
+
+def link_ack_refused(tun):
+    refuse_each(tun, (
+        (lambda e, _: ack(1, 1 << 20), "bad-credit"),
+        (lambda e, _: ack(0, 100), "bad-window"),
+        (lambda e, _: ack(0, 1 << 20) + ack(0, (1 << 20) - 1), "bad-window")))
+
+
+def link_end_refused(tun):
+    """The program reads the end; the peer hears of what is behind it."""
+    for what in (record(DATA, b"x"), end(0), switch(0, 1)):
+        linked = Linked(tun)
+        linked.granted()
+        linked.peer.write(end(0) + what)
+        expect(linked.peer.until(lambda: linked.peer.rst), "RST")
+        linked.sock.close()
+
+
+def link_grant_of_unknown_link(tun):
+    """It is left alone, and said so; each time anew."""
+    linked = Linked(tun)
+    linked.granted()
+    for epoch in (1, 2, 3):
+        linked.peer.write(grant(epoch, 0xfffffff0 + epoch))
+        linked.switched((0, 0))
+    linked.sock.sendall(b"answer")
+    expect(linked.record(DATA)[1] == b"answer", "our bytes in DATA")
+    linked.sock.close()
+    linked.peer.close()
+
+
+def link_grant_left_alone(tun):
+    """A sender that leaves grants alone gets others, and may use DATA."""
+    linked = Linked(tun)
+    for epoch in (1, 2, 3):
+        expect(linked.granted() == epoch, "the next epoch")
+        linked.peer.write(switch(3 * (epoch - 1), 0) + record(DATA, b"abc"))
+    data = b""
+    while len(data) < 9:
+        data += linked.sock.recv(9)
+    expect(data == b"abc" * 3, "the peer's bytes")
+    linked.sock.close()
+    linked.peer.close()
+
+
+def link_resumes(tun):
+    """What the ring has not brought comes by DATA, no byte more or less."""
+    for count in (0, 3, 10):
+        linked = Linked(tun)
+        linked.on_broken_ring()
+        linked.peer.write(resume(1, count))
+        linked.switched((count, 0))
+        linked.sock.sendall(b"abc")
+        rest, data = b"0123456789"[count:] + b"abc", b""
+        while len(data) < len(rest):
+            data += linked.record(DATA)[1]
+        expect(data == rest, f"{rest}, not {data}")
+        linked.sock.close()
+        linked.peer.close()
+
+
+def link_resumes_wrongly(tun):
+    for wrong in (resume(1, 11), resume(2, 0), resume(1, 1 << 63),
+                  resume(1, (1 << 64) - 1), ack(11, 1 << 20)):
+        linked = Linked(tun)
+        linked.on_broken_ring()
+        linked.refused(wrong, "bad-credit" if wrong[0] == ACK_REC
+                       else "bad-resume")
+
+
+def link_resumes_twice(tun):
+    for second in (0, 5):
+        linked = Linked(tun)
+        linked.on_broken_ring()
+        linked.peer.write(resume(1, 5))
+        linked.switched((5, 0))
+        linked.refused(resume(1, second), "bad-resume")
+
+
+def link_broken_is_answered(tun):
+    linked = Linked(tun)
+    epoch = linked.granted()
+    linked.peer.write(switch(0, epoch) + broken(epoch))
+    got = struct.unpack("!IIQ", linked.record(RESUME)[1])
+    expect(got == (epoch, 0, 0), "RESUME of this epoch, nothing has come")
+    linked.peer.write(broken(epoch) + switch(0, 0) + record(DATA, b"abc"))
+    expect(linked.sock.recv(9) == b"abc", "the peer's bytes")
+    linked.sock.close()
+    linked.peer.close()
+
+
 # ---- our client, the peer listens ----
 
 class Reached:
@@ -527,8 +770,9 @@ def client_reset_in_hello(tun):
 def main():
     tun = Tun()
     cases = [(name, fn) for name, fn in globals().items()
-             if name.startswith(("server_", "client_"))
-             and (len(sys.argv) < 2 or sys.argv[1] in name)]
+             if name.startswith(("server_", "client_", "link_"))
+             and (sys.argv[1] in name if len(sys.argv) > 1
+                  else not name.startswith("link_"))]
     failed = 0
     print("TAP version 13")
     for n, (name, case) in enumerate(cases, 1):
@@ -539,6 +783,7 @@ def main():
             failed += 1
             print(f"# expected {err}" if isinstance(err, Failed) else f"# {err!r}")
             print(f"not ok {n} - {name}", flush=True)
+        Peer.close_all()
     print(f"1..{len(cases)}")
     return failed != 0
 

@@ -95,6 +95,20 @@ carried() {	# raw|tcp|ring BYTES SERVER_KIND CLIENT_KIND [OPTION...]
 	stream "$1" "$2" -t 60 -n "$bytes" "${@:3}" && assert_carrier "$how" 0 "$bytes" "$bytes"
 }
 
+# The TAP of a program on standard input, as cases of ours.
+retell() {	# NAME
+	local line plan=''
+	while read -r line; do
+		case $line in
+		"ok "*)		ok "$1: ${line#*- }" true ;;
+		"not ok "*)	ok "$1: ${line#*- }" false ;;
+		1..*)		plan=$line ;;
+		*)		diag "$line" ;;
+		esac
+	done
+	ok "$1: has come to its end" test -n "$plan"
+}
+
 no_sockets() { ! in_all rsctl -j sockets | grep -q '"mode"'; }
 
 has_link() {	# VM

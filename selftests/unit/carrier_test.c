@@ -583,6 +583,7 @@ TEST(carrier__tx_lost_and_resumed)
 	EXPECT_EQ(rstream_tx_rewind(&tx), 8);
 	EXPECT_EQ(tx.sent, BIG + 12);
 	EXPECT_EQ(tx.state, RSTREAM_ON_TCP);
+	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 1, 12), RSTREAM_R_BAD_RESUME);
 	EXPECT_FINE(rstream_tx_grant(&tx, 2));
 }
 
@@ -605,8 +606,12 @@ TEST(carrier__tx_resume_of_a_grant)
 	EXPECT_FINE(rstream_tx_resume(&tx, 1, 0));
 	EXPECT(!rstream_tx_lost(&tx));
 	rstream_tx_refuse(&tx);
-	EXPECT_FINE(rstream_tx_resume(&tx, 1, 0));
+	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 1, 0), RSTREAM_R_BAD_RESUME);
 	EXPECT_FINE(rstream_tx_grant(&tx, 2));
+	rstream_tx_refuse(&tx);
+	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 2, 1), RSTREAM_R_BAD_RESUME);
+	EXPECT_FINE(rstream_tx_resume(&tx, 2, 0));
+	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 2, 0), RSTREAM_R_BAD_RESUME);
 }
 
 TEST(carrier__tx_resume_without_a_grant)

@@ -1,0 +1,639 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What programs see when the link is lost at an awkward moment, in TAP.
+
+rs_moments -s -p PORT             the far end; does what it is told, by TCP
+rs_moments -c HOST -k KIND -p PORT [-P PATTERN] [--cut CMD --mend CMD]
+
+A case says what both programs do and where the link is lost: CMD, a shell
+command.  It must not make a difference: with a kind that is plain TCP the same
+cases pass without any loss.  Every byte is checked against its offset.
+"""
+import argparse
+import concurrent.futures
+import errno
+import fcntl
+import itertools
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+KINDS = {
+    "tcp4": (socket.AF_INET, 0), "tcp6": (socket.AF_INET6, 0),
+    "inet": (socket.AF_INET, 257), "inet6": (socket.AF_INET6, 257),
+}
+LIMIT = 100                     # seconds that anything may take
+SIOCOUTQ = 0x5411
+K, M = 1024, 1024 * 1024
+
+
+def pattern():
+    """Bytes that differ wherever one looks; its length is a prime."""
+    size = 1000003
+    words = struct.pack("<131072Q", *((n * 0x9e3779b97f4a7c15 + (n >> 7) * n)
+                                      & (1 << 64) - 1 for n in range(131072)))
+    return size, words[:size] * 2
+
+
+PERIOD, BYTES = pattern()
+
+
+def name_of(err):
+    return errno.errorcode.get(err.errno, str(err.errno)) if err.errno \
+        else "TIMEOUT"
+
+
+class Ends:
+    """The sockets of one program, and what can be done with them by name."""
+
+    def __init__(self):
+        self.socks, self.ids = {}, itertools.count(1)
+        self.sent, self.got = {}, {}
+
+    def keep(self, sock):
+        sock.settimeout(LIMIT)
+        number = next(self.ids)
+        self.socks[number] = sock
+        self.sent[number] = self.got[number] = 0
+        return number
+
+    def listen(self, kind, port, backlog=64):
+        family, proto = KINDS[kind]
+        sock = socket.socket(family, socket.SOCK_STREAM, proto)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("", port))
+        sock.listen(backlog)
+        return self.keep(sock), sock.getsockname()[1]
+
+    def accept(self, n):
+        return self.keep(self.socks[n].accept()[0])
+
+    def connect(self, kind, host, port):
+        family, proto = KINDS[kind]
+        sock = socket.socket(family, socket.SOCK_STREAM, proto)
+        sock.settimeout(LIMIT)
+        sock.connect((host, port))
+        return self.keep(sock)
+
+    def port(self, n):
+        return self.socks[n].getsockname()[1]
+
+    def send(self, n, size):
+        """How many bytes of the pattern went, and the error or none."""
+        done = 0
+        while done < size:
+            at = self.sent[n] % PERIOD
+            try:
+                put = self.socks[n].send(
+                    BYTES[at:at + min(size - done, 256 * K)],
+                    socket.MSG_NOSIGNAL)
+            except OSError as err:
+                return done, name_of(err)
+            done += put
+            self.sent[n] += put
+        return done, ""
+
+    def recv(self, n, size, flags=0):
+        """How many bytes came; then "" enough, "end", an error, "wrong"."""
+        done = 0
+        while done < size:
+            try:
+                data = self.socks[n].recv(min(size - done, 256 * K), flags)
+            except OSError as err:
+                return done, name_of(err)
+            if not data:
+                return done, "end"
+            at = self.got[n] % PERIOD
+            if data != BYTES[at:at + len(data)]:
+                return done, "wrong byte"
+            done += len(data)
+            if not flags & socket.MSG_PEEK:
+                self.got[n] += len(data)
+        return done, ""
+
+    def shutdown(self, n, how=socket.SHUT_WR):
+        try:
+            self.socks[n].shutdown(how)
+        except OSError as err:
+            return name_of(err)
+        return ""
+
+    def linger(self, n, seconds):
+        self.socks[n].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                 struct.pack("ii", 1, seconds))
+
+    def buffers(self, n, size):
+        for which in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            self.socks[n].setsockopt(socket.SOL_SOCKET, which, size)
+
+    def close(self, n):
+        start = time.monotonic()
+        self.socks.pop(n).close()
+        return time.monotonic() - start
+
+    def close_all(self):
+        for sock in list(self.socks.values()):
+            sock.close()
+        self.socks.clear()
+
+    def error(self, n):
+        err = self.socks[n].getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        return errno.errorcode.get(err, "") if err else ""
+
+    def events(self, n, wanted, ms=0):
+        poll = select.poll()
+        poll.register(self.socks[n].fileno(), wanted)
+        got = poll.poll(ms)
+        return got[0][1] if got else 0
+
+    def outq(self, n):
+        return struct.unpack("i", fcntl.ioctl(self.socks[n].fileno(), SIOCOUTQ,
+                                              bytes(4)))[0]
+
+    def carriers(self, n):
+        """What rsctl says of this socket: (tx, rx)."""
+        ports = [self.socks[n].getsockname()[1], self.socks[n].getpeername()[1]]
+        said = subprocess.run(["rsctl", "-j", "sockets"], check=True,
+                              stdout=subprocess.PIPE).stdout
+        for one in json.loads(said):
+            if one.get("remote") and \
+               [int(one[end].rpartition(":")[2]) for end in
+                ("local", "remote")] == ports:
+                return one["tx"]["carrier"], one["rx"]["carrier"]
+        return "none", "none"
+
+
+class Near:
+    """Calls the ends of this process; start() does so meanwhile."""
+
+    def __init__(self):
+        self.ends = Ends()
+        self.pool = concurrent.futures.ThreadPoolExecutor(32)
+
+    def start(self, what, *args):
+        return self.pool.submit(getattr(self.ends, what), *args)
+
+    def __getattr__(self, what):
+        return lambda *args: self.start(what, *args).result(2 * LIMIT)
+
+
+class Far(Near):
+    """The same of another process."""
+
+    def __init__(self, host, port):
+        super().__init__()
+        for _ in range(200):
+            try:
+                self.conn = socket.create_connection((host, port))
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.1)
+        self.calls, self.ids = {}, itertools.count()
+        self.lock = threading.Lock()
+        threading.Thread(target=self.answers, daemon=True).start()
+
+    def answers(self):
+        for line in self.conn.makefile():
+            number, good, result = json.loads(line)
+            call = self.calls.pop(number)
+            if good:
+                call.set_result(result)
+            else:
+                call.set_exception(OSError(result))
+
+    def start(self, what, *args):
+        call = concurrent.futures.Future()
+        with self.lock:
+            number = next(self.ids)
+            self.calls[number] = call
+            self.conn.sendall(json.dumps([number, what, args]).encode() + b"\n")
+        return call
+
+
+def serve(port):
+    listener = socket.create_server(("", port), family=socket.AF_INET6,
+                                    dualstack_ipv6=True)
+    conn = listener.accept()[0]
+    ends, lock = Ends(), threading.Lock()
+
+    def one(number, what, args):
+        try:
+            answer = [number, True, getattr(ends, what)(*args)]
+        except Exception as err:        # the other end shall hear of it
+            answer = [number, False, repr(err)]
+        with lock:
+            conn.sendall(json.dumps(answer).encode() + b"\n")
+
+    for line in conn.makefile():
+        threading.Thread(target=one, args=json.loads(line),
+                         daemon=True).start()
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(good, what):
+    if not good:
+        raise Failed(what)
+
+
+def equal(got, wanted, what):
+    if isinstance(got, (list, tuple)):
+        got = tuple(got)
+    expect(got == wanted, f"{what}: {wanted}, not {got}")
+
+
+class Case:
+    """Two programs, their connections, and the knife."""
+
+    def __init__(self, opt, near, far):
+        self.near, self.far, self.opt, self.is_cut = near, far, opt, False
+        self.ours = KINDS[opt.kind][1] != 0
+
+    def pair(self, n=1):
+        """@n connections: [(near, far)]."""
+        listener, port = self.far.listen(self.opt.kind, 0)
+        pairs = []
+        for _ in range(n):
+            near = self.near.connect(self.opt.kind, self.opt.client, port)
+            pairs.append((near, self.far.accept(listener)))
+        self.far.close(listener)
+        return pairs
+
+    def ringed(self, n=1):
+        """The same, both directions on rings."""
+        pairs = self.pair(n)
+        for near, far in pairs:
+            self.on_rings(near, far)
+        return pairs if n > 1 else pairs[0]
+
+    def on_rings(self, near, far):
+        end = time.monotonic() + LIMIT
+        while True:
+            for a, at, b, bt in ((self.near, near, self.far, far),
+                                 (self.far, far, self.near, near)):
+                equal(a.send(at, 100), (100, ""), "first bytes sent")
+                equal(b.recv(bt, 100), (100, ""), "first bytes received")
+            if not self.ours or self.near.carriers(near) == ("ring", "ring"):
+                return
+            expect(time.monotonic() < end, "rings in time")
+            time.sleep(0.05)
+
+    def cut(self):
+        if self.opt.cut and self.ours:
+            self.is_cut = True
+            subprocess.run(self.opt.cut, shell=True, check=True,
+                           stdout=subprocess.DEVNULL)
+
+    def mend(self):
+        if self.is_cut:
+            self.is_cut = False
+            subprocess.run(self.opt.mend, shell=True, check=True,
+                           stdout=subprocess.DEVNULL)
+
+    def noticed(self, *which):
+        """Until these send by ring no more, (program, socket)."""
+        if not (self.is_cut and self.ours):
+            return
+        end = time.monotonic() + LIMIT
+        for prog, sock in which:
+            while prog.carriers(sock)[0] == "ring":
+                expect(time.monotonic() < end, "the loss is noticed in time")
+                time.sleep(0.1)
+
+    def done(self):
+        self.mend()
+        self.near.close_all()
+        self.far.close_all()
+
+    def ends_well(self, near, far, more=1000):
+        """More bytes each way, then the end, in order."""
+        calls = []
+        for a, at in ((self.near, near), (self.far, far)):
+            calls.append((a.start("send", at, more), (more, "")))
+            calls.append((a.start("recv", at, more), (more, "")))
+        for call, wanted in calls:
+            equal(call.result(2 * LIMIT), wanted, "bytes each way")
+        self.ended(near, far)
+
+    def ended(self, near, far):
+        for a, at in ((self.near, near), (self.far, far)):
+            equal(a.shutdown(at), "", "shutdown")
+        for a, at in ((self.near, near), (self.far, far)):
+            equal(a.recv(at, 1), (0, "end"), "the end")
+            equal(a.error(at), "", "SO_ERROR")
+
+
+# ---- the cases ----
+
+def case_idle(c):
+    near, far = c.ringed()
+    c.cut()
+    c.noticed((c.near, near), (c.far, far))
+    c.ends_well(near, far)
+
+
+def case_sent_and_closed(c):
+    """close() gives bytes up to the kernel, which has to deliver them."""
+    for size in (1, 1000, 50 * K):
+        near, far = c.ringed()
+        c.cut()
+        equal(c.near.send(near, size), (size, ""), "sent")
+        c.near.close(near)
+        equal(c.far.recv(far, size + 1), (size, "end"), "all, and the end")
+        equal(c.far.error(far), "", "SO_ERROR")
+        c.far.close(far)
+        c.mend()
+
+
+def case_closed_before_loss(c):
+    near, far = c.ringed()
+    equal(c.near.send(near, 50 * K), (50 * K, ""), "sent")
+    c.near.close(near)
+    c.cut()
+    equal(c.far.recv(far, M), (50 * K, "end"), "all, and the end")
+    equal(c.far.error(far), "", "SO_ERROR")
+
+
+def case_close_wait(c):
+    """The far program has read all and closed; then the link is lost."""
+    near, far = c.ringed()
+    equal(c.near.send(near, 100), (100, ""), "question")
+    equal(c.far.recv(far, 100), (100, ""), "question")
+    equal(c.far.send(far, 100), (100, ""), "answer")
+    c.far.close(far)
+    equal(c.near.recv(near, 101), (100, "end"), "answer, end")
+    c.cut()
+    c.noticed((c.near, near))
+    equal(c.near.error(near), "", "SO_ERROR")
+    expect(not c.near.events(near, select.POLLIN) & select.POLLERR, "no POLLERR")
+    equal(c.near.recv(near, 1), (0, "end"), "the end, again")
+    equal(c.near.shutdown(near), "", "shutdown")
+
+
+def case_close_wait_long(c):
+    """The far kernel has forgotten the connection (tcp_fin_timeout is 3)."""
+    near, far = c.ringed()
+    c.far.close(far)
+    equal(c.near.recv(near, 1), (0, "end"), "end")
+    time.sleep(6)
+    equal(c.near.error(near), "", "SO_ERROR")
+    equal(c.near.recv(near, 1), (0, "end"), "the end, again")
+
+
+def case_close_wait_sends(c):
+    near, far = c.ringed()
+    c.far.close(far)
+    equal(c.near.recv(near, 1), (0, "end"), "end")
+    c.cut()
+    c.noticed((c.near, near))
+    equal(c.near.send(near, 100), (100, ""), "sent to one who has gone")
+    end = time.monotonic() + LIMIT
+    while not c.near.events(near, 0, 1000):
+        expect(time.monotonic() < end, "a reset")
+    done, err = c.near.send(near, 100)
+    equal((done, err in ("EPIPE", "ECONNRESET")), (0, True), f"then {err}")
+
+
+def case_half_close(c):
+    near, far = c.ringed()
+    c.cut()
+    equal(c.near.send(near, 10 * K), (10 * K, ""), "sent")
+    equal(c.near.shutdown(near), "", "shutdown")
+    equal(c.far.recv(far, M), (10 * K, "end"), "all, and the end")
+    call = c.far.start("send", far, M)
+    equal(c.near.recv(near, M), (M, ""), "the other direction")
+    equal(call.result(LIMIT), (M, ""), "sent")
+    equal(c.far.shutdown(far), "", "shutdown")
+    equal(c.near.recv(near, 1), (0, "end"), "its end")
+
+
+def case_half_closed_before(c):
+    near, far = c.ringed()
+    equal(c.near.shutdown(near), "", "shutdown")
+    equal(c.far.recv(far, 1), (0, "end"), "the end")
+    c.cut()
+    call = c.far.start("send", far, M)
+    equal(c.near.recv(near, M), (M, ""), "the other direction")
+    equal(call.result(LIMIT), (M, ""), "sent")
+    c.far.close(far)
+    equal(c.near.recv(near, 1), (0, "end"), "its end")
+
+
+def case_fins_cross(c):
+    near, far = c.ringed()
+    c.cut()
+    calls = []
+    for a, at in ((c.near, near), (c.far, far)):
+        equal(a.send(at, 20 * K), (20 * K, ""), "sent")
+        equal(a.shutdown(at), "", "shutdown")
+        calls.append(a.start("recv", at, M))
+    for call in calls:
+        equal(call.result(2 * LIMIT), (20 * K, "end"), "all, and the end")
+
+
+def case_both_blocked(c):
+    """Neither reads, both send: all buffers are full when it happens."""
+    size = 12 * M
+    near, far = c.ringed()
+    sends = [c.near.start("send", near, size), c.far.start("send", far, size)]
+    last = None
+    while last != (now := (c.near.outq(near), c.far.outq(far))):
+        last = now
+        time.sleep(1)
+    expect(not any(call.done() for call in sends), "both are blocked")
+    c.cut()
+    c.noticed((c.near, near), (c.far, far))
+    expect(not any(call.done() for call in sends), "both are still blocked")
+    recvs = [c.near.start("recv", near, size), c.far.start("recv", far, size)]
+    for call in sends + recvs:
+        equal(call.result(2 * LIMIT), (size, ""), "all of it")
+    c.ends_well(near, far)
+
+
+def case_unread_closed(c):
+    """close() with unread data resets, lost link or not."""
+    near, far = c.ringed()
+    equal(c.near.send(near, 10 * K), (10 * K, ""), "sent")
+    equal(c.far.recv(far, 100), (100, ""), "some of it")
+    c.cut()
+    c.far.close(far)
+    equal(c.near.recv(near, 1), (0, "ECONNRESET"), "reset")
+
+
+def case_abort(c):
+    near, far = c.ringed()
+    c.cut()
+    equal(c.near.send(near, 10 * K), (10 * K, ""), "sent")
+    c.far.linger(far, 0)
+    c.far.close(far)
+    equal(c.near.recv(near, 1), (0, "ECONNRESET"), "reset")
+
+
+def case_linger(c):
+    near, far = c.ringed()
+    c.near.linger(near, 30)
+    c.cut()
+    equal(c.near.send(near, 50 * K), (50 * K, ""), "sent")
+    close = c.near.start("close", near)
+    equal(c.far.recv(far, M), (50 * K, "end"), "all, and the end")
+    expect(close.result(LIMIT) < 29, "close() in time")
+
+
+def case_peek(c):
+    near, far = c.ringed()
+    equal(c.near.send(near, 30 * K), (30 * K, ""), "sent")
+    equal(c.far.recv(far, 1, socket.MSG_PEEK), (1, ""), "peeked")
+    equal(c.far.recv(far, 10 * K), (10 * K, ""), "some")
+    c.cut()
+    c.noticed((c.near, near), (c.far, far))
+    equal(c.far.recv(far, 1, socket.MSG_PEEK), (1, ""), "peeked")
+    equal(c.far.recv(far, 20 * K), (20 * K, ""), "the rest")
+    c.ends_well(near, far)
+
+
+def case_outq(c):
+    """SIOCOUTQ comes down to 0 when the far kernel has all."""
+    near, far = c.ringed()
+    c.cut()
+    equal(c.near.send(near, 50 * K), (50 * K, ""), "sent")
+    equal(c.far.recv(far, 50 * K), (50 * K, ""), "received")
+    end = time.monotonic() + LIMIT
+    while c.near.outq(near):
+        expect(time.monotonic() < end, "SIOCOUTQ 0 in time")
+        time.sleep(0.1)
+    c.ends_well(near, far)
+
+
+def case_poll(c):
+    """Who sleeps in poll() during the loss is woken by what comes after it."""
+    near, far = c.ringed()
+    c.cut()
+    for a, at, b, bt in ((c.near, near, c.far, far), (c.far, far, c.near, near)):
+        poll = b.start("events", bt, select.POLLIN, LIMIT * 1000)
+        time.sleep(0.2)
+        equal(a.send(at, 10), (10, ""), "sent")
+        equal(poll.result(2 * LIMIT), select.POLLIN, "poll() says")
+        equal(b.recv(bt, 10), (10, ""), "received")
+    c.ends_well(near, far)
+
+
+def case_accepted_late(c):
+    """The rings are lost while the connections wait in the backlog."""
+    listener, port = c.far.listen(c.opt.kind, 0)
+    nears = [c.near.connect(c.opt.kind, c.opt.client, port) for _ in range(4)]
+    for near in nears:
+        equal(c.near.send(near, 20 * K), (20 * K, ""), "sent")
+    end = time.monotonic() + LIMIT
+    while c.ours and any(c.near.carriers(near)[0] != "ring" for near in nears):
+        expect(time.monotonic() < end, "rings in time")
+        time.sleep(0.1)
+    for near in nears:
+        equal(c.near.send(near, 20 * K), (20 * K, ""), "sent by ring")
+    c.cut()
+    c.noticed(*((c.near, near) for near in nears))
+    for near in nears:
+        equal(c.near.send(near, 20 * K), (20 * K, ""), "sent")
+    fars = [c.far.accept(listener) for _ in nears]
+    for far in fars:
+        equal(c.far.recv(far, 60 * K), (60 * K, ""), "all")
+        equal(c.far.send(far, 10 * K), (10 * K, ""), "sent back")
+    for near in nears:
+        equal(c.near.recv(near, 10 * K), (10 * K, ""), "all")
+        c.near.close(near)
+    for far in fars:
+        equal(c.far.recv(far, 1), (0, "end"), "the end")
+
+
+def case_accepted_never(c):
+    listener, port = c.far.listen(c.opt.kind, 0)
+    nears = [c.near.connect(c.opt.kind, c.opt.client, port) for _ in range(4)]
+    for near in nears:
+        equal(c.near.send(near, 20 * K), (20 * K, ""), "sent")
+    end = time.monotonic() + LIMIT
+    while c.ours and any(c.near.carriers(near)[0] != "ring" for near in nears):
+        expect(time.monotonic() < end, "rings in time")
+        time.sleep(0.1)
+    for near in nears:
+        equal(c.near.send(near, 20 * K), (20 * K, ""), "sent by ring")
+    c.cut()
+    c.far.close(listener)
+    for near in nears:
+        equal(c.near.recv(near, 1), (0, "ECONNRESET"), "reset")
+
+
+def case_again_and_again(c):
+    """The next link is lost as soon as the stream has found it."""
+    near, far = c.ringed()
+    for turn in range(2):       # links that come and go come ever later
+        c.cut()
+        for a, at, b, bt in ((c.near, near, c.far, far),
+                             (c.far, far, c.near, near)):
+            call = a.start("send", at, 100 * K)
+            equal(b.recv(bt, 100 * K), (100 * K, ""), f"bytes, turn {turn}")
+            equal(call.result(LIMIT), (100 * K, ""), "sent")
+        c.mend()
+        c.on_rings(near, far)
+    c.ends_well(near, far)
+
+
+def long_outage(c):
+    """Not even TCP gets through, for longer than links and RESUME would wait."""
+    near, far = c.ringed()
+    c.cut()
+    equal(c.near.send(near, 50 * K), (50 * K, ""), "sent")
+    equal(c.far.send(far, 50 * K), (50 * K, ""), "sent")
+    time.sleep(c.opt.seconds)
+    c.mend()
+    for a, at in ((c.near, near), (c.far, far)):
+        equal(a.recv(at, 50 * K), (50 * K, ""), "all of it")
+    c.ends_well(near, far)
+
+
+def run(opt):
+    cases = [(name[5:], fn) for name, fn in globals().items()
+             if name.startswith(("case_", "long_")) and
+             (opt.pattern in name if opt.pattern else name[:5] == "case_")]
+    near, far, failed = Near(), Far(opt.client, opt.port), 0
+    print("TAP version 13")
+    for n, (name, fn) in enumerate(cases, 1):
+        case = Case(opt, near, far)
+        try:
+            fn(case)
+            print(f"ok {n} - {name}", flush=True)
+        except (Failed, OSError, concurrent.futures.TimeoutError) as err:
+            failed += 1
+            print(f"# expected {err}" if isinstance(err, Failed) else f"# {err!r}")
+            print(f"not ok {n} - {name}", flush=True)
+        case.done()
+    print(f"1..{len(cases)}", flush=True)
+    # calls that hang do not end with main()
+    os._exit(failed != 0)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-s", dest="server", action="store_true")
+    parser.add_argument("-c", dest="client")
+    parser.add_argument("-p", dest="port", type=int, default=7300)
+    parser.add_argument("-k", dest="kind", default="tcp4", choices=KINDS)
+    parser.add_argument("-P", dest="pattern", default="")
+    parser.add_argument("--seconds", type=int, default=35)
+    parser.add_argument("--cut")
+    parser.add_argument("--mend")
+    opt = parser.parse_args()
+    if opt.server:
+        serve(opt.port)
+    else:
+        run(opt)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

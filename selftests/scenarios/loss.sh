@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Takes RDMA away from hosts, and gives it back; for scenarios, in VM 0.
+#
+# usage: loss.sh WHAT [VM...]		in these VMs, or in all
+#   drop, pass		RoCE packets that come in
+#   mute, pass		all packets that come in
+#   del, add		the RDMA device
+#   unload, load	the RDMA device's driver
+#   down, up		the network interface, with all that is on it
+set -u
+: "${VM_COUNT:?}"
+
+one() {	# WHAT VM
+	case $1 in
+	drop)	on "$2" nft "add table inet lost;
+			add chain inet lost in { type filter hook prerouting priority -400; };
+			add rule inet lost in udp dport 4791 drop" ;;
+	mute)	on "$2" nft "add table inet lost;
+			add chain inet lost in { type filter hook prerouting priority -400; policy drop; }" ;;
+	pass)	on "$2" nft delete table inet lost ;;
+	del)	on "$2" rdma link del rxe0 ;;
+	add)	on "$2" rdma link add rxe0 type rxe netdev eth0 ;;
+	unload)	on "$2" modprobe -r rdma_rxe ;;
+	load)	on "$2" modprobe rdma_rxe && one add "$2" ;;
+	down | up)	on "$2" ip link set eth0 "$1" ;;
+	*)	return 2 ;;
+	esac
+}
+
+what=$1 status=0 pids=()
+shift
+# shellcheck disable=SC2046
+[ $# != 0 ] || set -- $(seq 0 $((VM_COUNT - 1)))
+for vm; do
+	one "$what" "$vm" &
+	pids+=($!)
+done
+for pid in "${pids[@]}"; do
+	wait "$pid" || status=1
+done
+exit $status

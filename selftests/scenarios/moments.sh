@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=600
+# The link is lost at awkward moments: while programs close, half-close, abort,
+# linger or do not read, while connections wait to be accepted or come and go.
+# Programs see what they see with plain TCP.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+loss=$(dirname "$0")/loss.sh
+
+load 14 || bail "cannot load the module"
+use ring
+in_all sysctl -q -w net.ipv4.tcp_fin_timeout=3
+
+moments() {	# NAME KIND CUT MEND [PATTERN]
+	local server
+	on_bg 1 rs_moments -s -p 7300 >"$tmp/far" 2>&1
+	server=$!
+	retell "$1" < <(rs_moments -c "$(addr "$2" 1)" -k "$2" -p 7300 \
+		--cut "$loss $3" --mend "$loss $4" -P "${5-}" 2>&1)
+	kill $server
+	wait $server 2>/dev/null
+	ok "$1: no socket is left" wait_for 20 no_sockets
+}
+
+moments "nothing lost, TCP" tcp4 true true
+moments "RoCE dropped" inet drop pass
+for vm in 0 1; do
+	moments "IPv6, RoCE dropped in VM $vm" inet6 "drop $vm" "pass $vm" close
+done
+moments "both devices removed" inet del add
+for vm in 0 1; do
+	moments "driver of VM $vm unloaded" inet "unload $vm" "load $vm" half
+done
+moments "nothing gets through" inet "mute 1" "pass 1" long_outage
+
+# Loss while streams are on their way to rings, or end: links that come are
+# taken away at once, while connections come and go.
+storms=3 connects=100
+[ "$KERNEL" != debug ] || storms=1 connects=40
+
+flap() {
+	local vm
+	until [ -e "$tmp/stop" ]; do
+		wait_for 5 has_link $((RANDOM % 2)) || continue
+		vm=$((RANDOM % 2))
+		"$loss" del $vm
+		"$loss" add $vm
+		echo >>"$tmp/flaps"
+	done
+}
+
+storm() {	# MODE
+	local pid status=0 port=$((7000 + RANDOM % 20000))
+	on_bg 1 rs_storm -s -k inet -p $port -n $connects -t 100
+	pid=$!
+	wait_for 10 listens 1 $port || status=1
+	rs_storm -c "$ADDR4_1" -k inet -p $port -n $connects -t 100 -m "$1" || status=1
+	wait $pid || status=1
+	return $status
+}
+
+mark 0
+flap 2>/dev/null &
+flapper=$!
+for ((i = 0; i < storms; i++)); do
+	for mode in close byte rst unread; do
+		ok "links flap: $connects connects, $mode" storm $mode
+	done
+	ok "links flap: short streams" stream inet inet -C 30 -n 20K -t 100
+	ok "links flap: short streams, epoll" stream inet inet -C 30 -n 50K -e -t 100
+	ok "links flap: half-closed streams" stream inet inet -C 10 -n 200K --half-close -t 100
+done
+touch "$tmp/stop"
+wait $flapper
+ok "links were lost under them" test "$(grown 0 links-lost)" -gt 1
+diag "links up $(grown 0 links-up), lost $(grown 0 links-lost), streams resumed $(grown 0 resumes)"
+ok "links flap: no socket is left" wait_for 60 no_sockets
+counters 0 | grep '^reason:' | diag
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing

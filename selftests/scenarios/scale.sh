@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12 timeout=900 alone=ten_minutes
+# 10,000 idle connections and 100 busy ones on one link: what an idle one costs
+# beyond TCP, that a reader who does not read is in nobody's way, and what the idle
+# ones do to the round trips of another.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+idle=${SCALE_IDLE:-10000} busy=100
+memory_most=2048	# bytes of an idle connection beyond TCP's
+rtt_most=120		# per cent of the round trip alone
+
+load 14 || bail "cannot load the module"
+in_all sysctl -q -w net.ipv4.ip_local_port_range="10000 64000" \
+	net.core.somaxconn=16384 net.ipv4.tcp_max_syn_backlog=16384 fs.file-max=200000
+ulimit -n 50000 || bail "no room for $idle descriptors"
+# idle ones shall not have rings
+set_net upgrade=2 upgrade_bytes=65536 link_idle_ms=600000 hello_timeout_ms=60000
+
+# Bytes that the kernel itself uses: all but free pages, files and processes.
+kernel_memory() {	# VM
+	on "$1" "sync; echo 3 >/proc/sys/vm/drop_caches; cat /proc/meminfo" | awk '
+		{ n[$1] = $2 }
+		END { print 1024 * (n["MemTotal:"] - n["MemFree:"] - n["Buffers:"] -
+			n["Cached:"] - n["AnonPages:"]) }'
+}
+slab() {	# VM
+	on "$1" cat /proc/meminfo | awk '$1 == "Slab:" { print 1024 * $2 }'
+}
+# Memory of VM 0 and 1, then their slabs.
+measure() { echo "$(kernel_memory 0) $(kernel_memory 1) $(slab 0) $(slab 1)"; }
+
+held() { [ -e "$hold.held" ] && on 1 test -e "$hold.held"; }
+open_idle() {	# KIND: $idle connections that have sent a little and stay
+	hold=$tmp/go.$1 port=$((7000 + RANDOM % 2000))
+	local shape=(-k "$1" -p "$port" -C "$idle" -n 200 --hold-at 100 --hold "$hold" -w 100 -r 100 -e -t 800)
+	on 1 mkdir -p "$tmp"
+	on_bg 1 "ulimit -n 50000; exec rs_stream -s ${shape[*]}" >"$tmp/server.$1"
+	server=$!
+	rs_stream -c "$ADDR4_1" --wait "${shape[@]}" >"$tmp/client.$1" &
+	client=$!
+	wait_for 300 held
+}
+close_idle() {	# KIND
+	local status=0
+	in_all touch "$hold"
+	wait $client || status=1
+	wait $server || status=1
+	cat "$tmp/client.$1" "$tmp/server.$1"
+	return $status
+}
+quiet() { ! in_all ss -Htn state connected exclude time-wait | grep -q .; }
+
+ok "a link comes up" want_link
+set_net upgrade=2
+
+# A first round fills caches; what it leaves is nobody's cost.
+for kind in tcp4 inet; do
+	ok "$kind: once to warm up" open_idle $kind
+	ok "$kind: they end well" close_idle $kind
+	wait_for 100 quiet
+done
+
+per_connection() {	# BEFORE AFTER
+	paste -d ' ' <(echo "$1" | tr ' ' '\n') <(echo "$2" | tr ' ' '\n') |
+		awk -v n="$idle" '{ print int(($2 - $1) / n) }'
+}
+for kind in tcp4 inet; do
+	before=$(measure)
+	ok "$kind: $idle connections" open_idle $kind
+	mapfile -t cost < <(per_connection "$before" "$(measure)")
+	diag "$kind: bytes a connection, client ${cost[0]} (slab ${cost[2]}), server ${cost[1]} (slab ${cost[3]})"
+	[ $kind = tcp4 ] || break
+	tcp=("${cost[@]}")
+	ok "$kind: they end well" close_idle $kind
+	wait_for 100 quiet
+done
+for vm in 0 1; do
+	more=$((cost[vm] - tcp[vm]))
+	diag "VM $vm: $more bytes beyond TCP's; of slabs $((cost[vm + 2] - tcp[vm + 2]))"
+	ok "VM $vm: an idle connection costs at most $memory_most bytes beyond TCP's" \
+		test $more -le $memory_most
+done
+framed() { [ "$(on "$1" rsctl sockets | grep -c framed)" -ge "$idle" ]; }
+ok "all of them have records" framed 0
+ok "none of them has a ring" test "$(on 0 rsctl -j links | grep -o '"rx_rings":[0-9]*' | cut -d: -f2)" = 0
+
+# ---- busy ones beside them ----
+
+use ring
+mark 0
+ok "$busy busy streams on rings beside them" stream inet inet -C $busy -n 400K -e -t 300
+assert_carrier ring 0 $((busy * 400 * 1024)) $((busy * 400 * 1024)) | diag
+ok "on one link" test "$(on 0 rsctl -j links | grep -o '"state":"up"' | wc -l)" = 1
+
+on_bg 1 rs_stream -s -k inet -p 7001 -n 4M -m 1 --read-delay 60000 -t 400 >"$tmp/slow.server"
+slow_server=$!
+rs_stream -c "$ADDR4_1" -k inet -p 7001 --wait -n 4M -m 1 -t 400 >"$tmp/slow.client" &
+slow_client=$!
+stuck() { on 0 rsctl -s -o stats | awk '$1 == "stall-ring" { exit !$2 }'; }
+ok "a reader does not read" wait_for 50 stuck
+ok "20 others are not held up" stream inet inet -C 20 -n 500K -e -t 100
+ok "the slow one has not read yet" kill -0 $slow_client
+
+# ---- round trips ----
+
+best() {	# FILE: the least of several
+	sort -n "$1" | head -n 1
+}
+rtt() {	# NAME: median round trips of 64 bytes, several times
+	local i pid
+	on_bg 1 "exec rs_bench -s -k ours -p 7301" >/dev/null 2>&1
+	pid=$!
+	wait_for 20 listens 1 7301
+	for ((i = 0; i < 5; i++)); do
+		rs_bench -c "$ADDR4_1" -k ours -p 7301 -t 400 | awk '$1 == "rtt-64" { print $2 }'
+	done >"$tmp/rtt.$1"
+	kill $pid
+	wait $pid 2>/dev/null
+	diag "$1: $(tr '\n' ' ' <"$tmp/rtt.$1")us"
+}
+wait $slow_client
+wait $slow_server
+ok "the slow one is whole in the end" grep -q '"ok":true' "$tmp/slow.server"
+rtt beside
+ok "inet: the idle ones end well" close_idle inet
+ok "no socket is left" wait_for 100 no_sockets
+rtt alone
+alone=$(best "$tmp/rtt.alone") beside=$(best "$tmp/rtt.beside")
+diag "round trip $alone us alone, $beside us beside $idle idle connections"
+ok "at most $rtt_most per cent of the round trip alone" \
+	awk -v a="$alone" -v b="$beside" -v most=$rtt_most 'BEGIN { exit !(a && b && b * 100 <= a * most) }'
+ok "the module can be unloaded" wait_for 40 unload_module
+done_testing
