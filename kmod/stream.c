@@ -732,8 +732,11 @@ int rstream_stream_init(void)
 
 	if (err)
 		return err;
-	if (learn(AF_INET6, &rstream_tcp6))
+	err = learn(AF_INET6, &rstream_tcp6);
+	if (err == -EAFNOSUPPORT)
 		pr_info("no IPv6 in this kernel\n");
+	else if (err)
+		return err;
 	err = sock_create_lite(AF_INET, SOCK_STREAM, IPPROTO_TCP,
 			       &rstream_nobody);
 	if (err)
