@@ -523,6 +523,7 @@ static int door_create(struct net *net, struct socket *sock, int protocol,
 {
 	int family = protocol == RDMASTREAM_PROTO_IPV6 ? AF_INET6 : AF_INET;
 	struct socket *inner;
+	struct rstream *rs;
 	struct sock *sk;
 	int err;
 
@@ -538,16 +539,17 @@ static int door_create(struct net *net, struct socket *sock, int protocol,
 		return err;
 	/* take the TCP socket out of the struct socket that it came in */
 	sk = inner->sk;
-	err = rstream_attach(sk, inner->ops, GFP_KERNEL);
-	if (!err) {
-		rstream_of(sk)->accepted = true;
+	rs = rstream_new(GFP_KERNEL);
+	if (rs) {
+		rstream_attach(rs, sk, inner->ops);
+		rs->accepted = true;
 		sock->ops = &rstream_proto_ops;
 		inner->sk = NULL;
 		sock_graft(sk, sock);
 		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	}
 	sock_release(inner);
-	return err;
+	return rs ? 0 : -ENOMEM;
 }
 
 static struct net_proto_family family = {
@@ -564,16 +566,19 @@ static int door_init(struct sock *sk)
 {
 	const struct rstream_tcp *tcp = sk->sk_family == AF_INET ?
 					&rstream_tcp4 : &rstream_tcp6;
+	struct rstream *rs;
 	int err;
 
 	sk->sk_protocol = IPPROTO_TCP;
 	sk->sk_prot = tcp->prot;
 	err = tcp->prot->init(sk);
-	if (!err)
-		err = rstream_attach(sk, tcp->ops, GFP_KERNEL);
 	if (err)
 		return err;
-	rstream_of(sk)->accepted = true;
+	rs = rstream_new(GFP_KERNEL);
+	if (!rs)
+		return -ENOMEM;
+	rstream_attach(rs, sk, tcp->ops);
+	rs->accepted = true;
 	/*
 	 * From here on the stream holds the module, not the sock: TIME_WAIT,
 	 * which inherits sk_prot_creator, would hold it for another minute.

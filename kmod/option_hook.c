@@ -220,21 +220,16 @@ bool rstream_syn_option(const struct request_sock *req, struct rstream_opt *opt)
 }
 
 /* The child of a client with the option: make it a stream, undecided yet. */
-static void child_init(struct sock *child, const struct sk_buff *skb,
-		       const struct rstream_opt *syn)
+static void child_init(struct rstream *rs, struct sock *child,
+		       const struct sk_buff *skb, const struct rstream_opt *syn)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
 	struct net *net = sock_net(child);
 	struct rstream_opt opt;
-	struct rstream *rs;
 
 	rstream_mib_inc(net, RSTREAM_MIB_PASSIVE_OPENS);
-	if (rstream_attach(child, child->sk_family == AF_INET ?
-			   rstream_tcp4.ops : rstream_tcp6.ops, GFP_ATOMIC)) {
-		rstream_mib_reason(net, RSTREAM_R_NO_MEMORY);
-		return;
-	}
-	rs = rstream_of(child);
+	rstream_attach(rs, child, child->sk_family == AF_INET ?
+		       rstream_tcp4.ops : rstream_tcp6.ops);
 	rs->server = true;
 	rs->nonce = syn->nonce;
 	rs->confirmed = opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
@@ -258,12 +253,27 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 	struct rstream_opt syn;
 	/* the SYN of a Fast Open child is not what completes a handshake */
 	bool asked = !tcp_hdr(skb)->syn && rstream_syn_option(req, &syn);
+	struct rstream *rs = NULL;
 	struct sock *child;
 
+	if (asked) {
+		/*
+		 * Before there is a child: as plain TCP it would give the HELLO
+		 * to the program.  TCP without memory waits for the next ACK.
+		 */
+		rs = rstream_new(GFP_ATOMIC);
+		if (!rs) {
+			rstream_mib_reason(sock_net(sk), RSTREAM_R_NO_MEMORY);
+			tcp_listendrop(sk);
+			return NULL;
+		}
+	}
 	child = orig->syn_recv_sock(sk, skb, req, dst, req_unhash,
 				    RSTREAM_SYN_RECV_ARGS(own_req));
-	if (child && *own_req && asked)
-		child_init(child, skb, &syn);
+	if (child && *own_req && rs)
+		child_init(rs, child, skb, &syn);
+	else if (rs)
+		rstream_discard(rs);
 	return child;
 }
 

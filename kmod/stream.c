@@ -508,14 +508,23 @@ void rstream_reset_state(struct rstream *rs)
 	rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
 }
 
-int rstream_attach(struct sock *sk, const struct proto_ops *tcp_ops, gfp_t gfp)
+struct rstream *rstream_new(gfp_t gfp)
+{
+	return kmem_cache_zalloc(stream_cache, gfp);
+}
+
+/* One that has never been attached. */
+void rstream_discard(struct rstream *rs)
+{
+	kmem_cache_free(stream_cache, rs);
+}
+
+void rstream_attach(struct rstream *rs, struct sock *sk,
+		    const struct proto_ops *tcp_ops)
 {
 	struct rstream_net *rn = rstream_net(sock_net(sk));
 	struct inet_connection_sock *icsk = inet_csk(sk);
-	struct rstream *rs = kmem_cache_zalloc(stream_cache, gfp);
 
-	if (!rs)
-		return -ENOMEM;
 	rs->sk = sk;
 	rs->tcp_ops = tcp_ops;
 	refcount_set(&rs->ref, 1);
@@ -540,7 +549,6 @@ int rstream_attach(struct sock *sk, const struct proto_ops *tcp_ops, gfp_t gfp)
 	list_add_tail_rcu(&rs->node, &rn->streams);
 	rn->n_streams++;
 	spin_unlock_bh(&rn->streams_lock);
-	return 0;
 }
 
 static void rstream_ulp_release(struct sock *sk)
@@ -744,8 +752,11 @@ int rstream_stream_init(void)
 
 	if (err)
 		return err;
-	if (learn(AF_INET6, &rstream_tcp6))
+	err = learn(AF_INET6, &rstream_tcp6);
+	if (err == -EAFNOSUPPORT)
 		pr_info("no IPv6 in this kernel\n");
+	else if (err)
+		return err;
 	err = sock_create_lite(AF_INET, SOCK_STREAM, IPPROTO_TCP,
 			       &rstream_nobody);
 	if (err)

@@ -296,7 +296,10 @@ static inline void rstream_assert_held(const struct rstream *rs)
 }
 
 /* stream.c: life */
-int rstream_attach(struct sock *sk, const struct proto_ops *tcp_ops, gfp_t gfp);
+struct rstream *rstream_new(gfp_t gfp);
+void rstream_discard(struct rstream *rs);
+void rstream_attach(struct rstream *rs, struct sock *sk,
+		    const struct proto_ops *tcp_ops);
 void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		      enum rstream_reason reason);
 void rstream_reset_state(struct rstream *rs);	/* as after socket() */
