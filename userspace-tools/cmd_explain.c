@@ -78,8 +78,11 @@ static const struct advice advices[] = {
 		"The peer or a firewall closed TCP in the middle of a stream.",
 		"Look at the peer's kernel log and at firewalls on the way." },
 	[RDMASTREAM_REASON_LINK_LOST] = {
-		"An RDMA device or port went down, or the peer died.",
+		"An RDMA device or port went down; the stream goes on over TCP.",
 		"See \"rdma link\" and the kernel log on both hosts." },
+	[RDMASTREAM_REASON_RING_IDLE] = {
+		"Nothing came for net.rdmastream.ring_idle_ms; memory was given back.",
+		"Nothing: the stream gets a ring again when it is busy." },
 };
 
 /* All that are not in the list are the peer's faults. */
