@@ -20,8 +20,9 @@
 
 static const struct rstream_settings defaults = {
 	.negotiate = 1,
-	.upgrade = RSTREAM_UPGRADE_ALWAYS,
-	.upgrade_bytes = SZ_64K,
+	/* short connections are not worth a ring */
+	.upgrade = RSTREAM_UPGRADE_BYTES,
+	.upgrade_bytes = SZ_16K,
 	.upgrade_self = 0,
 	.ring_size = SZ_256K,
 	.ring_idle_ms = 5000,
