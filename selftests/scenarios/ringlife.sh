@@ -81,6 +81,16 @@ ok "ceiling: 60 connections are held" test $? = 0
 ok "ceiling: all get a ring, when others have left theirs" wait_for 40 all_granted
 ok "ceiling: it is respected" test "$(pinned 1)" -le 1048576
 whole "ceiling"
+# the host is short of memory: idle rings go back sooner
+set_net ring_idle_ms=16000 rmb_max=67108864
+total=2M
+hold 2 1M
+ok "pressure: held" test $? = 0
+ok "pressure: there are rings" has_ring 0 16384
+ok "pressure: the shrinker is asked" sh -c 'echo 2 >/proc/sys/vm/drop_caches'
+ok "pressure: idle rings are taken back" wait_for 10 no_ring 0
+whole "pressure"
+
 # as the default: only streams that move bytes are worth a ring
 set_net upgrade=2 upgrade_bytes=16384
 mark 0
