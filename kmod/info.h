@@ -70,7 +70,7 @@ struct rstream_info {
  * @fn:		called under RCU with a snapshot; stop when it returns non-zero
  * @arg:	handed to @fn
  *
- * Return: what @fn returned last.  Implemented in stream.c.
+ * Return: what @fn returned last.  Implemented in stream_info.c.
  */
 int rstream_info_dump(struct net *net, unsigned int skip,
 		      int (*fn)(const struct rstream_info *info, void *arg),
