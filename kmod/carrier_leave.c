@@ -21,8 +21,10 @@
  */
 #include <net/tcp.h>
 
+#include "events.h"
 #include "stats.h"
 #include "stream.h"
+#include "trace.h"
 
 /* How often a stream that waits for its peer looks again, ms. */
 #define TICK_MS		1000
@@ -76,6 +78,9 @@ bool rstream_ring_leave(struct rstream *rs)
 static void rx_left(struct rstream *rs, bool refused, bool lost)
 {
 	if (refused) {
+		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_UNUSED);
+		trace_rstream_refuse(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+				     rs->rx.arrived, rs->reason);
 		rstream_rxring_unused(rs->rxring);
 		rx_release(rs);
 	} else {
@@ -83,6 +88,7 @@ static void rx_left(struct rstream *rs, bool refused, bool lost)
 	}
 	set_bit(RSTREAM_WANT_ACK, &rs->want);	/* tcp's window counts again */
 	if (refused && !lost) {
+		WRITE_ONCE(rs->reason, RSTREAM_R_GRANT_REFUSED);
 		tick(rs, REFUSED_MS << rs->refused);
 		if (rs->refused < REFUSED_MAX)
 			rs->refused++;
@@ -111,7 +117,10 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 		WRITE_ONCE(rs->leaving, false);
 		return reason;
 	}
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_RX);
+	if (!refused)
+		rstream_event_switch(rs, RSTREAM_WAY_RX,
+				     RSTREAM_INFO_CARRIER_TCP, offset,
+				     rstream_link_reason(rs->rxring->link));
 	clear_bit(RSTREAM_WANT_RESUME, &rs->want);	/* it was not waited for */
 	rx_left(rs, refused, lost);
 	rstream_wake(rs);
@@ -125,7 +134,7 @@ static void rx_check(struct rstream *rs)
 	if (!ring || rs->leaving || rs->rx.lost ||
 	    rstream_link_is_up(ring->link))
 		return;
-	WRITE_ONCE(rs->reason, RSTREAM_R_LINK_LOST);
+	WRITE_ONCE(rs->reason, rstream_link_reason(ring->link));
 	/* the peer has not got a GRANT that is still to be sent */
 	if (test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want)) {
 		rstream_rx_ungrant(&rs->rx);
@@ -168,8 +177,11 @@ static void tx_close_ring(struct rstream *rs)
 }
 
 /* The grant can't be used: say so. */
-void rstream_grant_refuse(struct rstream *rs)
+void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
 {
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_REFUSED);
+	trace_rstream_refuse(rs->sk, RSTREAM_WAY_TX, rs->tx.epoch, rs->tx.sent,
+			     reason);
 	rstream_tx_refuse(&rs->tx);
 	if (rs->txring)
 		tx_close_ring(rs);
@@ -241,14 +253,15 @@ static void tx_check(struct rstream *rs)
 		return;
 	if (!rstream_link_is_up(rs->txring->link)) {
 		if (rs->tx.state == RSTREAM_GRANTED) {
-			rstream_grant_refuse(rs);
+			rstream_grant_refuse(rs, rstream_link_reason(rs->txring->link));
 			return;
 		}
 		rstream_tx_reap(rs);
 		if (rs->tx.state == RSTREAM_ON_RING) {
 			if (rstream_tx_lost(&rs->tx))
 				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
-			WRITE_ONCE(rs->reason, RSTREAM_R_LINK_LOST);
+			rs->tx_why = rstream_link_reason(rs->txring->link);
+			WRITE_ONCE(rs->reason, rs->tx_why);
 			rs->lost_at = jiffies;
 			tick(rs, TICK_MS);
 		}
@@ -269,6 +282,8 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 	reason = rstream_tx_resume(&rs->tx, epoch, count);
 	if (reason || !rs->txring)
 		return reason;
+	trace_rstream_resume(rs->sk, RSTREAM_WAY_TX, epoch, rs->tx.base + count,
+			     RSTREAM_R_NONE);
 	/* of no use without the peer's end */
 	rstream_link_break(rs->txring->link, "peer resumes on tcp");
 	tx_check(rs);

@@ -336,6 +336,25 @@ out:
 	stream_put(rs);
 }
 
+/* Links can, or can't, be made now: each stream shall look for a ring again. */
+void rstream_links_changed(struct net *net)
+{
+	struct rstream_net *rn = rstream_net(net);
+	struct rstream *rs;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rs, &rn->streams, node) {
+		if (rstream_mode(rs) != RSTREAM_FRAMED)
+			continue;
+		/* as rstream_info_dump() does */
+		if (!refcount_inc_not_zero(&rs->sk->sk_refcnt))
+			continue;
+		WRITE_ONCE(rs->link_asked, false);
+		timer_queue(rs, RSTREAM_DO_GRANT);
+	}
+	rcu_read_unlock();
+}
+
 /* ---- close ---- */
 
 /*
@@ -461,6 +480,8 @@ void rstream_reset_state(struct rstream *rs)
 	rstream_unhook_callbacks(rs->sk);
 	memset(&rs->tx, 0, sizeof(rs->tx));
 	memset(&rs->rx, 0, sizeof(rs->rx));
+	memset(&rs->tx_switched, 0, sizeof(rs->tx_switched));
+	memset(&rs->rx_switched, 0, sizeof(rs->rx_switched));
 	rs->ctl_len = 0;
 	rs->ctl_off = 0;
 	rs->rec_left = 0;

@@ -10,29 +10,27 @@
 #include "info.h"
 #include "stream.h"
 
-static void addr_info(const struct sock *sk, bool remote,
-		      struct sockaddr_storage *ss)
+void rstream_info_addr(const struct sock *sk, bool remote,
+		       struct sockaddr_in6 *to)
 {
 	const struct inet_sock *inet = inet_sk(sk);
 	__be16 port = remote ? inet->inet_dport : inet->inet_sport;
 
-	memset(ss, 0, sizeof(*ss));
+	memset(to, 0, sizeof(*to));
 	if (sk->sk_family == AF_INET) {
-		struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+		struct sockaddr_in *sin = (struct sockaddr_in *)to;
 
 		sin->sin_family = AF_INET;
 		sin->sin_port = port;
 		sin->sin_addr.s_addr = remote ? inet->inet_daddr :
 						inet->inet_saddr;
 	} else {
-		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
-
-		sin6->sin6_family = AF_INET6;
-		sin6->sin6_port = port;
-		sin6->sin6_addr = remote ? sk->sk_v6_daddr : sk->sk_v6_rcv_saddr;
+		to->sin6_family = AF_INET6;
+		to->sin6_port = port;
+		to->sin6_addr = remote ? sk->sk_v6_daddr : sk->sk_v6_rcv_saddr;
 	}
 	if (remote && !port)
-		ss->ss_family = AF_UNSPEC;
+		to->sin6_family = AF_UNSPEC;
 }
 
 static u8 mode_info(const struct rstream *rs)
@@ -53,6 +51,15 @@ static u8 mode_info(const struct rstream *rs)
 	default:
 		return RSTREAM_INFO_UNCONNECTED;
 	}
+}
+
+static void switch_info(const struct rstream_switched *sw,
+			struct rstream_dir_info *dir)
+{
+	dir->switches = READ_ONCE(sw->count);
+	dir->switch_to = sw->to;
+	dir->switch_reason = sw->reason;
+	dir->switch_ms = jiffies_to_msecs(jiffies - READ_ONCE(sw->at));
 }
 
 static void dir_info(const struct rstream *rs, struct rstream_info *info)
@@ -79,6 +86,8 @@ static void dir_info(const struct rstream *rs, struct rstream_info *info)
 	info->rx.tcp_msgs = rs->rx_tcp_msgs;
 	info->rx.ring_bytes = rs->rx_ring_bytes;
 	info->rx.ring_msgs = rs->rx_ring_msgs;
+	switch_info(&rs->tx_switched, &info->tx);
+	switch_info(&rs->rx_switched, &info->rx);
 }
 
 int rstream_info_dump(struct net *net, unsigned int skip,
@@ -103,8 +112,8 @@ int rstream_info_dump(struct net *net, unsigned int skip,
 			continue;
 		if (rstream_of(sk) == rs) {
 			memset(&info, 0, sizeof(info));
-			addr_info(sk, false, &info.local);
-			addr_info(sk, true, &info.remote);
+			rstream_info_addr(sk, false, (void *)&info.local);
+			rstream_info_addr(sk, true, (void *)&info.remote);
 			info.mode = mode_info(rs);
 			info.tcp_state = READ_ONCE(sk->sk_state);
 			info.reason = READ_ONCE(rs->reason);
