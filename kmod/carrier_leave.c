@@ -24,8 +24,10 @@
  */
 #include <net/tcp.h>
 
+#include "events.h"
 #include "stats.h"
 #include "stream.h"
+#include "trace.h"
 
 /* How often a stream that waits for its peer looks again, ms. */
 #define TICK_MS		1000
@@ -103,6 +105,7 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 	if (rs->rx.fin)
 		return;
 	if (refused && !lost) {
+		WRITE_ONCE(rs->reason, RSTREAM_R_GRANT_REFUSED);
 		rstream_ring_later(rs);
 		return;
 	}
@@ -114,6 +117,9 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 static void rx_left(struct rstream *rs, bool refused)
 {
 	if (refused) {
+		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_UNUSED);
+		trace_rstream_refuse(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+				     rs->rx.arrived, rs->reason);
 		rstream_rxring_unused(rs->rxring);
 		rx_release(rs);
 	} else {
@@ -141,7 +147,12 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 		WRITE_ONCE(rs->leaving, false);
 		return reason;
 	}
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_RX);
+	if (!refused)
+		rstream_event_switch(rs, RSTREAM_WAY_RX,
+				     RSTREAM_INFO_CARRIER_TCP, offset,
+				     !revoked || lost ?
+				     rstream_link_reason(rs->rxring->link) :
+				     rs->revoked_for);
 	/* they were not waited for */
 	clear_bit(RSTREAM_WANT_RESUME, &rs->want);
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
@@ -199,7 +210,7 @@ static void rx_check(struct rstream *rs)
 	if (!ring || rs->leaving || rs->rx.lost ||
 	    rstream_link_is_up(ring->link))
 		return;
-	WRITE_ONCE(rs->reason, RSTREAM_R_LINK_LOST);
+	WRITE_ONCE(rs->reason, rstream_link_reason(ring->link));
 	if (grant_withdraw(rs)) {
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		return;
@@ -240,8 +251,11 @@ static void tx_close_ring(struct rstream *rs)
 }
 
 /* The grant can't be used: say so. */
-void rstream_grant_refuse(struct rstream *rs)
+void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
 {
+	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_REFUSED);
+	trace_rstream_refuse(rs->sk, RSTREAM_WAY_TX, rs->tx.epoch, rs->tx.sent,
+			     reason);
 	rstream_tx_refuse(&rs->tx);
 	if (rs->txring)
 		tx_close_ring(rs);
@@ -328,8 +342,9 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 	if (reason || !rs->txring)
 		return reason;
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_REVOKES_RX);
+	rs->tx_why = RSTREAM_R_RING_REVOKED;
 	if (rs->tx.state == RSTREAM_GRANTED)
-		rstream_grant_refuse(rs);
+		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);
 	else if (rs->tx.state == RSTREAM_LEAVING)
 		tx_leave(rs);
 	return RSTREAM_R_NONE;
@@ -341,14 +356,15 @@ static void tx_check(struct rstream *rs)
 		return;
 	if (!rstream_link_is_up(rs->txring->link)) {
 		if (rs->tx.state == RSTREAM_GRANTED) {
-			rstream_grant_refuse(rs);
+			rstream_grant_refuse(rs, rstream_link_reason(rs->txring->link));
 			return;
 		}
 		rstream_tx_reap(rs);
 		if (rs->tx.state != RSTREAM_LOST) {
 			if (rstream_tx_lost(&rs->tx))
 				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
-			WRITE_ONCE(rs->reason, RSTREAM_R_LINK_LOST);
+			rs->tx_why = rstream_link_reason(rs->txring->link);
+			WRITE_ONCE(rs->reason, rs->tx_why);
 			rs->lost_at = jiffies;
 			tick(rs, TICK_MS);
 		}
@@ -371,6 +387,8 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 	reason = rstream_tx_resume(&rs->tx, epoch, count);
 	if (reason || !rs->txring)
 		return reason;
+	trace_rstream_resume(rs->sk, RSTREAM_WAY_TX, epoch, rs->tx.base + count,
+			     RSTREAM_R_NONE);
 	/* of no use without the peer's end */
 	rstream_link_break(rs->txring->link, "peer resumes on tcp");
 	tx_check(rs);

@@ -11,8 +11,10 @@
 #include <net/tcp.h>
 #include <net/ipv6.h>
 
+#include "events.h"
 #include "stats.h"
 #include "stream.h"
+#include "trace.h"
 
 /* ---- making the wish for a link known ---- */
 
@@ -63,8 +65,10 @@ void rstream_link_wanted(struct rstream *rs)
 
 void rstream_link_asked(struct rstream *rs)
 {
-	if (rs->peer && rstream_peer_active(rs->peer))
-		want_link(rs);
+	if (!rs->peer || !rstream_peer_active(rs->peer))
+		return;
+	want_link(rs);
+	rstream_peer_asks(rs->peer);
 }
 
 /* ---- receiving end ---- */
@@ -85,6 +89,8 @@ static enum rstream_reason grant_policy(const struct rstream *rs)
 
 	if (!rs->peer)
 		return RSTREAM_R_NO_DEVICE;
+	if (rstream_link_drained(rn->net))
+		return RSTREAM_R_DRAINED;
 	if (rn->set.upgrade == RSTREAM_UPGRADE_OFF)
 		return RSTREAM_R_UPGRADE_OFF;
 	if (!rn->set.upgrade_self &&
@@ -150,6 +156,8 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	smp_store_release(&rs->rxring, ring);
 	set_bit(RSTREAM_WANT_GRANT, &rs->want);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_SENT);
+	trace_rstream_grant(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+			    rs->rx.arrived, RSTREAM_R_NONE);
 	rstream_push(rs);
 	return RSTREAM_R_NONE;
 }
@@ -224,7 +232,8 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	rs->refused = 0;
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_RX);
+	rstream_event_switch(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_RING,
+			     rec->sw.offset, RSTREAM_R_UPGRADED);
 	rstream_ring_count(rs);
 	if (rs->closed && rs->rx.arrived > rs->rx.consumed)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
@@ -355,10 +364,12 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	if (reason)
 		return reason;
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_RCVD);
+	trace_rstream_grant(rs->sk, RSTREAM_WAY_TX, rec->grant.epoch,
+			    rs->tx.sent, RSTREAM_R_NONE);
 	link = rs->peer ? rstream_link_find(sock_net(rs->sk), rs->peer,
 					    rec->grant.link) : NULL;
 	if (!link) {
-		rstream_grant_refuse(rs);
+		rstream_grant_refuse(rs, RSTREAM_R_LINK_LOST);
 		return RSTREAM_R_NONE;
 	}
 	ring = rstream_txring_open(link, rec->grant.ring, rec->grant.rkey,
@@ -367,12 +378,13 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	if (PTR_ERR_OR_ZERO(ring) == -EINVAL)
 		return RSTREAM_R_BAD_GRANT;
 	if (IS_ERR(ring)) {
-		rstream_grant_refuse(rs);
+		rstream_grant_refuse(rs, PTR_ERR(ring) == -ENOTCONN ?
+				     RSTREAM_R_LINK_LOST : RSTREAM_R_NO_MEMORY);
 		return RSTREAM_R_NONE;
 	}
 	rs->txring = ring;
 	if (rs->tx.fin || rs->closed || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
-		rstream_grant_refuse(rs);
+		rstream_grant_refuse(rs, RSTREAM_R_NONE);	/* no need */
 		return RSTREAM_R_NONE;
 	}
 	rs->tx_link = rstream_link_id(ring->link);
@@ -522,6 +534,15 @@ void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
 						  RSTREAM_DO_PUSH);
 }
 
+static enum rstream_reason no_link_reason(const struct rstream *rs,
+					  enum rstream_link_event ev)
+{
+	if (rstream_link_drained(sock_net(rs->sk)))
+		return RSTREAM_R_DRAINED;
+	return ev == RSTREAM_LINK_EV_DECLINED ? RSTREAM_R_PEER_DRAINED :
+						RSTREAM_R_LINK_FAILED;
+}
+
 void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 {
 	switch (ev) {
@@ -530,8 +551,9 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		break;
 	case RSTREAM_LINK_EV_FAILED:
+	case RSTREAM_LINK_EV_DECLINED:
 		WRITE_ONCE(rs->link_asked, false);
-		WRITE_ONCE(rs->reason, RSTREAM_R_LINK_FAILED);
+		WRITE_ONCE(rs->reason, no_link_reason(rs, ev));
 		break;
 	case RSTREAM_LINK_EV_IDLE:
 		rstream_queue(rs, RSTREAM_DO_IDLE);

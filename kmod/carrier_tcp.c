@@ -16,9 +16,11 @@
  */
 #include <net/tcp.h>
 
+#include "events.h"
 #include "option_hook.h"
 #include "stats.h"
 #include "stream.h"
+#include "trace.h"
 
 /* Send flags: don't wait; the program gets its signals from us. */
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -116,10 +118,17 @@ static void put_switch(struct rstream *rs)
 		rec.sw.ring = ring->id;
 		rec.sw.cell_addr = ring->cell_addr;
 		rec.sw.cell_rkey = ring->cell_rkey;
+		rstream_event_switch(rs, RSTREAM_WAY_TX,
+				     RSTREAM_INFO_CARRIER_RING, rs->tx.sent,
+				     RSTREAM_R_UPGRADED);
+	} else if (rs->tx_switched.to != RSTREAM_INFO_CARRIER_TCP) {
+		/* else the grant was refused: nothing changes */
+		rstream_event_switch(rs, RSTREAM_WAY_TX,
+				     RSTREAM_INFO_CARRIER_TCP, rs->tx.sent,
+				     rs->tx_why);
 	}
 	rec.sw.offset = rs->tx.sent;
 	put_record(rs, &rec);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_SWITCHES_TX);
 }
 
 static void put_broken(struct rstream *rs)
@@ -144,6 +153,8 @@ static void put_resume(struct rstream *rs)
 
 	rec.resume.epoch = rs->rx.epoch;
 	rec.resume.count = rs->rx.count;
+	trace_rstream_resume(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+			     rs->rx.base + rs->rx.count, rs->reason);
 	put_record(rs, &rec);
 }
 

@@ -138,6 +138,17 @@ out:
 	return err;
 }
 
+static bool is_declined(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	const struct rstream_cm_reject *rej;
+	u8 len = 0;
+
+	rej = rdma_consumer_reject_data(id, event, &len);
+	return rej && len >= sizeof(*rej) &&
+	       rej->magic == cpu_to_be32(RSTREAM_CM_MAGIC) &&
+	       rej->why == RSTREAM_CM_DRAINED;
+}
+
 static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rstream_link *link = id->context;
@@ -156,6 +167,13 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		rstream_link_break_locked(link, "disconnected");
 		spin_unlock_bh(&link->lock);
 		break;
+	case RDMA_CM_EVENT_REJECTED:
+		if (is_declined(id, event)) {
+			rstream_peer_declines(link->peer);
+			rstream_link_break(link, "peer is drained");
+			break;
+		}
+		fallthrough;
 	default:
 		rstream_link_break(link, rdma_event_msg(event->event));
 	}
@@ -273,6 +291,8 @@ static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 		link = rstream_link_new(peer, false);
 	}
 	rstream_peer_put(peer);
+	if (!link && rstream_link_drained(ln->net))
+		why = RSTREAM_CM_DRAINED;
 	if (!link)
 		goto refuse;
 	mutex_lock(&link->setup_lock);

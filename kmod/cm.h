@@ -46,6 +46,7 @@ enum rstream_cm_why {
 	RSTREAM_CM_BAD_REQ = 1,		/* not a request of this protocol */
 	RSTREAM_CM_BAD_TOKEN = 2,	/* no connection owns the token */
 	RSTREAM_CM_BUSY = 3,		/* no memory, too many links, device */
+	RSTREAM_CM_DRAINED = 4,		/* no links at all for the time being */
 };
 
 struct rstream_cm_reject {

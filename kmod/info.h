@@ -5,12 +5,15 @@
 #ifndef RSTREAM_INFO_H
 #define RSTREAM_INFO_H
 
+#include <linux/in6.h>
 #include <linux/socket.h>
 #include <linux/types.h>
 #include <net/net_namespace.h>
 
 #include "link.h"
 #include "stats.h"
+
+struct sock;
 
 enum rstream_mode_info {		/* as in the netlink spec */
 	RSTREAM_INFO_UNCONNECTED,
@@ -27,6 +30,11 @@ enum rstream_carrier_info {
 	RSTREAM_INFO_CARRIER_RING,
 };
 
+enum rstream_way_info {
+	RSTREAM_WAY_TX,			/* towards the peer */
+	RSTREAM_WAY_RX,
+};
+
 /**
  * struct rstream_dir_info - one direction
  * @carrier:	enum rstream_carrier_info
@@ -39,6 +47,10 @@ enum rstream_carrier_info {
  * @ring_bytes:	stream bytes carried by rings
  * @tcp_msgs:	DATA records that carried @tcp_bytes
  * @ring_msgs:	messages that carried @ring_bytes
+ * @switches:	how often the carrier has changed; the next three if not 0
+ * @switch_to:	enum rstream_carrier_info, behind the last switch
+ * @switch_reason: enum rstream_reason
+ * @switch_ms:	milliseconds since then
  */
 struct rstream_dir_info {
 	u8 carrier;
@@ -49,6 +61,10 @@ struct rstream_dir_info {
 	u64 acked;
 	u64 tcp_bytes, ring_bytes;
 	u64 tcp_msgs, ring_msgs;
+	u32 switches;
+	u8 switch_to;
+	u8 switch_reason;
+	u64 switch_ms;
 };
 
 struct rstream_info {
@@ -70,11 +86,20 @@ struct rstream_info {
  * @fn:		called under RCU with a snapshot; stop when it returns non-zero
  * @arg:	handed to @fn
  *
- * Return: what @fn returned last.  Implemented in stream.c.
+ * Return: what @fn returned last.  Implemented in stream_info.c.
  */
 int rstream_info_dump(struct net *net, unsigned int skip,
 		      int (*fn)(const struct rstream_info *info, void *arg),
 		      void *arg);
+
+/**
+ * rstream_info_addr() - address of a socket
+ * @sk:		the socket
+ * @remote:	the peer's, else our own
+ * @to:		gets a sockaddr_in or sockaddr_in6; AF_UNSPEC: none
+ */
+void rstream_info_addr(const struct sock *sk, bool remote,
+		       struct sockaddr_in6 *to);
 
 struct rstream_link_info {
 	u32 id;

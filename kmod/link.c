@@ -41,6 +41,7 @@
 #include <linux/slab.h>
 
 #include "cm.h"
+#include "events.h"
 #include "rmb.h"
 #include "verbs.h"
 
@@ -71,18 +72,36 @@ static void link_count(struct rstream_link *link, enum rstream_mib_item item)
 	rstream_mib_inc(rstream_link_netns(link), item);
 }
 
+/* Counts the end of a link.  Return: its reason. */
+static enum rstream_reason link_end(struct rstream_link *link)
+{
+	if (!link->was_up) {
+		link_count(link, RSTREAM_MIB_LINKS_FAILED);
+		return link->drained ? RSTREAM_R_DRAINED : RSTREAM_R_LINK_FAILED;
+	}
+	if (link->drained) {
+		link_count(link, RSTREAM_MIB_LINKS_DRAINED);
+		return RSTREAM_R_DRAINED;
+	}
+	if (link->idle_closed) {
+		link_count(link, RSTREAM_MIB_LINKS_CLOSED);
+		return RSTREAM_R_NONE;
+	}
+	link_count(link, RSTREAM_MIB_LINKS_LOST);
+	return RSTREAM_R_LINK_LOST;
+}
+
 void rstream_link_break_locked(struct rstream_link *link, const char *why)
 {
-	if (!link_set_state(link, RSTREAM_LINK_BROKEN))
+	lockdep_assert_held(&link->lock);
+	if (!rstream_link_alive(link))
 		return;
+	/* before the state: see rstream_link_reason() */
+	link->reason = link_end(link);
+	link_set_state(link, RSTREAM_LINK_BROKEN);
 	pr_debug("rdmastream: link %u to %*phN: %s\n", link->id,
 		 RSTREAM_INSTANCE_LEN, link->peer->instance, why);
-	if (!link->was_up)
-		link_count(link, RSTREAM_MIB_LINKS_FAILED);
-	else if (link->idle_closed)
-		link_count(link, RSTREAM_MIB_LINKS_CLOSED);
-	else
-		link_count(link, RSTREAM_MIB_LINKS_LOST);
+	rstream_event_link(link, link->reason, why);
 	rstream_ring_tell(link, RSTREAM_LINK_EV_LOST);
 	wake_up_all(&link->wait);
 	queue_work(rstream_link_wq, &link->down_work);
@@ -106,6 +125,7 @@ static void link_try_up(struct rstream_link *link)
 	link->up_at = jiffies;
 	link->used_at = jiffies;
 	link_count(link, RSTREAM_MIB_LINKS_UP);
+	rstream_event_link(link, RSTREAM_R_NONE, "");
 	queue_work(rstream_link_wq, &link->up_work);
 	queue_delayed_work(rstream_link_wq, &link->probe_work,
 			   msecs_to_jiffies(rstream_link_set(link->ln)->probe_ms));
@@ -298,6 +318,7 @@ static void link_down_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
 						 down_work);
+	struct rstream_link_net *ln = link->ln;
 
 	mutex_lock(&link->setup_lock);
 	link->closing = true;
@@ -321,6 +342,9 @@ static void link_down_work(struct work_struct *work)
 	rstream_verbs_destroy(link);
 	rstream_cm_destroy(link);
 	rstream_verbs_detach(link);
+	spin_lock_bh(&ln->lock);
+	ln->n_attached--;
+	spin_unlock_bh(&ln->lock);
 	rstream_link_put(link);
 }
 
@@ -370,6 +394,11 @@ bool rstream_link_is_up(const struct rstream_link *link)
 	return smp_load_acquire(&link->state) == RSTREAM_LINK_UP;
 }
 
+enum rstream_reason rstream_link_reason(const struct rstream_link *link)
+{
+	return READ_ONCE(link->reason);
+}
+
 bool rstream_link_is_dead(const struct rstream_link *link)
 {
 	return READ_ONCE(link->state) == RSTREAM_LINK_DEAD;
@@ -409,12 +438,13 @@ static bool link_enlist(struct rstream_link *link)
 
 	idr_preload(GFP_KERNEL);
 	spin_lock_bh(&ln->lock);
-	if (!ln->exiting)
+	if (!ln->exiting && !ln->drained)
 		id = idr_alloc_cyclic(&ln->ids, link, 1, 0, GFP_NOWAIT);
 	if (id > 0) {
 		link->id = id;
 		list_add_tail(&link->net_list, &ln->links);
 		ln->n_links++;
+		ln->n_attached++;
 	}
 	spin_unlock_bh(&ln->lock);
 	idr_preload_end();
@@ -552,6 +582,44 @@ static void links_break(struct rstream_link_net *ln, const char *why)
 	while ((link = link_next(ln, id))) {
 		id = link->id;
 		rstream_link_break(link, why);
+		rstream_link_put(link);
+	}
+}
+
+bool rstream_link_drained(const struct net *net)
+{
+	return READ_ONCE(rstream_net(net)->links->drained);
+}
+
+unsigned int rstream_link_count(const struct net *net)
+{
+	return READ_ONCE(rstream_net(net)->links->n_attached);
+}
+
+void rstream_link_drain(struct net *net, bool on)
+{
+	struct rstream_link_net *ln = rstream_net(net)->links;
+	bool dev = rstream_link_possible(net);
+	struct rstream_link *link;
+	int id = 0;
+
+	spin_lock_bh(&ln->lock);
+	WRITE_ONCE(ln->drained, on);
+	WRITE_ONCE(ln->drained_dev, on && dev);
+	spin_unlock_bh(&ln->lock);
+	if (!on) {
+		rstream_peers_retry(ln);
+		return;
+	}
+	/* no link is enlisted any more: these are all */
+	while ((link = link_next(ln, id))) {
+		id = link->id;
+		spin_lock_bh(&link->lock);
+		if (rstream_link_alive(link)) {
+			link->drained = true;
+			rstream_link_break_locked(link, "the host is drained");
+		}
+		spin_unlock_bh(&link->lock);
 		rstream_link_put(link);
 	}
 }

@@ -35,6 +35,8 @@
 #include <linux/mm_types.h>
 #include <net/net_namespace.h>
 
+#include "stats.h"
+
 struct rstream;
 struct rstream_link;
 struct rstream_peer;
@@ -100,6 +102,16 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs);
 
 /**
+ * rstream_peer_asks() - the peer, the passive side, has asked for a link
+ * @peer:	the peer
+ *
+ * If it has declined links before, being drained, that is over: the next try
+ * does not wait for the back-off.  Who asks has wanted a link already.
+ * Context: any, does not sleep.
+ */
+void rstream_peer_asks(struct rstream_peer *peer);
+
+/**
  * rstream_peer_link() - a link to the peer that is up
  * @peer:	the peer
  *
@@ -132,6 +144,8 @@ void rstream_link_put(struct rstream_link *link);	/* any context */
 u32 rstream_link_id(const struct rstream_link *link);	/* ours, per namespace */
 bool rstream_link_is_up(const struct rstream_link *link);
 bool rstream_link_is_dead(const struct rstream_link *link);
+/* Why it ended: for who has seen that it is not up any more. */
+enum rstream_reason rstream_link_reason(const struct rstream_link *link);
 
 /*
  * The peer's id of the same link: what a GRANT of a ring of this link states,
@@ -423,6 +437,7 @@ struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
 enum rstream_link_event {
 	RSTREAM_LINK_EV_UP,	/* the peer has a link (or more memory) now */
 	RSTREAM_LINK_EV_FAILED,	/* the try to make one has failed */
+	RSTREAM_LINK_EV_DECLINED, /* likewise: the peer is drained of RDMA */
 	RSTREAM_LINK_EV_LOST,	/* the link under one of its rings is BROKEN */
 	RSTREAM_LINK_EV_DRAINED, /* and DEAD now: frags can be recalled */
 	RSTREAM_LINK_EV_IDLE,	/* nothing came in the stream's ring for long */
@@ -471,7 +486,26 @@ void rstream_link_exit(void);
 void rstream_link_use(struct net *net);		/* any context */
 void rstream_link_unuse(struct net *net);	/* any context */
 
-/* Is there an RDMA device that this namespace could use?  Cheap, any context. */
+/*
+ * Is there an RDMA device that this namespace could use?  If it is drained: was
+ * there one?  Cheap, any context.
+ */
 bool rstream_link_possible(struct net *net);
+
+/**
+ * rstream_link_drain() - make no links any more, or again
+ * @net:	the namespace
+ * @on:		from now on it is drained
+ *
+ * On: links that are there are broken, and the peers' requests are declined.
+ * Streams hear of that as of any loss of a link.  Off: peers that somebody waits
+ * for are tried at once.  Telling the streams is the caller's business.
+ * Context: process.
+ */
+void rstream_link_drain(struct net *net, bool on);
+bool rstream_link_drained(const struct net *net);	/* any context */
+
+/* Links that may still hold a device: 0 when a drain is done. */
+unsigned int rstream_link_count(const struct net *net);
 
 #endif

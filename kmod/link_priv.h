@@ -73,11 +73,14 @@ struct rstream_batch {
 
 /*
  * Links of one namespace.
- * @lock:	bh; guards @peers, @n_peers, @links, @ids, @n_links, @exiting
+ * @lock:	bh; guards all up to @drained_dev
  * @peers:	hashed by the first bytes of their (random) instance ids
  * @links:	every link until it is DEAD
  * @ids:	the same by our own id
  * @n_links:	links whose memory is not yet freed
+ * @n_attached:	of them: those that may still hold a device
+ * @drained:	no link is made; read locklessly where being late does no harm
+ * @drained_dev: and there was a device when that began
  * @wait:	woken when @n_links or @n_peers falls
  * @users:	rstream_link_use() minus rstream_link_unuse()
  * @rmb_bytes:	registered receive memory, bytes
@@ -92,7 +95,10 @@ struct rstream_link_net {
 	struct list_head links;
 	struct idr ids;
 	unsigned int n_links;
+	unsigned int n_attached;
 	bool exiting;
+	bool drained;
+	bool drained_dev;
 	wait_queue_head_t wait;
 	atomic_t users;
 	atomic_long_t rmb_bytes;
@@ -121,6 +127,9 @@ struct rstream_peer {
 	bool busy;			/* @work is queued or a try runs: a reference */
 	unsigned int fails;		/* tries failed in a row */
 	unsigned long retry_at;		/* jiffies; no try before, if fails */
+	bool declined;			/* the last try, by a peer that is drained */
+	bool drained;			/* has declined; nothing to the contrary since */
+	bool asked;			/* by the peer, since the last try began */
 	struct delayed_work work;
 };
 
@@ -142,6 +151,8 @@ struct rstream_link {
 	bool active;
 	bool was_up;
 	bool idle_closed;		/* broken without a ring on it */
+	bool drained;			/* broken by rstream_link_drain() */
+	u8 reason;			/* enum rstream_reason, once BROKEN */
 	u64 token, our_token;		/* private data of the connection manager */
 
 	/* bring-up and end */
@@ -240,6 +251,8 @@ void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
 void rstream_peer_link_up(struct rstream_peer *peer);
 void rstream_peer_link_down(struct rstream_link *link);
 void rstream_peer_replace(struct rstream_peer *peer);
+void rstream_peer_declines(struct rstream_peer *peer);
+void rstream_peers_retry(struct rstream_link_net *ln);
 void rstream_peer_net_exit(struct rstream_link_net *ln);
 
 /* ring.c, all with link->lock held */

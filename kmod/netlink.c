@@ -2,8 +2,9 @@
 /*
  * What user space sees: the generic netlink family of uapi/rdmastream.yaml.
  *
- * Reads snapshots (info.h) and counters (stats.h), changes nothing, takes no
- * lock of its own.  Tables and policies are generated, netlink_gen.c.
+ * Reads snapshots (info.h) and counters (stats.h), has a namespace drained, and
+ * takes no lock of its own.  Tables and policies are generated, netlink_gen.c;
+ * events are sent by events.c.
  */
 #include <linux/jhash.h>
 #include <linux/module.h>
@@ -13,10 +14,13 @@
 #include <net/sock.h>
 
 #include "af_rdmastream.h"
+#include "events.h"
 #include "info.h"
 #include "net.h"
+#include "netlink.h"
 #include "netlink_gen.h"
 #include "stats.h"
+#include "stream.h"
 #include "wire.h"
 
 /* The kernel's lists and the spec's have the same order. */
@@ -38,19 +42,9 @@ static_assert((int)RDMASTREAM_A_REASON_COUNTERS_MAX == (int)RSTREAM_R_MAX);
 
 static_assert((int)RDMASTREAM_MODE_CLOSED == (int)RSTREAM_INFO_CLOSED);
 static_assert((int)RDMASTREAM_CARRIER_RING == (int)RSTREAM_INFO_CARRIER_RING);
+static_assert((int)RDMASTREAM_WAY_RX == (int)RSTREAM_WAY_RX);
 static_assert((int)RDMASTREAM_LINK_STATE_DEAD == (int)RSTREAM_LINK_DEAD);
 static_assert(RDMASTREAM_INSTANCE_LEN == RSTREAM_INSTANCE_LEN);
-
-static int put_u64(struct sk_buff *skb, int attr, u64 val)
-{
-	return nla_put_u64_64bit(skb, attr, val, 0);	/* 0: pad in each set */
-}
-
-/* 0 means "none": left out. */
-static int put_u32_if(struct sk_buff *skb, int attr, u32 val)
-{
-	return val ? nla_put_u32(skb, attr, val) : 0;
-}
 
 static int put_ip4(struct sk_buff *skb, const struct sockaddr_in *sin)
 {
@@ -69,23 +63,29 @@ static int put_ip6(struct sk_buff *skb, const struct sockaddr_in6 *sin6)
 			  sin6->sin6_scope_id);
 }
 
-static int put_endpoint(struct sk_buff *skb, int attr,
-			const struct sockaddr_storage *ss)
+int rstream_nl_put_endpoint(struct sk_buff *skb, int attr,
+			    const struct sockaddr *sa)
 {
 	struct nlattr *nest;
 	int err;
 
-	if (ss->ss_family != AF_INET && ss->ss_family != AF_INET6)
+	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
 		return 0;
 	nest = nla_nest_start(skb, attr);
 	if (!nest)
 		return -EMSGSIZE;
-	if (ss->ss_family == AF_INET)
-		err = put_ip4(skb, (const struct sockaddr_in *)ss);
+	if (sa->sa_family == AF_INET)
+		err = put_ip4(skb, (const struct sockaddr_in *)sa);
 	else
-		err = put_ip6(skb, (const struct sockaddr_in6 *)ss);
+		err = put_ip6(skb, (const struct sockaddr_in6 *)sa);
 	nla_nest_end(skb, nest);
 	return err;
+}
+
+static int put_addr(struct sk_buff *skb, int attr,
+		    const struct sockaddr_storage *ss)
+{
+	return rstream_nl_put_endpoint(skb, attr, (const struct sockaddr *)ss);
 }
 
 /* ---- info and stats ---- */
@@ -121,7 +121,11 @@ static int put_info(struct sk_buff *skb, const struct rstream_net *rn)
 	       nla_put(skb, RDMASTREAM_A_INFO_INSTANCE, sizeof(rn->instance),
 		       rn->instance) ||
 	       nla_put_u32(skb, RDMASTREAM_A_INFO_SOCKETS,
-			   READ_ONCE(rn->n_streams));
+			   READ_ONCE(rn->n_streams)) ||
+	       nla_put_u8(skb, RDMASTREAM_A_INFO_DRAIN,
+			  rstream_link_drained(rn->net)) ||
+	       nla_put_u32(skb, RDMASTREAM_A_INFO_LINKS,
+			   rstream_link_count(rn->net));
 }
 
 int rdmastream_nl_info_get_doit(struct sk_buff *skb, struct genl_info *info)
@@ -155,16 +159,17 @@ static int put_counters(struct sk_buff *skb, struct net *net)
 	return 0;
 }
 
-static int put_reasons(struct sk_buff *skb, struct net *net)
+static int put_reasons(struct sk_buff *skb, int attr, struct net *net,
+		       u64 (*sum)(struct net *net, enum rstream_reason reason))
 {
 	struct nlattr *nest;
 	int i;
 
-	nest = nla_nest_start(skb, RDMASTREAM_A_STATS_REASONS);
+	nest = nla_nest_start(skb, attr);
 	if (!nest)
 		return -EMSGSIZE;
 	for (i = 0; i < RSTREAM_R_MAX; i++)
-		if (put_u64(skb, i + 1, rstream_mib_reason_sum(net, i)))
+		if (put_u64(skb, i + 1, sum(net, i)))
 			return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -172,21 +177,51 @@ static int put_reasons(struct sk_buff *skb, struct net *net)
 
 int rdmastream_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	size_t n = RSTREAM_MIB_MAX + RSTREAM_R_MAX;
+	size_t n = RSTREAM_MIB_MAX + 2 * RSTREAM_R_MAX;
 	struct net *net = genl_info_net(info);
 	struct sk_buff *reply;
 	void *hdr;
 
 	reply = reply_new(info, n * nla_total_size_64bit(sizeof(u64)) +
-				2 * nla_total_size(0), &hdr);
+				3 * nla_total_size(0), &hdr);
 	if (!reply)
 		return -ENOMEM;
-	if (put_counters(reply, net) || put_reasons(reply, net)) {
+	if (put_counters(reply, net) ||
+	    put_reasons(reply, RDMASTREAM_A_STATS_REASONS, net,
+			rstream_mib_reason_sum) ||
+	    put_reasons(reply, RDMASTREAM_A_STATS_SWITCHES, net,
+			rstream_mib_switched_sum)) {
 		nlmsg_free(reply);
 		return -EMSGSIZE;
 	}
 	genlmsg_end(reply, hdr);
 	return genlmsg_reply(reply, info);
+}
+
+/* ---- drain ---- */
+
+int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	const struct nlattr *attr = info->attrs[RDMASTREAM_A_INFO_DRAIN];
+	struct net *net = genl_info_net(info);
+	bool on;
+
+	/* netlink's own check says no word */
+	if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN)) {
+		NL_SET_ERR_MSG(info->extack,
+			       "draining wants CAP_NET_ADMIN in the network namespace");
+		return -EPERM;
+	}
+	if (!attr) {
+		NL_SET_ERR_MSG(info->extack, "attribute \"drain\" is missing");
+		return -EINVAL;
+	}
+	on = nla_get_u8(attr);
+	if (on != rstream_link_drained(net))
+		rstream_event_drain(net, on);
+	rstream_link_drain(net, on);
+	rstream_links_changed(net);
+	return 0;
 }
 
 /* ---- dumps ---- */
@@ -272,6 +307,21 @@ static int dump_end(struct dump *dump, int err)
 	return dump->skb->len;
 }
 
+/* Nothing to tell before the first one. */
+static int put_switch(struct sk_buff *skb, const struct rstream_dir_info *dir)
+{
+	if (!dir->switches)
+		return 0;
+	return nla_put_u32(skb, RDMASTREAM_A_DIRECTION_SWITCHES,
+			   dir->switches) ||
+	       nla_put_u32(skb, RDMASTREAM_A_DIRECTION_SWITCH_TO,
+			   dir->switch_to) ||
+	       nla_put_u32(skb, RDMASTREAM_A_DIRECTION_SWITCH_REASON,
+			   dir->switch_reason) ||
+	       put_u64(skb, RDMASTREAM_A_DIRECTION_SWITCH_MS,
+				  dir->switch_ms);
+}
+
 static int put_direction(struct sk_buff *skb, int attr,
 			 const struct rstream_dir_info *dir)
 {
@@ -289,7 +339,8 @@ static int put_direction(struct sk_buff *skb, int attr,
 	    put_u64(skb, RDMASTREAM_A_DIRECTION_RING_BYTES,
 		    dir->ring_bytes) ||
 	    put_u64(skb, RDMASTREAM_A_DIRECTION_TCP_MSGS, dir->tcp_msgs) ||
-	    put_u64(skb, RDMASTREAM_A_DIRECTION_RING_MSGS, dir->ring_msgs))
+	    put_u64(skb, RDMASTREAM_A_DIRECTION_RING_MSGS, dir->ring_msgs) ||
+	    put_switch(skb, dir))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -305,8 +356,8 @@ static bool info_counted(const struct rstream_info *info)
 
 static int put_sock(struct sk_buff *skb, const struct rstream_info *info)
 {
-	return put_endpoint(skb, RDMASTREAM_A_SOCK_LOCAL, &info->local) ||
-	       put_endpoint(skb, RDMASTREAM_A_SOCK_REMOTE, &info->remote) ||
+	return put_addr(skb, RDMASTREAM_A_SOCK_LOCAL, &info->local) ||
+	       put_addr(skb, RDMASTREAM_A_SOCK_REMOTE, &info->remote) ||
 	       nla_put_u32(skb, RDMASTREAM_A_SOCK_MODE, info->mode) ||
 	       nla_put_u8(skb, RDMASTREAM_A_SOCK_TCP_STATE, info->tcp_state) ||
 	       nla_put_u32(skb, RDMASTREAM_A_SOCK_REASON, info->reason) ||
@@ -360,8 +411,8 @@ static int put_link(struct sk_buff *skb, const struct rstream_link_info *info)
 	       put_u32_if(skb, RDMASTREAM_A_LINK_QPN, info->qpn) ||
 	       put_u32_if(skb, RDMASTREAM_A_LINK_PEER_QPN, info->peer_qpn) ||
 	       put_u32_if(skb, RDMASTREAM_A_LINK_PATH_MTU, info->path_mtu) ||
-	       put_endpoint(skb, RDMASTREAM_A_LINK_LOCAL, &info->local) ||
-	       put_endpoint(skb, RDMASTREAM_A_LINK_REMOTE, &info->remote) ||
+	       put_addr(skb, RDMASTREAM_A_LINK_LOCAL, &info->local) ||
+	       put_addr(skb, RDMASTREAM_A_LINK_REMOTE, &info->remote) ||
 	       put_u64(skb, RDMASTREAM_A_LINK_TX_BYTES, info->tx_bytes) ||
 	       put_u64(skb, RDMASTREAM_A_LINK_TX_MSGS, info->tx_msgs) ||
 	       put_u64(skb, RDMASTREAM_A_LINK_RX_BYTES, info->rx_bytes) ||
@@ -409,5 +460,6 @@ int rstream_netlink_init(void)
 
 void rstream_netlink_exit(void)
 {
+	rstream_events_stop();
 	genl_unregister_family(&rdmastream_nl_family);
 }

@@ -10,6 +10,11 @@
 
 #include <uapi/linux/rdmastream_netlink.h>
 
+/* RDMASTREAM_CMD_DRAIN_SET - do */
+static const struct nla_policy rdmastream_drain_set_nl_policy[RDMASTREAM_A_INFO_DRAIN + 1] = {
+	[RDMASTREAM_A_INFO_DRAIN] = NLA_POLICY_MAX(NLA_U8, 1),
+};
+
 /* Ops table for rdmastream */
 static const struct genl_split_ops rdmastream_nl_ops[] = {
 	{
@@ -32,6 +37,17 @@ static const struct genl_split_ops rdmastream_nl_ops[] = {
 		.doit	= rdmastream_nl_stats_get_doit,
 		.flags	= GENL_CMD_CAP_DO,
 	},
+	{
+		.cmd		= RDMASTREAM_CMD_DRAIN_SET,
+		.doit		= rdmastream_nl_drain_set_doit,
+		.policy		= rdmastream_drain_set_nl_policy,
+		.maxattr	= RDMASTREAM_A_INFO_DRAIN,
+		.flags		= GENL_CMD_CAP_DO,
+	},
+};
+
+static const struct genl_multicast_group rdmastream_nl_mcgrps[] = {
+	[RDMASTREAM_NLGRP_EVENTS] = { "events", },
 };
 
 struct genl_family rdmastream_nl_family __ro_after_init = {
@@ -42,4 +58,6 @@ struct genl_family rdmastream_nl_family __ro_after_init = {
 	.module		= THIS_MODULE,
 	.split_ops	= rdmastream_nl_ops,
 	.n_split_ops	= ARRAY_SIZE(rdmastream_nl_ops),
+	.mcgrps		= rdmastream_nl_mcgrps,
+	.n_mcgrps	= ARRAY_SIZE(rdmastream_nl_mcgrps),
 };

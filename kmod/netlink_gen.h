@@ -17,6 +17,11 @@ int rdmastream_nl_link_get_dumpit(struct sk_buff *skb,
 int rdmastream_nl_sock_get_dumpit(struct sk_buff *skb,
 				  struct netlink_callback *cb);
 int rdmastream_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info);
+int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info);
+
+enum {
+	RDMASTREAM_NLGRP_EVENTS,
+};
 
 extern struct genl_family rdmastream_nl_family;
 

@@ -161,7 +161,7 @@ static void waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev)
 	lockdep_assert_held(&peer->lock);
 	hash_for_each_safe(peer->waiters, i, next, w, node) {
 		rstream_link_event(w->rs, ev);
-		if (ev != RSTREAM_LINK_EV_FAILED)
+		if (ev == RSTREAM_LINK_EV_UP)
 			waiter_del(peer, w);
 	}
 }
@@ -234,7 +234,8 @@ static void peer_schedule(struct rstream_peer *peer)
 
 	lockdep_assert_held(&peer->lock);
 	if (peer->busy || !peer->active || !peer->have_route ||
-	    peer_connecting(peer) || READ_ONCE(peer->ln->exiting))
+	    peer_connecting(peer) || READ_ONCE(peer->ln->exiting) ||
+	    READ_ONCE(peer->ln->drained))
 		return;
 	if (peer->fails && time_before(jiffies, peer->retry_at))
 		delay = peer->retry_at - jiffies;
@@ -245,15 +246,21 @@ static void peer_schedule(struct rstream_peer *peer)
 
 static void peer_failed(struct rstream_peer *peer)
 {
-	unsigned int ms = RETRY_MIN_MS << min(peer->fails, 9U);
+	unsigned int ms;
 
 	lockdep_assert_held(&peer->lock);
+	if (peer->declined && peer->asked) {
+		peer->fails = 0;	/* it has changed its mind meanwhile */
+		peer->drained = false;
+	}
+	ms = RETRY_MIN_MS << min(peer->fails, 9U);
 	ms = min_t(unsigned int, ms, RETRY_MAX_MS);
 	/* so that peers of a host that comes back do not ask all at once */
 	ms += get_random_u32() % (ms / 2);
 	peer->fails++;
 	peer->retry_at = jiffies + msecs_to_jiffies(ms);
-	waiters_tell(peer, RSTREAM_LINK_EV_FAILED);
+	waiters_tell(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
+					    RSTREAM_LINK_EV_FAILED);
 	/* remembers the back-off while no stream holds the peer */
 	peer_schedule(peer);
 }
@@ -270,8 +277,11 @@ static void peer_work(struct work_struct *work)
 	spin_lock_bh(&peer->lock);
 	/* an id must not take hold of a namespace that is about to end */
 	wanted = peer->n_waiters && !peer_up_link(peer) &&
-		 !READ_ONCE(peer->ln->exiting) && maybe_get_net(net);
+		 !READ_ONCE(peer->ln->exiting) &&
+		 !READ_ONCE(peer->ln->drained) && maybe_get_net(net);
 	route = peer->route;
+	peer->declined = false;
+	peer->asked = false;
 	if (!wanted)
 		peer->busy = false;
 	spin_unlock_bh(&peer->lock);
@@ -308,6 +318,76 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
+/* The next try is made now. */
+static void peer_hurry(struct rstream_peer *peer)
+{
+	lockdep_assert_held(&peer->lock);
+	peer->fails = 0;
+	/* a work that waited goes on with its reference */
+	if (peer->busy && cancel_delayed_work(&peer->work))
+		queue_delayed_work(rstream_link_wq, &peer->work, 0);
+	else if (peer->n_waiters)
+		peer_schedule(peer);
+}
+
+void rstream_peer_asks(struct rstream_peer *peer)
+{
+	spin_lock_bh(&peer->lock);
+	peer->asked = true;
+	if (peer->drained) {
+		peer->drained = false;
+		peer_hurry(peer);
+	}
+	spin_unlock_bh(&peer->lock);
+}
+
+/* A try of ours was rejected: the peer is drained. */
+void rstream_peer_declines(struct rstream_peer *peer)
+{
+	spin_lock_bh(&peer->lock);
+	peer->declined = true;
+	peer->drained = true;
+	spin_unlock_bh(&peer->lock);
+}
+
+/* The peer behind @last, or the first one, referenced; @last is put. */
+static struct rstream_peer *peer_next(struct rstream_link_net *ln,
+				      struct hlist_head *bucket,
+				      struct rstream_peer *last)
+{
+	struct hlist_node *node;
+	struct rstream_peer *peer = NULL;
+
+	spin_lock_bh(&ln->lock);
+	for (node = last ? last->node.next : bucket->first; node;
+	     node = node->next) {
+		peer = hlist_entry(node, struct rstream_peer, node);
+		if (refcount_inc_not_zero(&peer->ref))
+			break;
+		peer = NULL;
+	}
+	spin_unlock_bh(&ln->lock);
+	if (last)
+		rstream_peer_put(last);
+	return peer;
+}
+
+/* Whatever kept us from making links is over. */
+void rstream_peers_retry(struct rstream_link_net *ln)
+{
+	struct rstream_peer *peer;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
+		peer = NULL;
+		while ((peer = peer_next(ln, &ln->peers[i], peer))) {
+			spin_lock_bh(&peer->lock);
+			peer_hurry(peer);
+			spin_unlock_bh(&peer->lock);
+		}
+	}
+}
+
 /* ---- links come and go ---- */
 
 bool rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link)
@@ -335,6 +415,7 @@ void rstream_peer_del_link(struct rstream_peer *peer, struct rstream_link *link)
 void rstream_peer_link_up(struct rstream_peer *peer)
 {
 	spin_lock_bh(&peer->lock);
+	peer->drained = false;
 	waiters_tell(peer, RSTREAM_LINK_EV_UP);
 	spin_unlock_bh(&peer->lock);
 }

@@ -28,6 +28,11 @@ void rstream_mib_reason(struct net *net, enum rstream_reason reason)
 	this_cpu_inc(rstream_net(net)->mib->reason[reason]);
 }
 
+void rstream_mib_switched(struct net *net, enum rstream_reason reason)
+{
+	this_cpu_inc(rstream_net(net)->mib->switched[reason]);
+}
+
 u64 rstream_mib_sum(struct net *net, enum rstream_mib_item item)
 {
 	struct rstream_mib __percpu *mib = rstream_net(net)->mib;
@@ -47,6 +52,17 @@ u64 rstream_mib_reason_sum(struct net *net, enum rstream_reason reason)
 
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(mib, cpu)->reason[reason]);
+	return sum;
+}
+
+u64 rstream_mib_switched_sum(struct net *net, enum rstream_reason reason)
+{
+	struct rstream_mib __percpu *mib = rstream_net(net)->mib;
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(mib, cpu)->switched[reason]);
 	return sum;
 }
 

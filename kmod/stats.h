@@ -49,7 +49,10 @@
 	X(RESUMES, "streams of ours that lost a ring and went on over TCP") \
 	X(RESENT_BYTES, "stream bytes sent again after a ring was lost") \
 	X(REVOKES_TX, "rings that we took back") \
-	X(REVOKES_RX, "rings that peers took back")
+	X(REVOKES_RX, "rings that peers took back") \
+	X(LINKS_DRAINED, "links that were up and ended because this host is drained") \
+	X(GRANTS_REFUSED, "rings granted to us that we did not take up") \
+	X(GRANTS_UNUSED, "rings granted to peers that they did not take up")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,
@@ -59,8 +62,9 @@ enum rstream_mib_item {
 };
 
 /*
- * Why a connection is plain TCP (FALLBACK), why it is framed but not on a ring
- * (also FALLBACK_), why it was reset (RESET_).
+ * Why a connection is plain TCP, why it is framed but not on a ring, why one of
+ * its directions has switched to another carrier, why it was reset; and why a
+ * link has ended.
  */
 /* X(name, "text") */
 #define RSTREAM_REASON_LIST(X) \
@@ -95,7 +99,12 @@ enum rstream_mib_item {
 	X(TRUNCATED, "TCP ended before the stream did") \
 	X(LINK_LOST, "link of the stream's ring broke") \
 	X(BAD_RESUME, "peer resumed a lost ring from an impossible count") \
-	X(RING_IDLE, "ring was taken back, because the stream was idle")
+	X(RING_IDLE, "ring was taken back, because the stream was idle") \
+	X(RING_REVOKED, "peer took its ring back") \
+	X(UPGRADED, "a ring was granted and taken up") \
+	X(DRAINED, "this host is drained of RDMA") \
+	X(PEER_DRAINED, "peer is drained of RDMA") \
+	X(GRANT_REFUSED, "peer did not take up the ring that it was granted")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,
@@ -107,6 +116,7 @@ enum rstream_reason {
 struct rstream_mib {
 	u64 item[RSTREAM_MIB_MAX];
 	u64 reason[RSTREAM_R_MAX];	/* connections that ended up so */
+	u64 switched[RSTREAM_R_MAX];	/* streams that changed their carrier */
 };
 
 void rstream_mib_add(struct net *net, enum rstream_mib_item item, u64 n);
@@ -117,8 +127,10 @@ static inline void rstream_mib_inc(struct net *net, enum rstream_mib_item item)
 }
 
 void rstream_mib_reason(struct net *net, enum rstream_reason reason);
+void rstream_mib_switched(struct net *net, enum rstream_reason reason);
 u64 rstream_mib_sum(struct net *net, enum rstream_mib_item item);
 u64 rstream_mib_reason_sum(struct net *net, enum rstream_reason reason);
+u64 rstream_mib_switched_sum(struct net *net, enum rstream_reason reason);
 const char *rstream_reason_text(enum rstream_reason reason);
 
 int rstream_mib_net_init(struct net *net);

@@ -74,6 +74,14 @@ enum rstream_todo {
 	RSTREAM_DO_CLOSE,	/* the program has closed: finish */
 };
 
+/* The last change of the carrier of one direction, for rsctl. */
+struct rstream_switched {
+	unsigned long at;	/* jiffies */
+	u32 count;		/* of all changes */
+	u8 to;			/* enum rstream_carrier_info */
+	u8 reason;		/* enum rstream_reason */
+};
+
 /* Room for a HELLO and a record behind it. */
 #define RSTREAM_CTL_SPACE	(RSW_HELLO_LEN + 2 * RSTREAM_RECORD_MAX)
 
@@ -134,6 +142,7 @@ enum rstream_todo {
  * @tx:		carrier and offsets of what we send
  * @txring:	ring that we write to; NULL: none
  * @txring_new:	granted, SWITCH not yet out
+ * @tx_why:	enum rstream_reason of the SWITCH to tcp that is wanted
  * @asked:	an interrupting credit was asked for and has not come
  *
  * @rxq:	skbs with bytes of DATA records (struct rstream_skb_cb)
@@ -169,6 +178,8 @@ enum rstream_todo {
  * @rx_tcp_msgs: DATA records received on tcp
  * @rx_ring_bytes: stream bytes received on rings
  * @rx_ring_msgs: messages received on rings
+ * @tx_switched: last switch of what we send
+ * @rx_switched: last switch of what we receive
  * @rcu:	frees it after lockless readers
  */
 struct rstream {
@@ -246,10 +257,12 @@ struct rstream {
 	bool leaving;
 	u8 refused;
 	bool end_told;
+	u8 tx_why;
 	unsigned long lost_at;
 
 	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
 	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
+	struct rstream_switched tx_switched, rx_switched;
 	struct rcu_head rcu;
 };
 
@@ -314,6 +327,7 @@ void rstream_timer(struct rstream *rs, unsigned int ms);
 void rstream_close_step(struct rstream *rs);
 u64 rstream_close_progress(struct rstream *rs);
 void rstream_retry(struct rstream *rs);
+void rstream_links_changed(struct net *net);
 int rstream_stream_init(void);
 void rstream_stream_exit(void);
 int rstream_stream_net_init(struct rstream_net *rn);
@@ -373,7 +387,7 @@ bool rstream_ring_leave(struct rstream *rs);
 bool rstream_ring_move(struct rstream *rs);
 void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why);
 enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch);
-void rstream_grant_refuse(struct rstream *rs);
+void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason);
 enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset);
 enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch);
 enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count);

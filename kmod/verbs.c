@@ -85,8 +85,11 @@ static struct ib_client rstream_ib_client = {
 bool rstream_link_possible(struct net *net)
 {
 	struct rstream_dev *dev;
-	bool yes = false;
+	/* streams that begin while the device is away want to return, too */
+	bool yes = READ_ONCE(rstream_net(net)->links->drained_dev);
 
+	if (yes)
+		return true;
 	spin_lock_bh(&rstream_devs_lock);
 	list_for_each_entry(dev, &rstream_devs, list) {
 		yes = rdma_dev_access_netns(dev->ib, net);

@@ -80,9 +80,23 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_LINK_LOST] = {
 		"An RDMA device or port went down; the stream goes on over TCP.",
 		"See \"rdma link\" and the kernel log on both hosts." },
+	[RDMASTREAM_REASON_RING_REVOKED] = {
+		"The peer needed the memory, or grants a ring of another size.",
+		"Nothing; \"rsctl sockets\" on the peer tells why." },
 	[RDMASTREAM_REASON_RING_IDLE] = {
 		"Nothing came for net.rdmastream.ring_idle_ms; memory was given back.",
 		"Nothing: the stream gets a ring again when it is busy." },
+	[RDMASTREAM_REASON_UPGRADED] = {
+		"A direction that was on TCP goes by RDMA from there on.", "Nothing." },
+	[RDMASTREAM_REASON_DRAINED] = {
+		"An administrator ran \"rsctl drain on\" in this network namespace.",
+		"\"rsctl drain off\", when the work on the RDMA devices is done." },
+	[RDMASTREAM_REASON_PEER_DRAINED] = {
+		"An administrator ran \"rsctl drain on\" on the peer.",
+		"Nothing; streams return to RDMA when that is over." },
+	[RDMASTREAM_REASON_GRANT_REFUSED] = {
+		"The peer had no memory or link for the ring, or had all sent.",
+		"Nothing; it is tried again.  If it stays so, see \"rsctl stats\" on the peer." },
 };
 
 /* All that are not in the list are the peer's faults. */

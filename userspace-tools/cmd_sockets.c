@@ -20,13 +20,11 @@ static char *word(const struct attrs *a, unsigned int type, enum word list)
 	return attr_uint(a, type, &val) ? word_of(list, val) : NULL;
 }
 
-static char *reason(const struct attrs *a)
+static char *reason(const struct attrs *a, unsigned int type)
 {
 	uint64_t val;
 
-	if (!attr_uint(a, RDMASTREAM_A_SOCK_REASON, &val))
-		return NULL;
-	return reason_name(val);
+	return attr_uint(a, type, &val) ? reason_name(val) : NULL;
 }
 
 static char *carrier(const struct attrs *dir)
@@ -86,6 +84,28 @@ static char *pairs(const char *head, const struct attrs *a,
 	return text;
 }
 
+/* The last switch: to which carrier, why, when; and how many there were. */
+static void note_switch(struct table *t, const char *head,
+			const struct attrs *dir)
+{
+	char *to = word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO, WORD_CARRIER);
+	uint64_t n, ms = 0, why = 0;
+	char *name;
+
+	if (!attr_uint(dir, RDMASTREAM_A_DIRECTION_SWITCHES, &n)) {
+		table_note(t, xprintf("%s  never switched", head));
+		return;
+	}
+	attr_uint(dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON, &why);
+	attr_uint(dir, RDMASTREAM_A_DIRECTION_SWITCH_MS, &ms);
+	name = reason_name(why);
+	table_note(t, xprintf("%s  last switch to %s  %s  %" PRIu64 ".%03us ago  switches %" PRIu64,
+			      head, to ? to : "-", name, ms / 1000,
+			      (unsigned int)(ms % 1000), n));
+	free(name);
+	free(to);
+}
+
 static void note_direction(struct table *t, const char *head,
 			   const struct attrs *dir)
 {
@@ -103,9 +123,11 @@ static void note_direction(struct table *t, const char *head,
 		{ "msgs", RDMASTREAM_A_DIRECTION_RING_MSGS },
 	};
 
-	if (opt.details)
+	if (opt.details) {
 		table_note(t, pairs(head, dir, where,
 				    sizeof(where) / sizeof(where[0])));
+		note_switch(t, head, dir);
+	}
 	table_note(t, pairs(head, dir, carried,
 			    sizeof(carried) / sizeof(carried[0])));
 }
@@ -152,7 +174,7 @@ static void row(struct table *t, const struct attrs *a)
 	table_cell(t, rx_on, carrier_paint(rx_on));
 	table_bytes(t, &tx, RDMASTREAM_A_DIRECTION_OFFSET);
 	table_bytes(t, &rx, RDMASTREAM_A_DIRECTION_OFFSET);
-	table_cell(t, reason(a), PAINT_NONE);
+	table_cell(t, reason(a, RDMASTREAM_A_SOCK_REASON), PAINT_NONE);
 	if (opt.details) {
 		note_socket(t, a);
 		note_reason(t, a);
@@ -176,6 +198,12 @@ static void object_direction(const char *key, const struct attrs *dir)
 	json_attr("tcp_msgs", dir, RDMASTREAM_A_DIRECTION_TCP_MSGS);
 	json_attr("ring_bytes", dir, RDMASTREAM_A_DIRECTION_RING_BYTES);
 	json_attr("ring_msgs", dir, RDMASTREAM_A_DIRECTION_RING_MSGS);
+	json_attr("switches", dir, RDMASTREAM_A_DIRECTION_SWITCHES);
+	json_take("switch_to", word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO,
+				    WORD_CARRIER));
+	json_take("switch_reason",
+		  reason(dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON));
+	json_attr("switch_ms", dir, RDMASTREAM_A_DIRECTION_SWITCH_MS);
 	json_object_end();
 }
 
@@ -191,7 +219,7 @@ static void object(const struct attrs *a)
 	json_take("mode", word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE));
 	json_take("tcp_state", word(a, RDMASTREAM_A_SOCK_TCP_STATE,
 				    WORD_TCP_STATE));
-	json_take("reason", reason(a));
+	json_take("reason", reason(a, RDMASTREAM_A_SOCK_REASON));
 	json_attr("uid", a, RDMASTREAM_A_SOCK_UID);
 	json_attr("inode", a, RDMASTREAM_A_SOCK_INODE);
 	json_take("peer", attr_hex(a, RDMASTREAM_A_SOCK_PEER));

@@ -79,6 +79,8 @@ int cmd_stats(int argc, char **argv)
 		     counter_item, "");
 		show(t, "reason", a.tb[RDMASTREAM_A_STATS_REASONS],
 		     reason_item, "reason:");
+		show(t, "switch", a.tb[RDMASTREAM_A_STATS_SWITCHES],
+		     reason_item, "switch:");
 	}
 	if (t)
 		table_print(t);

@@ -17,6 +17,7 @@ static void text(const struct attrs *a)
 		{ "protocol", RDMASTREAM_A_INFO_PROTOCOL },
 		{ "cm port", RDMASTREAM_A_INFO_CM_PORT },
 		{ "sockets", RDMASTREAM_A_INFO_SOCKETS },
+		{ "links", RDMASTREAM_A_INFO_LINKS },
 	};
 	const char *version = attr_str(a, RDMASTREAM_A_INFO_VERSION);
 	char *instance = attr_hex(a, RDMASTREAM_A_INFO_INSTANCE);
@@ -30,12 +31,17 @@ static void text(const struct attrs *a)
 			printf("%-13s %" PRIu64 "\n", list[i].name, val);
 		else
 			printf("%-13s -\n", list[i].name);
+	printf("drained       %s\n",
+	       !attr_uint(a, RDMASTREAM_A_INFO_DRAIN, &val) ? "-" :
+	       val ? "yes" : "no");
 	printf("instance      %s\n", instance ? instance : "-");
 	free(instance);
 }
 
 static void json(const struct attrs *a)
 {
+	uint64_t drain;
+
 	json_array();
 	json_object(NULL);
 	json_str("rsctl", VERSION);
@@ -45,6 +51,9 @@ static void json(const struct attrs *a)
 	json_attr("protocol", a, RDMASTREAM_A_INFO_PROTOCOL);
 	json_attr("cm_port", a, RDMASTREAM_A_INFO_CM_PORT);
 	json_attr("sockets", a, RDMASTREAM_A_INFO_SOCKETS);
+	json_bool("drain", attr_uint(a, RDMASTREAM_A_INFO_DRAIN, &drain) &&
+			   drain);
+	json_attr("links", a, RDMASTREAM_A_INFO_LINKS);
 	json_take("instance", attr_hex(a, RDMASTREAM_A_INFO_INSTANCE));
 	json_object_end();
 	json_array_end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Questions to the kernel over generic netlink. */
+/* Questions to the kernel over generic netlink, and its events. */
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <stdlib.h>
@@ -112,7 +112,27 @@ static struct nlmsghdr *request(char *buf, uint16_t family, uint8_t cmd,
 	return nlh;
 }
 
-static int find_family(struct mnl_socket *nl, uint16_t *family)
+/* Of the answer about our family: the number of the group "events". */
+static uint32_t events_group(const struct attrs *family)
+{
+	const struct nlattr *attr;
+	const char *name;
+	struct attrs a;
+	uint64_t id;
+
+	if (!family->tb[CTRL_ATTR_MCAST_GROUPS])
+		return 0;
+	mnl_attr_for_each_nested(attr, family->tb[CTRL_ATTR_MCAST_GROUPS]) {
+		attrs_nested(&a, attr);
+		name = attr_str(&a, CTRL_ATTR_MCAST_GRP_NAME);
+		if (name && !strcmp(name, RDMASTREAM_MCGRP_EVENTS) &&
+		    attr_uint(&a, CTRL_ATTR_MCAST_GRP_ID, &id))
+			return id;
+	}
+	return 0;
+}
+
+static int find_family(struct mnl_socket *nl, uint16_t *family, uint32_t *group)
 {
 	struct replies r = { 0 };
 	struct nlmsghdr *nlh;
@@ -128,8 +148,10 @@ static int find_family(struct mnl_socket *nl, uint16_t *family)
 	if (!err && r.n) {
 		attrs_of(&a, r.msg[0]);
 		err = attr_uint(&a, CTRL_ATTR_FAMILY_ID, &id) ? 0 : -EPROTO;
-		if (!err)
+		if (!err) {
 			*family = id;
+			*group = events_group(&a);
+		}
 	}
 	replies_free(&r);
 	return err;
@@ -163,32 +185,145 @@ static int ask_until_stable(struct mnl_socket *nl, struct nlmsghdr *nlh,
 	return err;
 }
 
+/* Complains itself; the socket is there if the result is EXIT_OK. */
+static int open_family(struct mnl_socket **nl, uint16_t *family,
+		       uint32_t *group)
+{
+	int err = open_nl(nl);
+
+	if (!err)
+		err = find_family(*nl, family, group);
+	if (!err)
+		return EXIT_OK;
+	if (*nl)
+		mnl_socket_close(*nl);
+	if (err == -ENOENT) {
+		complain("the module rdmastream is not loaded (modprobe rdmastream)");
+		return EXIT_NO_MODULE;
+	}
+	complain("netlink: %s", strerror(-err));
+	return EXIT_FAILED;
+}
+
+static int failed(int err)
+{
+	complain("netlink: %s", strerror(-err));
+	return EXIT_FAILED;
+}
+
 int genl_ask(uint8_t cmd, bool dump, struct replies *r)
 {
 	struct mnl_socket *nl;
 	char buf[256] = "";
-	uint16_t family = 0;
+	uint16_t family;
+	uint32_t group;
 	int err;
 
 	memset(r, 0, sizeof(*r));
-	err = open_nl(&nl);
-	if (!err)
-		err = find_family(nl, &family);
-	if (err == -ENOENT) {
-		complain("the module rdmastream is not loaded (modprobe rdmastream)");
-		if (nl)
-			mnl_socket_close(nl);
-		return EXIT_NO_MODULE;
-	}
-	if (!err)
-		err = ask_until_stable(nl, request(buf, family, cmd,
-						   RDMASTREAM_FAMILY_VERSION,
-						   dump ? NLM_F_DUMP : 0), r);
-	if (nl)
-		mnl_socket_close(nl);
+	err = open_family(&nl, &family, &group);
+	if (err)
+		return err;
+	err = ask_until_stable(nl, request(buf, family, cmd,
+					   RDMASTREAM_FAMILY_VERSION,
+					   dump ? NLM_F_DUMP : 0), r);
+	mnl_socket_close(nl);
 	if (!err)
 		return EXIT_OK;
-	complain("netlink: %s", strerror(-err));
 	replies_free(r);
-	return EXIT_FAILED;
+	return failed(err);
+}
+
+int genl_set_u8(uint8_t cmd, uint16_t attr, uint8_t val)
+{
+	struct replies r = { 0 };
+	struct mnl_socket *nl;
+	struct nlmsghdr *nlh;
+	char buf[256] = "";
+	uint16_t family;
+	uint32_t group;
+	bool changed;
+	int err;
+
+	err = open_family(&nl, &family, &group);
+	if (err)
+		return err;
+	nlh = request(buf, family, cmd, RDMASTREAM_FAMILY_VERSION, NLM_F_ACK);
+	mnl_attr_put_u8(nlh, attr, val);
+	err = ask(nl, nlh, &r, &changed);
+	replies_free(&r);
+	mnl_socket_close(nl);
+	return err ? failed(err) : EXIT_OK;
+}
+
+/* ---- events ---- */
+
+/* nlctrl's group "notify" tells that a family goes. */
+static bool family_gone(const struct nlmsghdr *nlh)
+{
+	const struct genlmsghdr *genl = mnl_nlmsg_get_payload(nlh);
+	struct attrs a;
+	const char *name;
+
+	if (nlh->nlmsg_type != GENL_ID_CTRL || genl->cmd != CTRL_CMD_DELFAMILY)
+		return false;
+	attrs_of(&a, nlh);
+	name = attr_str(&a, CTRL_ATTR_FAMILY_NAME);
+	return name && !strcmp(name, RDMASTREAM_FAMILY_NAME);
+}
+
+static int listen_on(struct mnl_socket *nl, uint16_t family,
+		     int (*told)(const struct nlmsghdr *msg))
+{
+	static char buf[64 * 1024];
+	const struct nlmsghdr *nlh;
+	int len, ret = EXIT_OK;
+
+	while (!ret) {
+		len = mnl_socket_recvfrom(nl, buf, sizeof(buf));
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len < 0 && errno != ENOBUFS)
+			return failed(-errno);
+		if (len < 0) {
+			ret = told(NULL);
+			continue;
+		}
+		for (nlh = (void *)buf; !ret && mnl_nlmsg_ok(nlh, len);
+		     nlh = mnl_nlmsg_next(nlh, &len)) {
+			if (family_gone(nlh)) {
+				complain("the module was unloaded");
+				return EXIT_NO_MODULE;
+			}
+			if (nlh->nlmsg_type == family)
+				ret = told(nlh);
+		}
+	}
+	return ret;
+}
+
+int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg))
+{
+	int control = GENL_ID_CTRL;	/* the group has the family's number */
+	struct mnl_socket *nl;
+	uint16_t family;
+	uint32_t group;
+	int ret = open_family(&nl, &family, &group);
+
+	if (ret)
+		return ret;
+	if (!group) {
+		complain("this version of the module has no events");
+		ret = EXIT_FAILED;
+	} else if (mnl_socket_setsockopt(nl, NETLINK_ADD_MEMBERSHIP, &control,
+					 sizeof(control)) ||
+		   mnl_socket_setsockopt(nl, NETLINK_ADD_MEMBERSHIP, &group,
+					 sizeof(group))) {
+		ret = failed(-errno);
+	}
+	if (!ret)
+		ret = ready();
+	if (!ret)
+		ret = listen_on(nl, family, told);
+	mnl_socket_close(nl);
+	return ret;
 }

@@ -57,8 +57,10 @@ static void end(char bracket)
 		indent();
 	putchar(bracket);
 	first = false;
-	if (!depth)
+	if (!depth) {
 		putchar('\n');
+		first = true;
+	}
 }
 
 void json_array(void)

@@ -26,6 +26,9 @@ const struct command commands[] = {
 	{ "explain", "[REASON]", "what a reason means and what to do",
 	  cmd_explain },
 	{ "version", "", "versions and numbers in use", cmd_version },
+	{ "drain", "[on [SECONDS]|off]", "do without RDMA, or end that",
+	  cmd_drain },
+	{ "monitor", "", "tell what happens, until interrupted", cmd_monitor },
 	{ "help", "", "this text", cmd_help },
 	{ NULL }
 };

@@ -24,6 +24,11 @@ static const char * const carriers[] = {
 	[RDMASTREAM_CARRIER_RING] = "ring",
 };
 
+static const char * const ways[] = {
+	[RDMASTREAM_WAY_TX] = "tx",
+	[RDMASTREAM_WAY_RX] = "rx",
+};
+
 static const char * const link_states[] = {
 	[RDMASTREAM_LINK_STATE_CONNECTING] = "connecting",
 	[RDMASTREAM_LINK_STATE_UP] = "up",
@@ -44,6 +49,7 @@ static const struct {
 } words[] = {
 	[WORD_MODE] = { modes, COUNT(modes) },
 	[WORD_CARRIER] = { carriers, COUNT(carriers) },
+	[WORD_WAY] = { ways, COUNT(ways) },
 	[WORD_LINK_STATE] = { link_states, COUNT(link_states) },
 	[WORD_TCP_STATE] = { tcp_states, COUNT(tcp_states) },
 };

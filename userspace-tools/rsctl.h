@@ -39,6 +39,8 @@ int cmd_stats(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+int cmd_drain(int argc, char **argv);
+int cmd_monitor(int argc, char **argv);
 
 /* To stderr, behind "rsctl: ". */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -62,6 +64,18 @@ struct replies {
 int genl_ask(uint8_t cmd, bool dump, struct replies *replies);
 void replies_free(struct replies *replies);
 
+/* Send a command with one attribute.  Return as genl_ask(). */
+int genl_set_u8(uint8_t cmd, uint16_t attr, uint8_t val);
+
+/**
+ * genl_listen() - hand each event to @told, for ever
+ * @ready:	called once, when no event is missed any more
+ * @told:	with NULL: some were missed
+ *
+ * Return: when one of the two does not return EXIT_OK, or with an error.
+ */
+int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg));
+
 /* ---- attr.c: attributes by number; NULL where one is left out ---- */
 
 struct attrs {
@@ -79,7 +93,9 @@ char *attr_endpoint(const struct attrs *a, unsigned int type);
 
 /* ---- names.c: words for numbers ---- */
 
-enum word { WORD_MODE, WORD_CARRIER, WORD_LINK_STATE, WORD_TCP_STATE };
+enum word {
+	WORD_MODE, WORD_CARRIER, WORD_WAY, WORD_LINK_STATE, WORD_TCP_STATE
+};
 
 /* An allocated word; the number itself if it is newer than we are. */
 char *word_of(enum word list, uint64_t val);

@@ -69,15 +69,31 @@ result $? "pretty JSON is JSON"
 exits 2 "explain an unknown reason" "$rsctl" explain frobnication
 exits 2 "explain two reasons" "$rsctl" explain none off
 
+exits 0 "explain what a switch may say" "$rsctl" -j explain DRAINED
+jq -e '.[0] | .name == "drained" and (.remedy | test("drain off"))' \
+	"$tmp/out" >/dev/null 2>&1
+result $? "explain tells how a drain ends"
+
+exits 2 "drain by halves" "$rsctl" drain half
+says "on or off" "drain tells what it takes"
+exits 2 "drain on for no number" "$rsctl" drain on soon
+exits 2 "drain on for less than nothing" "$rsctl" drain on -1
+exits 2 "drain on for more than a day" "$rsctl" drain on 86401
+exits 2 "drain on and more" "$rsctl" drain on 5 6
+exits 2 "drain off for a while" "$rsctl" drain off 5
+exits 2 "drain abbreviated is not off" "$rsctl" drain of
+exits 2 "monitor something" "$rsctl" monitor links
+
 if [ -d /sys/module/rdmastream ]; then
-	for c in links sockets stats version; do
+	for c in links sockets stats version drain; do
 		exits 0 "$c in JSON" "$rsctl" -j "$c"
 		jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
 		result $? "$c: JSON is an array"
 	done
 else
-	for c in links sockets stats version; do
-		exits 3 "$c without the module" "$rsctl" "$c"
+	for c in links sockets stats version drain "drain on" "drain off" monitor; do
+		# shellcheck disable=SC2086
+		exits 3 "$c without the module" "$rsctl" $c
 		[ "$(wc -l <"$tmp/err")" = 1 ] && [ ! -s "$tmp/out" ]
 		result $? "$c without the module: one line"
 	done

@@ -23,6 +23,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "events.h"
 #include "info.h"
 #include "link.h"
 #include "net.h"
@@ -99,6 +100,7 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 		atomic_inc(&rs->up);
 		break;
 	case RSTREAM_LINK_EV_FAILED:
+	case RSTREAM_LINK_EV_DECLINED:
 		atomic_inc(&rs->failed);
 		break;
 	case RSTREAM_LINK_EV_LOST:
@@ -111,6 +113,11 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 		break;
 	}
 	wake_up(&rs->wait);
+}
+
+void rstream_event_link(const struct rstream_link *link,
+			enum rstream_reason reason, const char *why)
+{
 }
 
 bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,

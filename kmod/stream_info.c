@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Snapshots of streams, for netlink and for events.
+ *
+ * Called by netlink.c under RCU, without the socket's lock: what is shown may be
+ * a moment old, and its parts of different moments.  Changes nothing.
+ */
+#include <net/ipv6.h>
+
+#include "info.h"
+#include "stream.h"
+
+void rstream_info_addr(const struct sock *sk, bool remote,
+		       struct sockaddr_in6 *to)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	__be16 port = remote ? inet->inet_dport : inet->inet_sport;
+
+	memset(to, 0, sizeof(*to));
+	if (sk->sk_family == AF_INET) {
+		struct sockaddr_in *sin = (struct sockaddr_in *)to;
+
+		sin->sin_family = AF_INET;
+		sin->sin_port = port;
+		sin->sin_addr.s_addr = remote ? inet->inet_daddr :
+						inet->inet_saddr;
+	} else {
+		to->sin6_family = AF_INET6;
+		to->sin6_port = port;
+		to->sin6_addr = remote ? sk->sk_v6_daddr : sk->sk_v6_rcv_saddr;
+	}
+	if (remote && !port)
+		to->sin6_family = AF_UNSPEC;
+}
+
+static u8 mode_info(const struct rstream *rs)
+{
+	switch (rstream_mode(rs)) {
+	case RSTREAM_LISTEN:
+		return RSTREAM_INFO_LISTEN;
+	case RSTREAM_CONNECTING:
+		return RSTREAM_INFO_CONNECTING;
+	case RSTREAM_ASKED:
+		return RSTREAM_INFO_HELLO;
+	case RSTREAM_FRAMED:
+		if (rs->closed)
+			return RSTREAM_INFO_CLOSED;
+		return rs->hello_in ? RSTREAM_INFO_FRAMED : RSTREAM_INFO_HELLO;
+	case RSTREAM_RAW:
+		return RSTREAM_INFO_RAW;
+	default:
+		return RSTREAM_INFO_UNCONNECTED;
+	}
+}
+
+static void switch_info(const struct rstream_switched *sw,
+			struct rstream_dir_info *dir)
+{
+	dir->switches = READ_ONCE(sw->count);
+	dir->switch_to = sw->to;
+	dir->switch_reason = sw->reason;
+	dir->switch_ms = jiffies_to_msecs(jiffies - READ_ONCE(sw->at));
+}
+
+static void dir_info(const struct rstream *rs, struct rstream_info *info)
+{
+	info->tx.carrier = rs->tx.state == RSTREAM_ON_RING ?
+			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
+	info->tx.epoch = rs->tx.epoch;
+	info->tx.link = rs->tx_link;
+	info->tx.ring_size = rs->tx_ring_size;
+	info->tx.offset = rs->tx.written;
+	info->tx.acked = rs->tx.acked;
+	info->tx.tcp_bytes = rs->tx_tcp_bytes;
+	info->tx.tcp_msgs = rs->tx_tcp_msgs;
+	info->tx.ring_bytes = rs->tx_ring_bytes;
+	info->tx.ring_msgs = rs->tx_ring_msgs;
+	info->rx.carrier = rs->rx.state == RSTREAM_ON_RING ?
+			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
+	info->rx.epoch = rs->rx.epoch;
+	info->rx.link = rs->rx_link;
+	info->rx.ring_size = rs->rx_ring_size;
+	info->rx.offset = rs->rx.consumed;
+	info->rx.acked = rs->rx.arrived;
+	info->rx.tcp_bytes = rs->rx_tcp_bytes;
+	info->rx.tcp_msgs = rs->rx_tcp_msgs;
+	info->rx.ring_bytes = rs->rx_ring_bytes;
+	info->rx.ring_msgs = rs->rx_ring_msgs;
+	switch_info(&rs->tx_switched, &info->tx);
+	switch_info(&rs->rx_switched, &info->rx);
+}
+
+int rstream_info_dump(struct net *net, unsigned int skip,
+		      int (*fn)(const struct rstream_info *info, void *arg),
+		      void *arg)
+{
+	struct rstream_net *rn = rstream_net(net);
+	struct rstream_info info;
+	struct rstream *rs;
+	int err = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rs, &rn->streams, node) {
+		struct sock *sk = rs->sk;
+
+		if (skip) {
+			skip--;
+			continue;
+		}
+		/* the sock may be on its way to another life */
+		if (!refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		if (rstream_of(sk) == rs) {
+			memset(&info, 0, sizeof(info));
+			rstream_info_addr(sk, false, (void *)&info.local);
+			rstream_info_addr(sk, true, (void *)&info.remote);
+			info.mode = mode_info(rs);
+			info.tcp_state = READ_ONCE(sk->sk_state);
+			info.reason = READ_ONCE(rs->reason);
+			info.uid = from_kuid_munged(current_user_ns(),
+						    sock_i_uid(sk));
+			info.inode = sock_i_ino(sk);
+			info.has_peer = rs->hello_in;
+			memcpy(info.peer, rs->peer_instance, sizeof(info.peer));
+			dir_info(rs, &info);
+			err = fn(&info, arg);
+		}
+		sock_gen_put(sk);
+		if (err)
+			break;
+	}
+	rcu_read_unlock();
+	return err;
+}

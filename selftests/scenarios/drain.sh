@@ -1,0 +1,174 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
+# An administrator drains a host of RDMA under streams, unloads the driver, brings
+# it back and ends the drain; no program notices.  And what rsctl tells of it.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# the timeouts of a lost link would be far too long for this
+load 20 || bail "cannot load the module"
+busy=16M idle=2M conns=4
+[ "$KERNEL" != debug ] || busy=6M
+
+# ---- what rsctl tells ----
+
+sockets() { on "$1" rsctl -j sockets; }	# VM
+# FILTER of jq over the sockets with records that a program has, in VM: all of
+# them, and there are some
+each() {	# VM FILTER
+	sockets "$1" | jq -e "[.[] | select(.mode == \"framed\")] | length > 0 and all(.[]; $2)"
+}
+idle_ones() { [ "$(sockets "$1" | jq "[.[] | select(.mode == \"framed\" and ($2))] | length")" -ge $conns ]; }
+all_on() {	# tcp|ring
+	each 0 ".tx.carrier == \"$1\" and .rx.carrier == \"$1\"" &&
+		each 1 ".tx.carrier == \"$1\" and .rx.carrier == \"$1\""
+}
+no_links() { [ "$(on "$1" rsctl -j links | jq length)" = 0 ]; }
+state() { on "$1" rsctl -j drain | jq -e "$2"; }	# VM FILTER
+# How many events of VM since "monitor" fit
+told() {	# VM FILTER
+	on "$1" jq -en "[inputs | select($2)] | length | select(. > 0)" "$tmp/events"
+}
+monitor() {	# VM
+	on "$1" mkdir -p "$tmp"
+	on "$1" rm -f "$tmp/events"
+	on_bg "$1" "exec rsctl -j monitor >$tmp/events"
+	monitors+=($!)
+	wait_for 20 on "$1" grep -q drain "$tmp/events"
+}
+
+# ---- streams ----
+
+# Two that are always busy, and idle ones that go on when they are told to.
+start() {
+	hold=$tmp/go.$RANDOM
+	mark 0
+	mark 1
+	local port=$((7000 + RANDOM % 20000))
+	on_bg 1 rs_stream -s -k inet -p $port -C 2 -t 300 -n $busy >"$tmp/out.0"
+	pids=($!)
+	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C 2 -t 300 -n $busy >"$tmp/out.1" &
+	pids+=($!)
+	port=$((port + 1))
+	on_bg 1 rs_stream -s -k rds4 -p $port -C $conns -t 300 -n $idle --hold-at 1M --hold "$hold" >"$tmp/out.2"
+	pids+=($!)
+	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C $conns -t 300 -n $idle --hold-at 1M --hold "$hold" >"$tmp/out.3" &
+	pids+=($!)
+	wait_for 40 carries ring 500000
+}
+carries() {	# ring|tcp BYTES: since "mark", in both directions
+	[ "$(grown 0 "$1-tx-bytes")" -gt "$2" ] && [ "$(grown 0 "$1-rx-bytes")" -gt "$2" ]
+}
+ended() { ! kill -0 "${pids[@]}" 2>/dev/null; }
+whole() {
+	on 1 mkdir -p "$tmp"
+	in_all touch "$hold"
+	wait_for 200 ended
+	cat "$tmp"/out.?
+	[ "$(grep -l '"ok":true' "$tmp"/out.? | wc -l)" = 4 ]
+}
+
+# ---- the driver ----
+
+remove() {	# VM
+	on "$1" rdma link del rxe0 && on "$1" modprobe -r rdma_rxe &&
+		! on "$1" grep -q '^rdma_rxe' /proc/modules
+}
+restore() { on "$1" modprobe rdma_rxe && on "$1" rdma link add rxe0 type rxe netdev eth0; }
+
+# One of the two is the active side; so both.
+for vm in 0 1; do
+	other=$((1 - vm))
+	monitors=()
+	ok "VM $vm: a link is up" want_link
+	active=$(on $other rsctl -j links | jq '.[0].active')
+	ok "VM $vm: not drained" state $vm '.[0].drain == false and .[0].links > 0'
+	# not within "ok": they leave processes behind
+	monitor $vm && monitor $other
+	ok "VM $vm: events can be heard" test $? = 0
+	start
+	ok "VM $vm: streams are on rings" test $? = 0
+	mark 0
+	mark 1
+	ok "VM $vm: drained" on $vm rsctl drain on
+	ok "VM $vm: it has no links" no_links $vm
+	ok "VM $vm: it says so" state $vm '.[0].drain and .[0].links == 0'
+	ok "VM $vm: drained twice" on $vm rsctl drain on
+	ok "VM $vm: all streams are on TCP" wait_for 30 all_on tcp
+	ok "VM $vm: each knows why" wait_for 10 each $vm '.reason == "drained" and .tx.switch_reason == "drained" and .tx.switches >= 2'
+	ok "VM $vm: no link was lost" test "$(grown $vm links-lost)" = 0 -a "$(grown $vm links-drained)" -gt 0
+	if [ "$active" = true ]; then
+		ok "VM $other: it hears that its peer is drained" wait_for 60 idle_ones $other '.reason == "peer-drained"'
+	fi
+	ok "VM $vm: streams go on" wait_for 30 carries tcp 200000
+	ok "VM $vm: the driver can be unloaded" remove $vm
+	ok "VM $vm: a stream that begins now" stream inet inet -n 1M -t 60
+	ok "VM $vm: the driver comes back" restore $vm
+	ok "VM $vm: still no links" no_links $vm
+	ok "VM $vm: no longer drained" on $vm rsctl drain off
+	ok "VM $vm: streams return to RDMA" wait_for 60 all_on ring
+	ok "VM $vm: each knows why" each $vm '.tx.switch_reason == "upgraded" and .tx.switch_to == "ring" and .tx.epoch > 1 and .tx.offset >= 1048576 and .tx.switch_ms < 600000'
+	ok "VM $vm: streams are whole" whole
+	ok "VM $vm: no socket is left" wait_for 20 no_sockets
+	for e in '.event == "drain" and .drain' '.event == "drain" and (.drain | not)' \
+		'.event == "link-down" and .reason == "drained" and .device == "rxe0"' \
+		'.event == "link-up" and .local and .remote' \
+		'.event == "switch" and .way == "tx" and .carrier == "tcp" and .reason == "drained" and .offset > 0' \
+		'.event == "switch" and .way == "rx" and .carrier == "tcp" and .reason == "drained"' \
+		'.event == "switch" and .way == "rx" and .carrier == "ring" and .epoch == 2 and .link > 0'; do
+		ok "VM $vm: event $e" told $vm "$e"
+	done
+	for e in '.event == "link-down" and .reason == "link-lost"' \
+		'.event == "switch" and .carrier == "tcp" and .reason == "link-lost" and .local and .remote'; do
+		ok "VM $other: event $e" told $other "$e"
+	done
+	kill "${monitors[@]}"
+	wait "${monitors[@]}" 2>/dev/null
+done
+
+# ---- refusals ----
+
+refused() {	# STATUS WORDS CMD...
+	local want=$1 words=$2 status=0
+	shift 2
+	"$@" >"$tmp/refused" 2>&1 || status=$?
+	cat "$tmp/refused"
+	[ $status = "$want" ] && grep -q -- "$words" "$tmp/refused"
+}
+noadmin() { setpriv --bounding-set=-net_admin --inh-caps=-net_admin "$@"; }
+
+ok "not by everybody" refused 1 CAP_NET_ADMIN noadmin rsctl drain on
+ok "not drained by everybody" state 0 '.[0].drain == false'
+ok "everybody may look" noadmin rsctl drain
+ok "not on another day" refused 2 "no number" rsctl drain on tomorrow
+ok "not by halves" refused 2 "on or off" rsctl drain half
+ok "not ended in a while" refused 2 "too much" rsctl drain off 3
+ok "a namespace of one's own" unshare -Urn rsctl drain on
+ok "which is none of ours" state 0 '.[0].drain == false'
+ok "no more than a name" refused 2 "no argument" rsctl monitor all
+ok "counters name switches" sh -c "rsctl -j stats | jq -e '[.[] | select(.kind == \"switch\" and .name == \"drained\")] | length == 1'"
+
+# ---- alone ----
+
+ok "drained without links" sh -c 'rsctl drain off && rsctl drain off && rsctl drain on && rsctl drain on'
+ok "streams on the tcp carrier" carried tcp $((1024 * 1024)) inet inet
+ok "no longer drained" rsctl drain off
+ok "streams on rings" wait_for 30 try_link
+
+# ---- traces ----
+
+trace=/sys/kernel/tracing
+[ -d $trace/events ] || mount -t tracefs tracefs $trace
+traced() { grep -q "$1" $trace/trace; }
+ok "events can be traced" sh -c "echo 1 >$trace/events/rdmastream/enable"
+ok "a stream that is traced" carried ring $((1024 * 1024)) inet inet
+ok "a drain that is traced" rsctl drain on
+for e in 'rstream_grant:.* epoch=1 ' 'rstream_switch:.* to=ring .* reason=UPGRADED' \
+	'rstream_link_lost:.* device=rxe0 reason=DRAINED why="the host is drained"'; do
+	ok "traced: $e" traced "$e"
+done
+grep -m 4 rstream_ $trace/trace | diag
+echo 0 >$trace/events/rdmastream/enable
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing

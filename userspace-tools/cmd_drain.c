@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rsctl drain: do without RDMA for a while, so that drivers can be unloaded.
+ *
+ * The kernel gives up all links at once; that they are gone is waited for here.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "rsctl.h"
+
+#define PATIENCE	30	/* seconds, if none are told */
+#define LOOK_MS		20	/* at first; doubled up to ten times that */
+
+struct state {
+	bool drain;
+	uint64_t links;
+};
+
+static int get_state(struct state *state)
+{
+	struct replies r;
+	struct attrs a;
+	uint64_t val;
+	int ret = genl_ask(RDMASTREAM_CMD_INFO_GET, false, &r);
+
+	if (ret)
+		return ret;
+	memset(&a, 0, sizeof(a));
+	if (r.n)
+		attrs_of(&a, r.msg[0]);
+	if (!attr_uint(&a, RDMASTREAM_A_INFO_DRAIN, &val) ||
+	    !attr_uint(&a, RDMASTREAM_A_INFO_LINKS, &state->links)) {
+		complain("this version of the module cannot be drained");
+		ret = EXIT_FAILED;
+	} else {
+		state->drain = val;
+	}
+	replies_free(&r);
+	return ret;
+}
+
+static int show(void)
+{
+	struct state state;
+	int ret = get_state(&state);
+
+	if (ret)
+		return ret;
+	if (opt.json) {
+		json_array();
+		json_object(NULL);
+		json_bool("drain", state.drain);
+		json_uint("links", &state.links);
+		json_object_end();
+		json_array_end();
+	} else {
+		printf("drain %s, links %" PRIu64 "\n",
+		       state.drain ? "on" : "off", state.links);
+	}
+	return EXIT_OK;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+static void pause_ms(unsigned int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+/* Until no link holds a device any more. */
+static int wait_for_links(unsigned int seconds)
+{
+	int64_t end = now_ms() + 1000LL * seconds;
+	unsigned int ms = LOOK_MS;
+	struct state state;
+	int ret;
+
+	for (;;) {
+		ret = get_state(&state);
+		if (ret)
+			return ret;
+		if (!state.drain) {
+			complain("somebody has ended the drain meanwhile");
+			return EXIT_FAILED;
+		}
+		if (!state.links)
+			return EXIT_OK;
+		if (now_ms() >= end) {
+			complain("after %u s there are still %" PRIu64 " links, see \"rsctl links\"; no new ones are made",
+				 seconds, state.links);
+			return EXIT_FAILED;
+		}
+		pause_ms(ms);
+		ms = ms < 10 * LOOK_MS ? 2 * ms : ms;
+	}
+}
+
+/* Return: 0 or EXIT_USAGE */
+static int get_seconds(const char *word, unsigned int *seconds)
+{
+	unsigned long val;
+	char *end;
+
+	errno = 0;
+	val = strtoul(word, &end, 10);
+	if (*word < '0' || *word > '9' || *end || errno || val > 86400) {
+		complain("drain on: \"%s\" is no number of seconds up to a day",
+			 word);
+		return EXIT_USAGE;
+	}
+	*seconds = val;
+	return 0;
+}
+
+int cmd_drain(int argc, char **argv)
+{
+	unsigned int seconds = PATIENCE;
+	bool on;
+	int ret;
+
+	if (argc == 1)
+		return show();
+	on = !strcmp(argv[1], "on");
+	if (!on && strcmp(argv[1], "off")) {
+		complain("drain is on or off, not \"%s\"", argv[1]);
+		return EXIT_USAGE;
+	}
+	if (argc > (on ? 3 : 2)) {
+		complain("drain %s: \"%s\" is too much", argv[1],
+			 argv[on ? 3 : 2]);
+		return EXIT_USAGE;
+	}
+	if (argc == 3 && get_seconds(argv[2], &seconds))
+		return EXIT_USAGE;
+	ret = genl_set_u8(RDMASTREAM_CMD_DRAIN_SET, RDMASTREAM_A_INFO_DRAIN, on);
+	if (!ret && on)
+		ret = wait_for_links(seconds);
+	if (!ret && opt.json)
+		ret = show();
+	return ret;
+}
