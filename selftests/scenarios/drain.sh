@@ -8,6 +8,8 @@
 
 # the timeouts of a lost link would be far too long for this
 load 20 || bail "cannot load the module"
+# rings stay as they are, unless they are drained
+set_net ring_idle_ms=3600000 ring_size=32768
 busy=16M idle=2M conns=4
 [ "$KERNEL" != debug ] || busy=6M
 
