@@ -318,8 +318,7 @@ static int put_switch(struct sk_buff *skb, const struct rstream_dir_info *dir)
 			   dir->switch_to) ||
 	       nla_put_u32(skb, RDMASTREAM_A_DIRECTION_SWITCH_REASON,
 			   dir->switch_reason) ||
-	       put_u64(skb, RDMASTREAM_A_DIRECTION_SWITCH_MS,
-				  dir->switch_ms);
+	       put_u64(skb, RDMASTREAM_A_DIRECTION_SWITCH_MS, dir->switch_ms);
 }
 
 static int put_direction(struct sk_buff *skb, int attr,

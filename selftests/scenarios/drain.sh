@@ -21,7 +21,9 @@ sockets() { on "$1" rsctl -j sockets; }	# VM
 each() {	# VM FILTER
 	sockets "$1" | jq -e "[.[] | select(.mode == \"framed\")] | length > 0 and all(.[]; $2)"
 }
-idle_ones() { [ "$(sockets "$1" | jq "[.[] | select(.mode == \"framed\" and ($2))] | length")" -ge $conns ]; }
+at_least() {	# N VM FILTER
+	[ "$(sockets "$2" | jq "[.[] | select(.mode == \"framed\" and ($3))] | length")" -ge "$1" ]
+}
 all_on() {	# tcp|ring
 	each 0 ".tx.carrier == \"$1\" and .rx.carrier == \"$1\"" &&
 		each 1 ".tx.carrier == \"$1\" and .rx.carrier == \"$1\""
@@ -52,12 +54,15 @@ start() {
 	pids=($!)
 	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C 2 -t 300 -n $busy >"$tmp/out.1" &
 	pids+=($!)
-	port=$((port + 1))
-	on_bg 1 rs_stream -s -k rds4 -p $port -C $conns -t 300 -n $idle --hold-at 1M --hold "$hold" >"$tmp/out.2"
-	pids+=($!)
-	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C $conns -t 300 -n $idle --hold-at 1M --hold "$hold" >"$tmp/out.3" &
-	pids+=($!)
+	idle $conns $((port + 1)) 2
 	wait_for 40 carries ring 500000
+}
+idle() {	# CONNS PORT FILE
+	local args=(-C "$1" -p "$2" -t 300 -n "$idle" --hold-at 1M --hold "$hold")
+	on_bg 1 rs_stream -s -k rds4 "${args[@]}" >"$tmp/out.$3"
+	pids+=($!)
+	rs_stream -c "$ADDR4_1" -k inet --wait "${args[@]}" >"$tmp/out.$(($3 + 1))" &
+	pids+=($!)
 }
 carries() {	# ring|tcp BYTES: since "mark", in both directions
 	[ "$(grown 0 "$1-tx-bytes")" -gt "$2" ] && [ "$(grown 0 "$1-rx-bytes")" -gt "$2" ]
@@ -68,7 +73,7 @@ whole() {
 	in_all touch "$hold"
 	wait_for 200 ended
 	cat "$tmp"/out.?
-	[ "$(grep -l '"ok":true' "$tmp"/out.? | wc -l)" = 4 ]
+	[ "$(grep -l '"ok":true' "$tmp"/out.? | wc -l)" = 6 ]
 }
 
 # ---- the driver ----
@@ -101,16 +106,19 @@ for vm in 0 1; do
 	ok "VM $vm: each knows why" wait_for 10 each $vm '.reason == "drained" and .tx.switch_reason == "drained" and .tx.switches >= 2'
 	ok "VM $vm: no link was lost" test "$(grown $vm links-lost)" = 0 -a "$(grown $vm links-drained)" -gt 0
 	if [ "$active" = true ]; then
-		ok "VM $other: it hears that its peer is drained" wait_for 60 idle_ones $other '.reason == "peer-drained"'
+		ok "VM $other: it hears that its peer is drained" wait_for 60 at_least $conns $other '.reason == "peer-drained"'
 	fi
 	ok "VM $vm: streams go on" wait_for 30 carries tcp 200000
 	ok "VM $vm: the driver can be unloaded" remove $vm
-	ok "VM $vm: a stream that begins now" stream inet inet -n 1M -t 60
+	idle 2 $((7000 + RANDOM % 20000)) 4
+	ok "VM $vm: streams that begin now have records" wait_for 60 \
+		at_least 2 $vm '.tx.switches == null and .tx.tcp_bytes >= 1048576'
 	ok "VM $vm: the driver comes back" restore $vm
 	ok "VM $vm: still no links" no_links $vm
 	ok "VM $vm: no longer drained" on $vm rsctl drain off
 	ok "VM $vm: streams return to RDMA" wait_for 60 all_on ring
-	ok "VM $vm: each knows why" each $vm '.tx.switch_reason == "upgraded" and .tx.switch_to == "ring" and .tx.epoch > 1 and .tx.offset >= 1048576 and .tx.switch_ms < 600000'
+	ok "VM $vm: also those that began meanwhile" at_least 2 $vm '.tx.switches == 1'
+	ok "VM $vm: each knows why" each $vm '.tx.switch_reason == "upgraded" and .tx.switch_to == "ring" and .tx.epoch > 0 and .tx.offset >= 1048576 and .tx.switch_ms < 600000'
 	ok "VM $vm: streams are whole" whole
 	ok "VM $vm: no socket is left" wait_for 20 no_sockets
 	for e in '.event == "drain" and .drain' '.event == "drain" and (.drain | not)' \
@@ -157,6 +165,18 @@ ok "drained without links" sh -c 'rsctl drain off && rsctl drain off && rsctl dr
 ok "streams on the tcp carrier" carried tcp $((1024 * 1024)) inet inet
 ok "no longer drained" rsctl drain off
 ok "streams on rings" wait_for 30 try_link
+
+# ---- in silence ----
+
+roce() { in_all nft "$@"; }
+roce "add table inet lost; add chain inet lost in { type filter hook prerouting priority -400; };
+	add rule inet lost in udp dport 4791 drop"
+before=$SECONDS
+ok "drained, and the peer does not answer" rsctl drain on
+diag "that took $((SECONDS - before)) s"
+roce "delete table inet lost"
+ok "no longer drained" rsctl drain off
+ok "streams on rings" wait_for 60 try_link
 
 # ---- traces ----
 
