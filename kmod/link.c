@@ -550,11 +550,8 @@ static void links_break(struct rstream_link_net *ln, const char *why)
 	}
 }
 
-static void link_listen_work(struct work_struct *work)
+static void listen_or_not(struct rstream_link_net *ln)
 {
-	struct rstream_link_net *ln = container_of(to_delayed_work(work),
-						   struct rstream_link_net,
-						   listen_work);
 	unsigned long ms = rstream_link_set(ln)->link_idle_ms;
 
 	if (atomic_read(&ln->users)) {
@@ -573,6 +570,19 @@ static void link_listen_work(struct work_struct *work)
 	smp_mb();	/* pairs with rstream_link_use(): one sees the other */
 	if (atomic_read(&ln->users))
 		rstream_cm_listen(ln);
+}
+
+static void link_listen_work(struct work_struct *work)
+{
+	struct rstream_link_net *ln = container_of(to_delayed_work(work),
+						   struct rstream_link_net,
+						   listen_work);
+
+	/* an id must not take hold of a namespace that is about to end */
+	if (!maybe_get_net(ln->net))
+		return;
+	listen_or_not(ln);
+	put_net(ln->net);
 }
 
 void rstream_link_use(struct net *net)

@@ -262,13 +262,15 @@ static void peer_work(struct work_struct *work)
 {
 	struct rstream_peer *peer = container_of(to_delayed_work(work),
 						 struct rstream_peer, work);
+	struct net *net = peer->ln->net;
 	struct rstream_peer_route route;
 	struct rstream_link *link = NULL;
 	bool wanted;
 
 	spin_lock_bh(&peer->lock);
+	/* an id must not take hold of a namespace that is about to end */
 	wanted = peer->n_waiters && !peer_up_link(peer) &&
-		 !READ_ONCE(peer->ln->exiting);
+		 !READ_ONCE(peer->ln->exiting) && maybe_get_net(net);
 	route = peer->route;
 	if (!wanted)
 		peer->busy = false;
@@ -286,6 +288,8 @@ static void peer_work(struct work_struct *work)
 		rstream_link_put(link);
 	}
 	rstream_peer_put(peer);
+	if (wanted)
+		put_net(net);
 }
 
 void rstream_peer_want_link(struct rstream_peer *peer,
