@@ -192,8 +192,10 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	struct sock *sk = rs->sk;
 	long nap, left;
 
-	if (!*timeo)
+	if (!*timeo) {
+		rstream_retry(rs);	/* wakes those who wait for an edge */
 		return -EAGAIN;
+	}
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	nap = min_t(long, *timeo, HZ / 50 + 2);

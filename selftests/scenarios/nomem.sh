@@ -150,13 +150,15 @@ nth() {
 		    arm()
 		    try:
 		        while todo:
+		            again = False
 		            try:
 		                todo -= b.send(bytes(min(todo, 20000)))
 		            except BlockingIOError:
-		                if not poll.poll(20):
-		                    raise TimeoutError
+		                again = True
 		            while select.select([c], [], [], 0)[0]:
 		                c.recv(65536)
+		            if again and not poll.poll(20):
+		                raise TimeoutError
 		    finally:
 		        disarm()
 		        for s in *socks, poll:
@@ -193,6 +195,25 @@ nth() {
 		print(f'# {kind}: {n - 1} allocations,', errors, file=sys.stderr)
 		sys.exit(n < 3 and kind != 'rmmod')
 	END
+}
+
+# What making a slab cache leaks of its own is not ours: the name of a cache that gets
+# no place in sysfs.
+leaked() {
+	kmemleak_check | awk '
+		/^unreferenced object/ { flush() }
+		/ sysfs_slab_add\+/ { theirs = 1 }
+		{ object = object $0 "\n" }
+		function flush() {
+			if (!theirs && object) {
+				printf "%s", object
+				bad = 1
+			}
+			object = ""
+			theirs = 0
+		}
+		END { flush(); exit bad }' || return
+	echo clear >/sys/kernel/debug/kmemleak
 }
 
 # ---- many, while streams run ----
@@ -244,9 +265,22 @@ storm() {	# us|anywhere EVERY MODE
 	[ $status -le 1 ] && grep -q '"timed_out":false' "$tmp/out"
 }
 well() { rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60; }
+# It stays until there is a link, however long we have been backing off.
+on_ring() { rsctl -o sockets | grep -q 'framed *ring *ring'; }
 by_ring() {
-	mark 0
-	well && [ "$(grown 0 ring-tx-bytes)" -gt 0 ]
+	local pid status=0
+	rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 150 --hold-at 100K --hold "$tmp/go" &
+	pid=$!
+	wait_for 120 on_ring || status=1
+	: >"$tmp/go"
+	wait $pid || status=1
+	rm "$tmp/go"
+	return $status
+}
+# rxe's own management QP does not survive that it has no memory.
+new_rxe() {
+	rdma link del rxe0
+	rdma link add rxe0 type rxe netdev eth0
 }
 # Only children are made of that cache where nobody may sleep.
 accepting() {
@@ -287,6 +321,7 @@ below do_one_initcall
 ok "each allocation of loading fails once" nth insmod
 below __x64_sys_delete_module
 ok "each allocation of unloading fails once" nth rmmod
+ok "nothing has leaked so far" leaked
 insmod "$MODULE" || bail "cannot load the module"
 set_net ack_timeout=18 upgrade=0 upgrade_self=1
 below_us
@@ -299,10 +334,10 @@ use tcp
 ok "a server without memory for a stream: TCP's client tries again" accepting
 for how in tcp ring; do
 	use $how
-	[ $how = tcp ] || ok "ring: a ring carries" wait_for 60 by_ring
 	# some connections shall be made all the same
 	mark 0
 	for some in "us 61" "anywhere 151"; do
+		[ $how = tcp ] || ok "ring: a ring carries" by_ring
 		# shellcheck disable=SC2086
 		ok "$how: streams while allocations fail, ${some% *}" while_failing $some rounds
 		for mode in close byte rst; do
@@ -310,17 +345,19 @@ for how in tcp ring; do
 			ok "$how: connects while allocations fail, ${some% *}, $mode" storm $some $mode
 		done
 		ok "$how: streams work again" well
+		new_rxe
 	done
 	growth 0 | awk '/^reason:/ && $2' | diag
 done
-ok "a ring carries again" wait_for 90 by_ring
+ok "a ring carries again" by_ring
 ok "no socket is left" wait_for 200 no_sockets
 ok "unloaded" wait_for 20 rmmod rdmastream
 ok "loaded and unloaded while allocations fail" while_failing anywhere 29 reload
+new_rxe
 say "allocations fail no more"
 insmod "$MODULE" || bail "cannot load the module"
 set_net upgrade_self=1 ack_timeout=18
-ok "loaded again: a ring carries" wait_for 60 by_ring
+ok "loaded again: a ring carries" by_ring
 ok "unloaded again" wait_for 20 rmmod rdmastream
 ok "nothing has leaked" kmemleak_check
 done_testing
