@@ -13,16 +13,16 @@
  *              +--switch to tcp-+-----------switch to tcp-------+
  *
  *  sender:    TCP --grant--> GRANTED ----------switch---------> RING
- *              ^                | refuse                        | link lost
- *              +--switch to tcp-+-------switch to tcp--------- LOST
- *              |                        (RESUME has come)      | REVOKE
- *              +---------------switch to tcp---------------- LEAVING
- *                              (all is credited)
+ *              ^                | refuse                       |   |
+ *              +--switch to tcp-+                       REVOKE |   | link lost
+ *              +--switch to tcp----(all is credited)-- LEAVING-+-> |
+ *              +--switch to tcp----(RESUME has come)------------- LOST
  *
  * Each grant is ended by one SWITCH to tcp, whatever happens: refused, left, or
  * lost.  When the receiver wants its ring back it says REVOKE, and credits what
- * is in the ring although the program has not read it.  When a link is lost the receiver says how much it has got (RESUME) and
- * the sender goes on from there, out of what it has retained.
+ * is in the ring although the program has not read it.  When a link is lost the
+ * receiver says how much it has got (RESUME) and the sender goes on from there,
+ * out of what it has retained.
  */
 #ifndef RSTREAM_CARRIER_H
 #define RSTREAM_CARRIER_H

@@ -380,6 +380,7 @@ int rstream_txring_ask(struct rstream_txring *ring);
 /**
  * rstream_txring_reap() - give back frags that nobody needs any more
  * @ring:	the sending end
+ * @acked:	set to what rstream_txring_acked() would return, of the same read
  *
  * Those which the peer's software has consumed and whose work request has
  * completed.  Who is blocked for want of memory calls rstream_txring_sent() too,
