@@ -102,8 +102,9 @@ static void check_truncated(struct rstream *rs)
 	const struct rstream_rx *rx = &rs->rx;
 	struct sock *sk = rs->sk;
 
-	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_err || rs->error ||
-	    rs->closed || tcp_inq(sk) > 0)	/* or no memory to read it all yet */
+	/* closed by an error that was told, or no memory to read it all yet? */
+	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
+	    sk->sk_err || rs->error || rs->closed || tcp_inq(sk) > 0)
 		return;
 	/* the last bytes of a ring may be counted a little later */
 	if (!rx->fin || rs->data_left || rs->part_len ||

@@ -74,7 +74,7 @@ prepare() {
 choose() {	# PATH
 	case $1 in
 	ours-tcp)	in_all sysctl -q -w net.rdmastream.upgrade=0 ;;
-	ours-ring)	in_all sysctl -q -w net.rdmastream.upgrade=1 ;;
+	ours-ring)	in_all sysctl -q -w net.rdmastream.upgrade=2 ;;	# the default
 	esac
 }
 

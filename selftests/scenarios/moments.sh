@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=600
+# vm: n=2 kernels=6.12,6.1,debug timeout=600 alone=ten_minutes
 # The link is lost at awkward moments: while programs close, half-close, abort,
 # linger or do not read, while connections wait to be accepted or come and go.
 # Programs see what they see with plain TCP.
@@ -14,6 +14,7 @@ in_all sysctl -q -w net.ipv4.tcp_fin_timeout=3
 
 moments() {	# NAME KIND CUT MEND [PATTERN]
 	local server
+	hurry
 	on_bg 1 rs_moments -s -p 7300 >"$tmp/far" 2>&1
 	server=$! start=$SECONDS
 	retell "$1" < <(rs_moments -c "$(addr "$2" 1)" -k "$2" -p 7300 \
@@ -47,6 +48,7 @@ flap() {
 		vm=$((RANDOM % 2))
 		"$loss" del $vm
 		"$loss" add $vm
+		hurry
 		echo >>"$tmp/flaps"
 	done
 }
