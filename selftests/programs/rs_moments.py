@@ -604,7 +604,7 @@ def run(opt):
     near, far, failed = Near(), Far(opt.client, opt.port), 0
     print("TAP version 13")
     for n, (name, fn) in enumerate(cases, 1):
-        case = Case(opt, near, far)
+        case, start = Case(opt, near, far), time.monotonic()
         try:
             fn(case)
             print(f"ok {n} - {name}", flush=True)
@@ -613,6 +613,7 @@ def run(opt):
             print(f"# expected {err}" if isinstance(err, Failed) else f"# {err!r}")
             print(f"not ok {n} - {name}", flush=True)
         case.done()
+        print(f"# {time.monotonic() - start:.0f} s", flush=True)
     print(f"1..{len(cases)}", flush=True)
     # calls that hang do not end with main()
     os._exit(failed != 0)

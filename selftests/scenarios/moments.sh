@@ -24,11 +24,12 @@ moments() {	# NAME KIND CUT MEND [PATTERN]
 }
 
 moments "nothing lost, TCP" tcp4 true true
-moments "RoCE dropped" inet drop pass
+moments "device of VM 1 removed" inet "del 1" "add 1"
 for vm in 0 1; do
 	moments "IPv6, RoCE dropped in VM $vm" inet6 "drop $vm" "pass $vm" close
 done
-moments "both devices removed" inet del add
+moments "RoCE dropped" inet drop pass blocked
+moments "both devices removed" inet del add accepted
 for vm in 0 1; do
 	moments "driver of VM $vm unloaded" inet "unload $vm" "load $vm" half
 done
@@ -36,7 +37,7 @@ moments "nothing gets through" inet "mute 1" "pass 1" long_outage
 
 # Loss while streams are on their way to rings, or end: links that come are
 # taken away at once, while connections come and go.
-storms=3 connects=100
+storms=2 connects=100
 [ "$KERNEL" != debug ] || storms=1 connects=40
 
 flap() {
