@@ -5,9 +5,10 @@
 rs_moments -s -p PORT             the far end; does what it is told, by TCP
 rs_moments -c HOST -k KIND -p PORT [-P PATTERN] [--cut CMD --mend CMD]
 
-A case says what both programs do and where the link is lost: CMD, a shell
-command.  It must not make a difference: with a kind that is plain TCP the same
-cases pass without any loss.  Every byte is checked against its offset.
+A case says what both programs do and where the link is lost.  All cases run at
+once: when each has come to that point the link is cut, by CMD, a shell command,
+under all of them.  It must not make a difference: with a kind that is plain TCP
+the same cases pass without any loss.  Every byte is checked against its offset.
 """
 import argparse
 import concurrent.futures
@@ -55,6 +56,7 @@ class Ends:
     def __init__(self):
         self.socks, self.ids = {}, itertools.count(1)
         self.sent, self.got = {}, {}
+        self.lock, self.listed, self.listed_at = threading.Lock(), [], 0
 
     def keep(self, sock):
         sock.settimeout(LIMIT)
@@ -159,9 +161,13 @@ class Ends:
     def carriers(self, n):
         """What rsctl says of this socket: (tx, rx)."""
         ports = [self.socks[n].getsockname()[1], self.socks[n].getpeername()[1]]
-        said = subprocess.run(["rsctl", "-j", "sockets"], check=True,
-                              stdout=subprocess.PIPE).stdout
-        for one in json.loads(said):
+        with self.lock:         # one list will do for all who ask just now
+            if time.monotonic() > self.listed_at + 0.3:
+                said = subprocess.run(["rsctl", "-j", "sockets"], check=True,
+                                      stdout=subprocess.PIPE).stdout
+                self.listed, self.listed_at = json.loads(said), time.monotonic()
+            listed = self.listed
+        for one in listed:
             if one.get("remote") and \
                [int(one[end].rpartition(":")[2]) for end in
                 ("local", "remote")] == ports:
@@ -174,7 +180,7 @@ class Near:
 
     def __init__(self):
         self.ends = Ends()
-        self.pool = concurrent.futures.ThreadPoolExecutor(32)
+        self.pool = concurrent.futures.ThreadPoolExecutor(200)
 
     def start(self, what, *args):
         return self.pool.submit(getattr(self.ends, what), *args)
@@ -250,12 +256,50 @@ def equal(got, wanted, what):
     expect(got == wanted, f"{what}: {wanted}, not {got}")
 
 
+class Knife:
+    """Cuts the link when all cases that will ask for it have done so."""
+
+    def __init__(self, opt, cases):
+        self.opt, self.running, self.waiting, self.is_cut = opt, cases, 0, False
+        self.changed = threading.Condition()
+
+    def run(self, cmd):
+        if cmd and KINDS[self.opt.kind][1] and \
+           subprocess.run(cmd, shell=True, stdout=subprocess.DEVNULL).returncode:
+            raise Failed(f"'{cmd}' to succeed")
+
+    def check(self):
+        if not self.is_cut and self.running and self.waiting == self.running:
+            self.is_cut = True
+            self.changed.notify_all()
+            self.run(self.opt.cut)
+
+    def cut(self):
+        with self.changed:
+            self.waiting += 1
+            self.check()
+            while not self.is_cut:
+                self.changed.wait()
+
+    def case_ended(self, had_cut):
+        with self.changed:
+            self.running -= 1
+            self.waiting -= had_cut
+            self.check()
+
+    def mend(self):
+        if self.is_cut:
+            self.run(self.opt.mend)
+        self.is_cut = False
+        self.waiting = 0
+
+
 class Case:
     """Two programs, their connections, and the knife."""
 
-    def __init__(self, opt, near, far):
-        self.near, self.far, self.opt, self.is_cut = near, far, opt, False
-        self.ours = KINDS[opt.kind][1] != 0
+    def __init__(self, opt, near, far, knife):
+        self.near, self.far, self.opt, self.knife = near, far, opt, knife
+        self.ours, self.has_cut = KINDS[opt.kind][1] != 0, False
 
     def pair(self, n=1):
         """@n connections: [(near, far)]."""
@@ -287,31 +331,18 @@ class Case:
             time.sleep(0.05)
 
     def cut(self):
-        if self.opt.cut and self.ours:
-            self.is_cut = True
-            subprocess.run(self.opt.cut, shell=True, check=True,
-                           stdout=subprocess.DEVNULL)
-
-    def mend(self):
-        if self.is_cut:
-            self.is_cut = False
-            subprocess.run(self.opt.mend, shell=True, check=True,
-                           stdout=subprocess.DEVNULL)
+        self.has_cut = True
+        self.knife.cut()
 
     def noticed(self, *which):
         """Until these send by ring no more, (program, socket)."""
-        if not (self.is_cut and self.ours):
+        if not (self.opt.cut and self.ours):
             return
         end = time.monotonic() + LIMIT
         for prog, sock in which:
             while prog.carriers(sock)[0] == "ring":
                 expect(time.monotonic() < end, "the loss is noticed in time")
                 time.sleep(0.1)
-
-    def done(self):
-        self.mend()
-        self.near.close_all()
-        self.far.close_all()
 
     def ends_well(self, near, far, more=1000):
         """More bytes each way, then the end, in order."""
@@ -340,17 +371,26 @@ def case_idle(c):
     c.ends_well(near, far)
 
 
-def case_sent_and_closed(c):
+def sent_and_closed(c, size):
     """close() gives bytes up to the kernel, which has to deliver them."""
-    for size in (1, 1000, 50 * K):
-        near, far = c.ringed()
-        c.cut()
-        equal(c.near.send(near, size), (size, ""), "sent")
-        c.near.close(near)
-        equal(c.far.recv(far, size + 1), (size, "end"), "all, and the end")
-        equal(c.far.error(far), "", "SO_ERROR")
-        c.far.close(far)
-        c.mend()
+    near, far = c.ringed()
+    c.cut()
+    equal(c.near.send(near, size), (size, ""), "sent")
+    c.near.close(near)
+    equal(c.far.recv(far, size + 1), (size, "end"), "all, and the end")
+    equal(c.far.error(far), "", "SO_ERROR")
+
+
+def case_byte_and_closed(c):
+    sent_and_closed(c, 1)
+
+
+def case_page_and_closed(c):
+    sent_and_closed(c, 4 * K)
+
+
+def case_much_and_closed(c):
+    sent_and_closed(c, 50 * K)
 
 
 def case_closed_before_loss(c):
@@ -378,7 +418,7 @@ def case_close_wait(c):
     equal(c.near.shutdown(near), "", "shutdown")
 
 
-def case_close_wait_long(c):
+def case_close_wait_forgotten(c):
     """The far kernel has forgotten the connection (tcp_fin_timeout is 3)."""
     near, far = c.ringed()
     c.far.close(far)
@@ -569,52 +609,69 @@ def case_accepted_never(c):
         equal(c.near.recv(near, 1), (0, "ECONNRESET"), "reset")
 
 
-def case_again_and_again(c):
+# ---- these take the link for themselves: by -P alone ----
+
+def alone_again_and_again(c):
     """The next link is lost as soon as the stream has found it."""
     near, far = c.ringed()
-    for turn in range(2):       # links that come and go come ever later
+    for turn in range(3):
         c.cut()
         for a, at, b, bt in ((c.near, near, c.far, far),
                              (c.far, far, c.near, near)):
             call = a.start("send", at, 100 * K)
             equal(b.recv(bt, 100 * K), (100 * K, ""), f"bytes, turn {turn}")
             equal(call.result(LIMIT), (100 * K, ""), "sent")
-        c.mend()
+        c.knife.mend()
         c.on_rings(near, far)
     c.ends_well(near, far)
 
 
-def long_outage(c):
+def alone_outage(c):
     """Not even TCP gets through, for longer than links and RESUME would wait."""
     near, far = c.ringed()
     c.cut()
     equal(c.near.send(near, 50 * K), (50 * K, ""), "sent")
     equal(c.far.send(far, 50 * K), (50 * K, ""), "sent")
     time.sleep(c.opt.seconds)
-    c.mend()
+    c.knife.mend()
     for a, at in ((c.near, near), (c.far, far)):
         equal(a.recv(at, 50 * K), (50 * K, ""), "all of it")
     c.ends_well(near, far)
 
 
+def judge(fn, case):
+    """What came of it: nothing, if all was well."""
+    try:
+        fn(case)
+        return ""
+    except Failed as err:
+        return f"expected {err}"
+    except (OSError, concurrent.futures.TimeoutError) as err:
+        return repr(err)
+    finally:
+        case.knife.case_ended(case.has_cut)
+
+
 def run(opt):
-    cases = [(name[5:], fn) for name, fn in globals().items()
-             if name.startswith(("case_", "long_")) and
+    cases = [(name.split("_", 1)[1], fn) for name, fn in globals().items()
+             if name.startswith(("case_", "alone_")) and
              (opt.pattern in name if opt.pattern else name[:5] == "case_")]
-    near, far, failed = Near(), Far(opt.client, opt.port), 0
+    near, far, knife = Near(), Far(opt.client, opt.port), Knife(opt, len(cases))
+    pool = concurrent.futures.ThreadPoolExecutor(len(cases))
+    calls = [pool.submit(judge, fn, Case(opt, near, far, knife))
+             for _, fn in cases]
+    failed = 0
     print("TAP version 13")
-    for n, (name, fn) in enumerate(cases, 1):
-        case, start = Case(opt, near, far), time.monotonic()
-        try:
-            fn(case)
-            print(f"ok {n} - {name}", flush=True)
-        except (Failed, OSError, concurrent.futures.TimeoutError) as err:
+    for n, ((name, _), call) in enumerate(zip(cases, calls), 1):
+        what = call.result()
+        if what:
             failed += 1
-            print(f"# expected {err}" if isinstance(err, Failed) else f"# {err!r}")
-            print(f"not ok {n} - {name}", flush=True)
-        case.done()
-        print(f"# {time.monotonic() - start:.0f} s", flush=True)
+            print(f"# {what}")
+        print(f"{'not ' if what else ''}ok {n} - {name}", flush=True)
     print(f"1..{len(cases)}", flush=True)
+    knife.mend()
+    near.close_all()
+    far.close_all()
     # calls that hang do not end with main()
     os._exit(failed != 0)
 

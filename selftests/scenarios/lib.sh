@@ -103,7 +103,8 @@ retell() {	# NAME
 		"ok "*)		ok "$1: ${line#*- }" true ;;
 		"not ok "*)	ok "$1: ${line#*- }" false ;;
 		1..*)		plan=$line ;;
-		*)		diag "$line" ;;
+		"TAP version"*)	;;
+		*)		diag "${line#\# }" ;;
 		esac
 	done
 	ok "$1: has come to its end" test -n "$plan"
