@@ -284,7 +284,9 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 void rstream_ring_check(struct rstream *rs)
 {
 	rstream_assert_held(rs);
-	if (rs->mode != RSTREAM_FRAMED || rs->error)
+	/* behind TCP's end the program has been told how it ended */
+	if (rs->mode != RSTREAM_FRAMED || rs->error ||
+	    rs->sk->sk_state == TCP_CLOSE)
 		return;
 	if (rs->leaving && !rstream_ring_leave(rs))
 		rstream_retry(rs);
