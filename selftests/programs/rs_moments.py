@@ -629,9 +629,9 @@ def alone_again_and_again(c):
 def alone_outage(c):
     """Not even TCP gets through, for longer than links and RESUME would wait."""
     near, far = c.ringed()
-    c.cut()
-    equal(c.near.send(near, 50 * K), (50 * K, ""), "sent")
     equal(c.far.send(far, 50 * K), (50 * K, ""), "sent")
+    c.cut()                     # nor does what we say to the far end
+    equal(c.near.send(near, 50 * K), (50 * K, ""), "sent")
     time.sleep(c.opt.seconds)
     c.knife.mend()
     for a, at in ((c.near, near), (c.far, far)):

@@ -47,7 +47,7 @@ close_idle() {	# KIND
 	in_all touch "$hold"
 	wait $client || status=1
 	wait $server || status=1
-	cat "$tmp/client.$1" "$tmp/server.$1"
+	diag <"$tmp/client.$1"
 	return $status
 }
 quiet() { ! in_all ss -Htn state connected exclude time-wait | grep -q .; }
@@ -57,8 +57,10 @@ set_net upgrade=2
 
 # A first round fills caches; what it leaves is nobody's cost.
 for kind in tcp4 inet; do
-	ok "$kind: once to warm up" open_idle $kind
-	ok "$kind: they end well" close_idle $kind
+	open_idle $kind
+	ok "$kind: once to warm up" test $? = 0
+	close_idle $kind
+	ok "$kind: they end well" test $? = 0
 	wait_for 100 quiet
 done
 
@@ -68,12 +70,14 @@ per_connection() {	# BEFORE AFTER
 }
 for kind in tcp4 inet; do
 	before=$(measure)
-	ok "$kind: $idle connections" open_idle $kind
+	open_idle $kind
+	ok "$kind: $idle connections" test $? = 0
 	mapfile -t cost < <(per_connection "$before" "$(measure)")
 	diag "$kind: bytes a connection, client ${cost[0]} (slab ${cost[2]}), server ${cost[1]} (slab ${cost[3]})"
 	[ $kind = tcp4 ] || break
 	tcp=("${cost[@]}")
-	ok "$kind: they end well" close_idle $kind
+	close_idle $kind
+	ok "$kind: they end well" test $? = 0
 	wait_for 100 quiet
 done
 for vm in 0 1; do
@@ -124,7 +128,8 @@ wait $slow_client
 wait $slow_server
 ok "the slow one is whole in the end" grep -q '"ok":true' "$tmp/slow.server"
 rtt beside
-ok "inet: the idle ones end well" close_idle inet
+close_idle inet
+ok "inet: the idle ones end well" test $? = 0
 ok "no socket is left" wait_for 100 no_sockets
 rtt alone
 alone=$(best "$tmp/rtt.alone") beside=$(best "$tmp/rtt.beside")
