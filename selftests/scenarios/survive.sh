@@ -11,7 +11,8 @@ load 14 || bail "cannot load the module"
 conns=4 busy=24M idle=3M
 [ "$KERNEL" != debug ] || busy=8M
 
-rings_carry() { [ "$(grown 0 ring-tx-bytes)" -gt 500000 ] && [ "$(grown 0 ring-rx-bytes)" -gt 500000 ]; }
+least=500000
+rings_carry() { [ "$(grown 0 ring-tx-bytes)" -gt $least ] && [ "$(grown 0 ring-rx-bytes)" -gt $least ]; }
 # all streams of both hosts
 resumed() { [ "$(grown 0 resumes)" -ge $conns ] && [ "$(grown 1 resumes)" -ge $conns ]; }
 remember() {
@@ -28,6 +29,9 @@ start() {	# busy|idle|full
 	# readers that begin late: rings and windows are full, senders blocked
 	full)	more=(-n 8M --read-delay 6000) ;;
 	esac
+	# while nobody reads only the first, small rings are filled
+	least=500000
+	[ "$1" != full ] || least=100000
 	hold=${more[5]-}
 	[ "$1" = idle ] || hold=
 	port=$((7000 + RANDOM % 20000))

@@ -47,11 +47,19 @@ server=$!
 rs_stream -c "$ADDR4_1" -k inet -p 7200 --wait -C 3 -n 2M --hold-at 1M --hold "$hold" -t 300 >"$tmp/client" &
 client=$!
 ok "honest streams use it" wait_for 30 remember_rings
+# it breaks the link again and again, and waits for the next one
+while [ ! -e "$hold" ]; do
+	hurry
+	sleep 1
+done &
+hurrying=$!
 retell "peer" < <(rs_wire link_ 2>&1)
 on 1 mkdir -p "$tmp"
 in_all touch "$hold"
+wait $hurrying
+gone() { ! kill -0 "$1"; }
 whole() {	# PID FILE
-	wait "$1"
+	wait_for 60 gone "$1"
 	cat "$2"
 	grep -q '"ok":true' "$2"
 }
