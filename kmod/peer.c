@@ -19,6 +19,7 @@
 struct waiter {
 	struct hlist_node node;
 	struct rstream *rs;
+	u64 token, our_token;	/* 0: it waits for memory */
 };
 
 /* ---- the table ---- */
@@ -127,21 +128,23 @@ static struct waiter *waiter_find(struct rstream_peer *peer, struct rstream *rs)
 	return NULL;
 }
 
-static void waiter_add(struct rstream_peer *peer, struct rstream *rs)
+static struct waiter *waiter_add(struct rstream_peer *peer, struct rstream *rs)
 {
 	struct waiter *w;
 
 	lockdep_assert_held(&peer->lock);
-	if (waiter_find(peer, rs))
-		return;
-	w = kmalloc(sizeof(*w), GFP_ATOMIC);
+	w = waiter_find(peer, rs);
+	if (w)
+		return w;
+	w = kzalloc(sizeof(*w), GFP_ATOMIC);
 	if (!w) {
 		rstream_link_event(rs, RSTREAM_LINK_EV_FAILED);
-		return;
+		return NULL;
 	}
 	w->rs = rs;
 	hash_add(peer->waiters, &w->node, (unsigned long)rs);
 	peer->n_waiters++;
+	return w;
 }
 
 static void waiter_del(struct rstream_peer *peer, struct waiter *w)
@@ -265,6 +268,26 @@ static void peer_failed(struct rstream_peer *peer)
 	peer_schedule(peer);
 }
 
+/*
+ * The peer knows a token for as long as its connection lives: so those of a
+ * connection that waits, and not of the last one that asked.
+ */
+static void fill_tokens(struct rstream_peer *peer,
+			struct rstream_peer_route *route)
+{
+	struct waiter *w;
+	int i;
+
+	lockdep_assert_held(&peer->lock);
+	hash_for_each(peer->waiters, i, w, node) {
+		if (!w->token)
+			continue;
+		route->token = w->token;
+		route->our_token = w->our_token;
+		return;
+	}
+}
+
 static void peer_work(struct work_struct *work)
 {
 	struct rstream_peer *peer = container_of(to_delayed_work(work),
@@ -280,6 +303,7 @@ static void peer_work(struct work_struct *work)
 		 !READ_ONCE(peer->ln->exiting) &&
 		 !READ_ONCE(peer->ln->drained) && maybe_get_net(net);
 	route = peer->route;
+	fill_tokens(peer, &route);
 	peer->declined = false;
 	peer->asked = false;
 	if (!wanted)
@@ -306,13 +330,19 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 			    const struct rstream_peer_route *route,
 			    struct rstream *rs)
 {
+	struct waiter *w;
+
 	spin_lock_bh(&peer->lock);
 	if (peer_up_link(peer)) {
 		rstream_link_event(rs, RSTREAM_LINK_EV_UP);
 	} else {
 		peer->route = *route;
 		peer->have_route = true;
-		waiter_add(peer, rs);
+		w = waiter_add(peer, rs);
+		if (w) {
+			w->token = route->token;
+			w->our_token = route->our_token;
+		}
 		peer_schedule(peer);
 	}
 	spin_unlock_bh(&peer->lock);
