@@ -47,7 +47,9 @@
 	X(WR_ERRORS, "work requests completed in error") \
 	X(PROBES, "liveness probes posted") \
 	X(RESUMES, "streams of ours that lost a ring and went on over TCP") \
-	X(RESENT_BYTES, "stream bytes sent again after a ring was lost")
+	X(RESENT_BYTES, "stream bytes sent again after a ring was lost") \
+	X(LINKS_FLAPPED, "links that broke soon: the next one waits longer") \
+	X(LINKS_OTHER, "links that came up between other addresses than TCP's")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,

@@ -32,7 +32,7 @@ rxe() {		# VM DEVICE add|del
 }
 reload() {
 	in_all rmmod rdmastream && in_all insmod "$MODULE" &&
-		set_net ack_timeout=17 upgrade=1 ring_size=65536 "$@"
+		set_net ack_timeout=17 cm_timeout_ms=10000 upgrade=1 ring_size=65536 "$@"
 }
 
 # Of the links that are up.
@@ -100,7 +100,7 @@ drop_roce() {	# DEVICE...: in both VMs
 }
 pass() { in_all nft "add table inet lost; delete table inet lost"; }
 
-set_net upgrade=1 ring_size=65536
+set_net cm_timeout_ms=10000 upgrade=1 ring_size=65536
 
 # ---- several links over one path ----
 
