@@ -40,16 +40,30 @@ static void put_addr(const struct sock *sk, bool remote, u16 port,
 		sin6->sin6_scope_id = sk->sk_bound_dev_if ?: sk->sk_rx_dst_ifindex;
 }
 
+static void fill_route(struct rstream *rs, struct rstream_peer_route *route)
+{
+	route->token = rs->peer_token;
+	route->our_token = rs->token;
+	put_addr(rs->sk, false, 0, &route->local);
+	put_addr(rs->sk, true, rs->peer_cm_port, &route->remote);
+}
+
 static void want_link(struct rstream *rs)
 {
-	struct rstream_peer_route route = {
-		.token = rs->peer_token,
-		.our_token = rs->token,
-	};
+	struct rstream_peer_route route;
 
-	put_addr(rs->sk, false, 0, &route.local);
-	put_addr(rs->sk, true, rs->peer_cm_port, &route.remote);
+	fill_route(rs, &route);
 	rstream_peer_want_link(rs->peer, &route, rs);
+}
+
+static void want_more_links(struct rstream *rs)
+{
+	struct rstream_peer_route route;
+
+	if (READ_ONCE(rstream_net(sock_net(rs->sk))->set.links_per_peer) < 2)
+		return;
+	fill_route(rs, &route);
+	rstream_peer_want_more(rs->peer, &route);
 }
 
 /* The passive side can only ask the other one. */
@@ -164,6 +178,8 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 
 void rstream_grant_try(struct rstream *rs)
 {
+	const struct rstream_settings *set =
+		&rstream_net(sock_net(rs->sk))->set;
 	enum rstream_reason reason;
 	struct rstream_link *link;
 
@@ -175,10 +191,11 @@ void rstream_grant_try(struct rstream *rs)
 		return;
 	reason = grant_policy(rs);
 	if (!reason) {
-		link = rstream_peer_link(rs->peer);
+		link = rstream_peer_link(rs->peer, READ_ONCE(set->ring_size));
 		if (link) {
 			reason = grant_ring(rs, link);
 			rstream_link_put(link);
+			want_more_links(rs);
 		} else {
 			rstream_link_wanted(rs);
 			reason = RSTREAM_R_WAIT_LINK;

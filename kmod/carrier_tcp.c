@@ -188,8 +188,7 @@ static bool next_control(struct rstream *rs)
 	struct rstream_record rec = { .type = RSW_LINK };
 
 	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
-		rstream_hello_put(rs, rs->ctl);
-		rs->ctl_len = RSW_HELLO_LEN;
+		rs->ctl_len = rstream_hello_put(rs, rs->ctl);
 		return true;
 	}
 	if (peer_gone(rs)) {

@@ -31,6 +31,7 @@ static void hello_fill(const struct rstream_link *link,
 		.token = cpu_to_be64(link->token),
 		.own_token = cpu_to_be64(link->our_token),
 		.link_id = cpu_to_be32(link->id),
+		.slot = link->slot,
 	};
 	memcpy(hello->instance, rstream_net(link->ln->net)->instance,
 	       RSTREAM_INSTANCE_LEN);
@@ -41,6 +42,7 @@ static bool hello_valid(const struct rstream_cm_hello *hello, u8 len)
 	return hello && len >= sizeof(*hello) &&
 	       hello->magic == cpu_to_be32(RSTREAM_CM_MAGIC) &&
 	       hello->version == RSTREAM_CM_VERSION && hello->link_id &&
+	       hello->slot < RSTREAM_SLOTS &&
 	       be16_to_cpu(hello->rq_depth) >= RSTREAM_DEPTH_MIN;
 }
 
@@ -79,6 +81,11 @@ static int resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 	err = rstream_verbs_attach(link, id->device);
 	if (err)
 		return err;
+	spin_lock_bh(&link->lock);
+	if (link->local.ss_family == AF_UNSPEC)	/* routing has chosen */
+		memcpy(&link->local, &id->route.addr.src_addr,
+		       sizeof(link->local));
+	spin_unlock_bh(&link->lock);
 	return rdma_resolve_route(id, rstream_link_set(link->ln)->cm_timeout_ms);
 }
 
@@ -138,15 +145,29 @@ out:
 	return err;
 }
 
-static bool is_declined(struct rdma_cm_id *id, struct rdma_cm_event *event)
+/* 0: for a reason of rdma_cm's, or of a stranger's. */
+static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct rstream_cm_reject *rej;
 	u8 len = 0;
 
 	rej = rdma_consumer_reject_data(id, event, &len);
-	return rej && len >= sizeof(*rej) &&
-	       rej->magic == cpu_to_be32(RSTREAM_CM_MAGIC) &&
-	       rej->why == RSTREAM_CM_DRAINED;
+	if (!rej || len < sizeof(*rej) ||
+	    rej->magic != cpu_to_be32(RSTREAM_CM_MAGIC))
+		return 0;
+	return rej->why;
+}
+
+static void link_rejected(struct rstream_link *link, u8 why)
+{
+	link->refused = true;
+	if (why == RSTREAM_CM_DRAINED)
+		rstream_peer_declines(link->peer);
+	else if (why == RSTREAM_CM_BAD_TOKEN)
+		rstream_peer_bad_token(link);
+	rstream_link_break(link, why == RSTREAM_CM_DRAINED ? "peer is drained" :
+			   why == RSTREAM_CM_BAD_TOKEN ? "peer does not know the connection" :
+			   "rejected");
 }
 
 static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
@@ -168,12 +189,8 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		spin_unlock_bh(&link->lock);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		if (is_declined(id, event)) {
-			rstream_peer_declines(link->peer);
-			rstream_link_break(link, "peer is drained");
-			break;
-		}
-		fallthrough;
+		link_rejected(link, why_rejected(id, event));
+		break;
 	default:
 		rstream_link_break(link, rdma_event_msg(event->event));
 	}
@@ -185,6 +202,7 @@ int rstream_cm_connect(struct rstream_link *link,
 		       const struct rstream_peer_route *route)
 {
 	const struct rstream_settings *set = rstream_link_set(link->ln);
+	struct sockaddr *local;
 	struct rdma_cm_id *id;
 	int err = -ENOTCONN;
 
@@ -195,6 +213,8 @@ int rstream_cm_connect(struct rstream_link *link,
 	link->our_token = route->our_token;
 	link->local = route->local;
 	link->remote = route->remote;
+	local = route->local.ss_family == AF_UNSPEC ? NULL :
+						      (struct sockaddr *)&link->local;
 	id = rdma_create_id(link->ln->net, link_handler, link, RDMA_PS_TCP,
 			    IB_QPT_RC);
 	if (IS_ERR(id)) {
@@ -203,13 +223,7 @@ int rstream_cm_connect(struct rstream_link *link,
 	}
 	link->cm_id = id;
 	rdma_set_ack_timeout(id, set->ack_timeout);
-	/* any port: that of the TCP connection is of no concern here */
-	if (link->local.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&link->local)->sin6_port = 0;
-	else
-		((struct sockaddr_in *)&link->local)->sin_port = 0;
-	err = rdma_resolve_addr(id, (struct sockaddr *)&link->local,
-				(struct sockaddr *)&link->remote,
+	err = rdma_resolve_addr(id, local, (struct sockaddr *)&link->remote,
 				set->cm_timeout_ms);
 out:
 	mutex_unlock(&link->setup_lock);
@@ -287,8 +301,8 @@ static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 		goto refuse;
 	/* the active side of a pair is decided for ever */
 	if (!peer->active || peer->self) {
-		rstream_peer_replace(peer);
-		link = rstream_link_new(peer, false);
+		rstream_peer_replace(peer, req->slot);
+		link = rstream_link_new(peer, NULL, req->slot);
 	}
 	rstream_peer_put(peer);
 	if (!link && rstream_link_drained(ln->net))

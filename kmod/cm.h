@@ -22,6 +22,8 @@
  * @token:	that the other side stated in the HELLO of a live connection
  * @own_token:	that its sender stated on the same connection
  * @link_id:	the sender's id of the link
+ * @slot:	which of the links of the side that connects, below RSTREAM_SLOTS: it
+ *		replaces the one that had the slot before
  * @reserved:	0
  *
  * An IB REQ through rdma_cm has room for 56 bytes (92 minus 36 for the IP
@@ -36,7 +38,8 @@ struct rstream_cm_hello {
 	__be64 token;
 	__be64 own_token;
 	__be32 link_id;
-	__be32 reserved;		/* 0 */
+	u8 slot;
+	u8 reserved[3];			/* 0 */
 };
 
 static_assert(sizeof(struct rstream_cm_hello) == 48);

@@ -11,6 +11,7 @@
  * Called by TCP's callbacks and by the sends and receives of a program that
  * comes early, socket held; never sleeps.
  */
+#include <net/ipv6.h>
 #include <net/tcp.h>
 
 #include "af_rdmastream.h"
@@ -271,7 +272,24 @@ void rstream_hello_late(struct rstream *rs)
 		guard_late(rs);
 }
 
-void rstream_hello_put(struct rstream *rs, u8 *to)
+/* Other RDMA addresses than that of the TCP connection, for HELLO. */
+static unsigned int other_addrs(const struct rstream *rs,
+				struct rstream_hello *hello)
+{
+	struct in6_addr addrs[RSW_HELLO_ADDRS], own;
+	const struct sock *sk = rs->sk;
+	unsigned int n;
+
+	if (sk->sk_family == AF_INET6)
+		own = inet6_sk(sk)->saddr;
+	else
+		ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr, &own);
+	n = rstream_link_addrs(sock_net(sk), &own, addrs, RSW_HELLO_ADDRS);
+	memcpy(hello->addr, addrs, n * sizeof(addrs[0]));
+	return n;
+}
+
+unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 {
 	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
 	struct rstream_hello hello = {
@@ -284,10 +302,14 @@ void rstream_hello_put(struct rstream *rs, u8 *to)
 		.token = rs->token,
 		.window = rs->rx.limit,
 	};
+	unsigned int len;
 
 	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
-	rstream_hello_write(to, &hello);
-	rs->hello_end = tcp_sk(rs->sk)->write_seq + RSW_HELLO_LEN;
+	if (READ_ONCE(rn->set.tell_addresses))
+		hello.naddr = other_addrs(rs, &hello);
+	len = rstream_hello_write(to, &hello);
+	rs->hello_end = tcp_sk(rs->sk)->write_seq + len;
+	return len;
 }
 
 enum rstream_reason rstream_hello_got(struct rstream *rs,
@@ -306,6 +328,9 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	if (hello->caps & RSW_CAP_RDMA)
 		rs->peer = rstream_peer_get(sock_net(sk), hello->instance);
+	if (rs->peer)
+		rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,
+				   hello->cm_port);
 	rstream_option_off(rs);
 	rstream_timer(rs, 0);
 	rstream_mib_inc(sock_net(sk), RSTREAM_MIB_FRAMED);

@@ -117,6 +117,8 @@ void rstream_link_break(struct rstream_link *link, const char *why)
 /* Both ends can serve rings: up.  up_work tells those who wait. */
 static void link_try_up(struct rstream_link *link)
 {
+	const struct rstream_path *path;
+
 	lockdep_assert_held(&link->lock);
 	if (!link->registered || !link->peer_ready ||
 	    !link_set_state(link, RSTREAM_LINK_UP))
@@ -126,6 +128,9 @@ static void link_try_up(struct rstream_link *link)
 	link->used_at = jiffies;
 	link_count(link, RSTREAM_MIB_LINKS_UP);
 	rstream_event_link(link, RSTREAM_R_NONE, "");
+	path = READ_ONCE(link->path);
+	if (path && !path->own)
+		link_count(link, RSTREAM_MIB_LINKS_OTHER);
 	queue_work(rstream_link_wq, &link->up_work);
 	queue_delayed_work(rstream_link_wq, &link->probe_work,
 			   msecs_to_jiffies(rstream_link_set(link->ln)->probe_ms));
@@ -151,6 +156,16 @@ void rstream_link_peer_ready(struct rstream_link *link)
 
 /* ---- workers ---- */
 
+/* Several links share what one would have. */
+static size_t first_rmb(const struct rstream_link *link)
+{
+	const struct rstream_settings *set = rstream_link_set(link->ln);
+	unsigned int links = max(READ_ONCE(set->links_per_peer), 1);
+
+	return max_t(size_t, READ_ONCE(set->ring_size),
+		     RSTREAM_RING_MAX / roundup_pow_of_two(links));
+}
+
 static void link_register(struct rstream_link *link)
 {
 	int err;
@@ -162,7 +177,7 @@ static void link_register(struct rstream_link *link)
 		return;
 	}
 	/* without memory for rings of our own we can still send */
-	rstream_rmb_add(link, RSTREAM_RMB_RINGS, RSTREAM_RING_MAX, 0);
+	rstream_rmb_add(link, RSTREAM_RMB_RINGS, first_rmb(link), 0);
 	spin_lock_bh(&link->lock);
 	if (rstream_link_alive(link)) {
 		link->registered = true;
@@ -186,7 +201,7 @@ static void link_up_work(struct work_struct *work)
 		return;
 	link->told_up = true;
 	cancel_delayed_work(&link->timeout_work);
-	rstream_peer_link_up(link->peer);
+	rstream_peer_link_up(link);
 }
 
 static void link_timeout_work(struct work_struct *work)
@@ -210,6 +225,9 @@ static void link_rmb_work(struct work_struct *work)
 	spin_lock_bh(&link->lock);
 	wanted = link->rmb_wanted;
 	least = link->rmb_least;
+	/* what was wanted while the last one was being registered may be there */
+	if (least && rstream_rmb_has(link, RSTREAM_RMB_RINGS, least))
+		wanted &= ~BIT(RSTREAM_RMB_RINGS);
 	link->rmb_wanted = 0;
 	link->rmb_least = 0;
 	spin_unlock_bh(&link->lock);
@@ -220,6 +238,18 @@ static void link_rmb_work(struct work_struct *work)
 				      RSTREAM_RING_MAX, least);
 	rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED :
 			  RSTREAM_LINK_EV_UP);
+}
+
+/* Is there memory for a ring of @size, or can there be? */
+bool rstream_link_room(struct rstream_link *link, u32 size)
+{
+	bool room;
+
+	spin_lock_bh(&link->lock);
+	room = rstream_rmb_has(link, RSTREAM_RMB_RINGS, size) ||
+	       rstream_rmb_may_add(link, size);
+	spin_unlock_bh(&link->lock);
+	return room;
 }
 
 /* @rs is told when more memory is registered, or could not be. */
@@ -452,10 +482,12 @@ static bool link_enlist(struct rstream_link *link)
 }
 
 /*
- * A link in CONNECTING, with two references: that of the tables and the caller's.
+ * A link in CONNECTING that we make over @path, or NULL: the peer makes it.  Two
+ * references: that of the tables and the caller's.
  * It ends by itself if nothing comes of it in time.
  */
-struct rstream_link *rstream_link_new(struct rstream_peer *peer, bool active)
+struct rstream_link *rstream_link_new(struct rstream_peer *peer,
+				      struct rstream_path *path, u8 slot)
 {
 	struct rstream_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
 	int kind;
@@ -480,7 +512,10 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer, bool active)
 	INIT_LIST_HEAD(&link->tx_waiters);
 	INIT_LIST_HEAD(&link->tx_zombies);
 	INIT_LIST_HEAD(&link->tx_sent);
-	link->active = active;
+	link->active = path;
+	link->path = path;
+	link->slot = slot;
+	link->made_at = jiffies;
 	link->ln = peer->ln;
 	link->peer = peer;
 	if (!rstream_peer_add_link(peer, link)) {
@@ -690,6 +725,8 @@ int rstream_link_net_init(struct net *net)
 	ln->net = net;
 	spin_lock_init(&ln->lock);
 	mutex_init(&ln->listen_lock);
+	spin_lock_init(&ln->addr_lock);
+	ln->addrs_at = jiffies - HZ;
 	INIT_LIST_HEAD(&ln->links);
 	idr_init(&ln->ids);
 	init_waitqueue_head(&ln->wait);

@@ -72,6 +72,31 @@ struct rstream_peer_route {
 };
 
 /**
+ * rstream_peer_addrs() - addresses that the peer's HELLO has named
+ * @peer:	the peer
+ * @addrs:	@n of them, IPv6 or v4-mapped, network order
+ * @n:		how many
+ * @port:	its rdma_cm port
+ *
+ * Links are tried there, too, when the address of the TCP connection fails.
+ * Context: any, does not sleep.
+ */
+void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
+			unsigned int n, u16 port);
+
+/**
+ * rstream_link_addrs() - where else rdma_cm of others reaches this namespace
+ * @net:	our network namespace
+ * @own:	our address of the TCP connection, IPv6 or v4-mapped
+ * @addrs:	filled: one address of each other RDMA netdev
+ * @max:	room in @addrs
+ *
+ * Context: any, does not sleep.  Return: how many.
+ */
+unsigned int rstream_link_addrs(struct net *net, const struct in6_addr *own,
+				struct in6_addr *addrs, unsigned int max);
+
+/**
  * rstream_peer_active() - is it we who connect links to this peer?
  * @peer:	the peer
  *
@@ -114,10 +139,24 @@ void rstream_peer_asks(struct rstream_peer *peer);
 /**
  * rstream_peer_link() - a link to the peer that is up
  * @peer:	the peer
+ * @size:	bytes of the ring that is wanted
+ *
+ * Of several: one with room for the ring, if there is any; of those the one with
+ * the fewest rings.
  *
  * Context: any. Return: a referenced link in state UP, or NULL.
  */
-struct rstream_link *rstream_peer_link(struct rstream_peer *peer);
+struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size);
+
+/**
+ * rstream_peer_want_more() - more links, if all are in use and more are allowed
+ * @peer:	the peer; does nothing on the passive side
+ * @route:	as in rstream_peer_want_link()
+ *
+ * Context: any, does not sleep.
+ */
+void rstream_peer_want_more(struct rstream_peer *peer,
+			    const struct rstream_peer_route *route);
 
 /* ---- links ---- */
 

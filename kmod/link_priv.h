@@ -22,7 +22,10 @@
 #include "net.h"
 
 #define RSTREAM_PEERS_MAX	1024	/* per namespace */
-#define RSTREAM_PEER_LINKS_MAX	8	/* links of one peer not yet drained */
+#define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
+#define RSTREAM_SLOTS		16	/* living links that one side has made */
+#define RSTREAM_PATHS_MAX	8	/* addresses of one peer that are remembered */
+#define RSTREAM_ADDRS_MAX	32	/* RDMA addresses of ours that are looked at */
 
 /*
  * Slots of the two queues.  See rstream_verbs_depths() for the inequalities
@@ -60,6 +63,12 @@ struct rstream_slot {
 	struct ib_cqe cqe;
 };
 
+/* An RDMA address of ours. */
+struct rstream_addr {
+	struct in6_addr addr;		/* IPv6 or v4-mapped */
+	int ifindex;			/* of its netdev */
+};
+
 /* Work requests being built for one ib_post_send(). */
 struct rstream_batch {
 	unsigned int n;
@@ -86,6 +95,8 @@ struct rstream_batch {
  * @rmb_bytes:	registered receive memory, bytes
  * @rmb_short_at: jiffies when its ceiling was last felt; 0: never
  * @listen_lock: guards @listen, @listening
+ * @addr_lock:	bh; guards @addrs, @n_addrs, @addrs_at
+ * @addrs_at:	jiffies when @addrs were looked up
  */
 struct rstream_link_net {
 	struct net *net;
@@ -107,6 +118,29 @@ struct rstream_link_net {
 	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
 	bool listening;			/* at least one of them */
 	struct delayed_work listen_work;
+	spinlock_t addr_lock;		/* see above */
+	struct rstream_addr addrs[RSTREAM_ADDRS_MAX];
+	unsigned int n_addrs;
+	unsigned long addrs_at;
+};
+
+/*
+ * Addresses between which links to a peer can be made, and how that went.
+ * @local:	AF_UNSPEC: as routing chooses
+ * @remote:	AF_UNSPEC: the entry is free
+ * @own:	of a TCP connection; else the peer's HELLO has named it
+ * @fails:	tries failed in a row
+ * @refused:	tries in a row that the other end refused: a path, but not now
+ * @flaps:	links that broke, less those made up for by others that lasted
+ * @retry_at:	64-bit jiffies; no try before
+ * @named_at:	jiffies; when a connection named it last
+ */
+struct rstream_path {
+	struct sockaddr_storage local, remote;
+	bool own;
+	unsigned int fails, refused, flaps;
+	u64 retry_at;
+	unsigned long named_at;
 };
 
 struct rstream_peer {
@@ -122,15 +156,15 @@ struct rstream_peer {
 	unsigned int n_links;
 	DECLARE_HASHTABLE(waiters, 6);
 	unsigned int n_waiters;
-	struct rstream_peer_route route;
-	bool have_route;
-	bool busy;			/* @work is queued or a try runs: a reference */
-	unsigned int fails;		/* tries failed in a row */
-	unsigned long retry_at;		/* jiffies; no try before, if fails */
+	struct rstream_path paths[RSTREAM_PATHS_MAX];
+	u64 token, our_token;		/* of who has asked last */
+	bool want_more;			/* than the links that are up */
+	unsigned long more_at;		/* jiffies; no more links before */
 	bool declined;			/* the last try, by a peer that is drained */
 	bool drained;			/* has declined; nothing to the contrary since */
 	bool asked;			/* by the peer, since the last try began */
-	struct delayed_work work;
+	struct delayed_work work;	/* holds a reference while it is pending */
+	unsigned long work_at;		/* jiffies, if it is */
 };
 
 /*
@@ -149,7 +183,12 @@ struct rstream_link {
 	struct list_head net_list;	/* ln->links */
 	u32 id, peer_id;
 	bool active;
+	u8 slot;			/* among those of the active side */
+	struct rstream_path *path;	/* peer->lock; NULL: passive, or forgotten */
+	unsigned long made_at;		/* jiffies */
 	bool was_up;
+	bool refused;			/* by the peer's rdma_cm */
+	bool bad_token;			/* and a better one is there */
 	bool idle_closed;		/* broken without a ring on it */
 	bool drained;			/* broken by rstream_link_drain() */
 	u8 reason;			/* enum rstream_reason, once BROKEN */
@@ -234,8 +273,10 @@ static inline bool rstream_link_alive(const struct rstream_link *link)
 }
 
 /* link.c */
-struct rstream_link *rstream_link_new(struct rstream_peer *peer, bool active);
+struct rstream_link *rstream_link_new(struct rstream_peer *peer,
+				      struct rstream_path *path, u8 slot);
 void rstream_link_break_locked(struct rstream_link *link, const char *why);
+bool rstream_link_room(struct rstream_link *link, u32 size);
 void rstream_link_established(struct rstream_link *link);
 void rstream_link_peer_ready(struct rstream_link *link);
 void rstream_link_want_rmb(struct rstream_link *link,
@@ -248,12 +289,26 @@ bool rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link)
 void rstream_peer_del_link(struct rstream_peer *peer, struct rstream_link *link);
 void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
 void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
-void rstream_peer_link_up(struct rstream_peer *peer);
+void rstream_peer_link_up(struct rstream_link *link);
 void rstream_peer_link_down(struct rstream_link *link);
-void rstream_peer_replace(struct rstream_peer *peer);
+void rstream_peer_replace(struct rstream_peer *peer, u8 slot);
 void rstream_peer_declines(struct rstream_peer *peer);
+void rstream_peer_bad_token(struct rstream_link *link);
 void rstream_peers_retry(struct rstream_link_net *ln);
 void rstream_peer_net_exit(struct rstream_link_net *ln);
+
+/* path.c, all with peer->lock held */
+void rstream_path_name(struct rstream_peer *peer,
+		       const struct sockaddr_storage *local,
+		       const struct sockaddr_storage *remote, bool own);
+unsigned long rstream_path_wait(const struct rstream_path *path);
+struct rstream_path *rstream_path_best(struct rstream_peer *peer);
+unsigned long rstream_path_longest(struct rstream_peer *peer);
+void rstream_path_works(struct rstream_path *path);
+void rstream_path_failed(struct rstream_path *path, bool refused);
+void rstream_path_again(struct rstream_path *path);
+void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms);
+void rstream_path_broke(struct rstream_link *link);
 
 /* ring.c, all with link->lock held */
 void rstream_ring_sq_done(struct rstream_link *link);

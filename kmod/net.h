@@ -41,6 +41,9 @@ enum rstream_upgrade {
  * @probe_ms:	interval of liveness probes and sweeps of a link
  * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
  * @retry_count: transport retries, 0 to 6 (7 is for ever on rxe: refused)
+ * @links_per_peer: how many links we make to a peer, streams are spread over them
+ * @link_stable_ms: a link that was up for so long makes up for one that broke
+ * @tell_addresses: HELLO names our other RDMA addresses
  */
 struct rstream_settings {
 	int negotiate;
@@ -57,6 +60,9 @@ struct rstream_settings {
 	int probe_ms;
 	int ack_timeout;
 	int retry_count;
+	int links_per_peer;
+	int link_stable_ms;
+	int tell_addresses;
 };
 
 struct rstream_net {

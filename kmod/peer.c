@@ -2,24 +2,27 @@
 /*
  * Peers: other network namespaces, and the tries to make links to them.
  *
- * Owns struct rstream_peer, the streams that wait for a link, and the back-off.
- * Called by the streams (link.h) and by link.c when a link comes or goes.  It
- * never touches a link beyond its state and reference count.
+ * Owns struct rstream_peer, the streams that wait for a link, and the decision
+ * when links are made; where and after which pause is path.c's.  Called by the
+ * streams (link.h) and by link.c when a link comes or goes.  It never touches a
+ * link beyond its state, its room and its reference count.
  */
-#include <linux/random.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 
 #include "cm.h"
+#include "rmb.h"
 
-#define RETRY_MIN_MS	100
-#define RETRY_MAX_MS	30000
-/* A link that was up for less than this counts as a failed try. */
-#define STABLE_MS	10000
+/* When the peer refused to have more links than there are. */
+#define MORE_PAUSE	(30 * HZ)
+/* Until a try that the peer has asked for; it may ask as often as it likes. */
+#define ASKED_MS	100
 
 struct waiter {
 	struct hlist_node node;
 	struct rstream *rs;
 	u64 token, our_token;	/* 0: it waits for memory */
+	u8 refused;		/* tries with this token that the peer refused */
 };
 
 /* ---- the table ---- */
@@ -154,8 +157,9 @@ static void waiter_del(struct rstream_peer *peer, struct waiter *w)
 	kfree(w);
 }
 
-/* Who hears that a try has failed goes on waiting for the next one. */
-static void waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev)
+/* @n of them.  Who hears that a try has failed goes on waiting for the next one. */
+static void waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
+			 unsigned int n)
 {
 	struct hlist_node *next;
 	struct waiter *w;
@@ -163,6 +167,8 @@ static void waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev)
 
 	lockdep_assert_held(&peer->lock);
 	hash_for_each_safe(peer->waiters, i, next, w, node) {
+		if (!n--)
+			return;
 		rstream_link_event(w->rs, ev);
 		if (ev == RSTREAM_LINK_EV_UP)
 			waiter_del(peer, w);
@@ -179,7 +185,7 @@ void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs)
 void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev)
 {
 	spin_lock_bh(&peer->lock);
-	waiters_tell(peer, ev);
+	waiters_tell(peer, ev, UINT_MAX);
 	spin_unlock_bh(&peer->lock);
 }
 
@@ -194,7 +200,12 @@ void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs)
 	spin_unlock_bh(&peer->lock);
 }
 
-/* ---- tries ---- */
+/* ---- which link ---- */
+
+static bool link_connecting(const struct rstream_link *link)
+{
+	return READ_ONCE(link->state) == RSTREAM_LINK_CONNECTING;
+}
 
 static struct rstream_link *peer_up_link(struct rstream_peer *peer)
 {
@@ -207,85 +218,193 @@ static struct rstream_link *peer_up_link(struct rstream_peer *peer)
 	return NULL;
 }
 
-struct rstream_link *rstream_peer_link(struct rstream_peer *peer)
+static unsigned int peer_connecting(struct rstream_peer *peer)
 {
 	struct rstream_link *link;
-
-	spin_lock_bh(&peer->lock);
-	link = peer_up_link(peer);
-	if (link)
-		rstream_link_hold(link);
-	spin_unlock_bh(&peer->lock);
-	return link;
-}
-
-static bool peer_connecting(struct rstream_peer *peer)
-{
-	struct rstream_link *link;
+	unsigned int n = 0;
 
 	lockdep_assert_held(&peer->lock);
 	list_for_each_entry(link, &peer->links, peer_list)
-		if (READ_ONCE(link->state) == RSTREAM_LINK_CONNECTING)
-			return true;
-	return false;
+		n += link_connecting(link);
+	return n;
 }
 
-/* Starts a try now or when the back-off ends; peer->busy holds a reference. */
-static void peer_schedule(struct rstream_peer *peer)
+static unsigned int link_rings(const struct rstream_link *link)
 {
-	unsigned long delay = 0;
-
-	lockdep_assert_held(&peer->lock);
-	if (peer->busy || !peer->active || !peer->have_route ||
-	    peer_connecting(peer) || READ_ONCE(peer->ln->exiting) ||
-	    READ_ONCE(peer->ln->drained))
-		return;
-	if (peer->fails && time_before(jiffies, peer->retry_at))
-		delay = peer->retry_at - jiffies;
-	peer->busy = true;
-	rstream_peer_hold(peer);
-	queue_delayed_work(rstream_link_wq, &peer->work, delay);
+	return READ_ONCE(link->n_rx) + READ_ONCE(link->n_tx);
 }
 
-static void peer_failed(struct rstream_peer *peer)
+struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size)
 {
-	unsigned int ms;
+	struct rstream_link *link, *best = NULL;
+	bool room, best_room = false;
 
-	lockdep_assert_held(&peer->lock);
-	if (peer->declined && peer->asked) {
-		peer->fails = 0;	/* it has changed its mind meanwhile */
-		peer->drained = false;
+	spin_lock_bh(&peer->lock);
+	list_for_each_entry(link, &peer->links, peer_list) {
+		if (!rstream_link_is_up(link))
+			continue;
+		room = peer->n_links == 1 || rstream_link_room(link, size);
+		if (best && (room < best_room || (room == best_room &&
+						  link_rings(link) >= link_rings(best))))
+			continue;
+		best = link;
+		best_room = room;
 	}
-	ms = RETRY_MIN_MS << min(peer->fails, 9U);
-	ms = min_t(unsigned int, ms, RETRY_MAX_MS);
-	/* so that peers of a host that comes back do not ask all at once */
-	ms += get_random_u32() % (ms / 2);
-	peer->fails++;
-	peer->retry_at = jiffies + msecs_to_jiffies(ms);
-	waiters_tell(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
-					    RSTREAM_LINK_EV_FAILED);
-	/* remembers the back-off while no stream holds the peer */
-	peer_schedule(peer);
+	if (best)
+		rstream_link_hold(best);
+	spin_unlock_bh(&peer->lock);
+	return best;
+}
+
+/* ---- tries ---- */
+
+/* What peer_plan() finds. */
+struct plan {
+	unsigned int n;			/* links to be made, 0: none */
+	struct rstream_path *path;
+	unsigned long delay;		/* jiffies until then */
+};
+
+static bool peer_may_try(const struct rstream_peer *peer)
+{
+	return peer->active && !READ_ONCE(peer->ln->exiting) &&
+	       !READ_ONCE(peer->ln->drained);
+}
+
+static unsigned int peer_wants(const struct rstream_peer *peer)
+{
+	return max(READ_ONCE(rstream_link_set(peer->ln)->links_per_peer), 1);
 }
 
 /*
- * The peer knows a token for as long as its connection lives: so those of a
- * connection that waits, and not of the last one that asked.
+ * All links that are allowed are made at once, over one path.  While links of
+ * another path are being made, that path has its time alone; then the next one
+ * is tried as well.
  */
-static void fill_tokens(struct rstream_peer *peer,
-			struct rstream_peer_route *route)
+static struct plan peer_plan(struct rstream_peer *peer)
 {
-	struct waiter *w;
+	/* how long a path may take before another one is tried, too */
+	unsigned long limit = msecs_to_jiffies(rstream_link_set(peer->ln)->cm_timeout_ms / 2);
+	unsigned int up = 0, making = 0, want = peer_wants(peer);
+	unsigned long alone = 0, age;
+	struct rstream_link *link;
+	struct plan plan = {};
+
+	lockdep_assert_held(&peer->lock);
+	list_for_each_entry(link, &peer->links, peer_list) {
+		if (!link->active || !rstream_link_alive(link))
+			continue;
+		if (rstream_link_is_up(link)) {
+			up++;
+			plan.path = link->path;
+			continue;
+		}
+		making++;
+		age = jiffies - link->made_at;
+		if (age < limit)
+			alone = max(alone, limit - age);
+	}
+	if (!peer_may_try(peer) || (up ? !peer->want_more : !peer->n_waiters))
+		return plan;
+	if (!up)
+		plan.path = rstream_path_best(peer);
+	if (!plan.path)
+		return plan;
+	if (!up)
+		plan.n = min(want, RSTREAM_SLOTS - making);
+	else if (up + making < want)
+		plan.n = want - up - making;
+	plan.delay = max(alone, rstream_path_wait(plan.path));
+	return plan;
+}
+
+/* Tries now or when the path's pause ends. */
+static void peer_schedule(struct rstream_peer *peer)
+{
+	struct plan plan;
+	unsigned long at;
+
+	lockdep_assert_held(&peer->lock);
+	if (!peer_may_try(peer))
+		return;
+	plan = peer_plan(peer);
+	if (!plan.n) {
+		/* remembers the pauses while no stream holds the peer */
+		plan.delay = rstream_path_longest(peer);
+		if (!plan.delay)
+			return;
+	}
+	at = jiffies + plan.delay;
+	if (delayed_work_pending(&peer->work) && !time_before(at, peer->work_at))
+		return;
+	peer->work_at = at;
+	/* it cannot end before we let go of peer->lock */
+	if (!mod_delayed_work(rstream_link_wq, &peer->work, plan.delay))
+		rstream_peer_hold(peer);
+}
+
+/* A number that no living link of ours has, or -1. */
+static int free_slot(struct rstream_peer *peer)
+{
+	struct rstream_link *link;
+	unsigned long used = 0;
+	int slot;
+
+	spin_lock_bh(&peer->lock);
+	list_for_each_entry(link, &peer->links, peer_list)
+		if (link->active && rstream_link_alive(link))
+			used |= BIT(link->slot);
+	spin_unlock_bh(&peer->lock);
+	slot = ffz(used);
+	return slot < RSTREAM_SLOTS ? slot : -1;
+}
+
+/* Only peer_work() makes links, so a slot that is free remains so. */
+static bool peer_try(struct rstream_peer *peer, struct rstream_path *path,
+		     const struct rstream_peer_route *route)
+{
+	int slot = free_slot(peer);
+	struct rstream_link *link;
+	int err;
+
+	if (slot < 0)
+		return false;
+	link = rstream_link_new(peer, path, slot);
+	if (!link)
+		return false;
+	err = rstream_cm_connect(link, route);
+	rstream_link_put(link);
+	return !err;
+}
+
+/*
+ * The connection that waits for a link and whose token was refused least often,
+ * or NULL.  The peer knows a token for as long as its end of the connection lives.
+ */
+static struct waiter *waiter_to_try(struct rstream_peer *peer)
+{
+	struct waiter *w, *best = NULL;
 	int i;
 
 	lockdep_assert_held(&peer->lock);
-	hash_for_each(peer->waiters, i, w, node) {
-		if (!w->token)
-			continue;
-		route->token = w->token;
-		route->our_token = w->our_token;
-		return;
-	}
+	hash_for_each(peer->waiters, i, w, node)
+		if (w->token && (!best || w->refused < best->refused))
+			best = w;
+	return best;
+}
+
+static void fill_route(struct rstream_peer *peer,
+		       const struct rstream_path *path,
+		       struct rstream_peer_route *route)
+{
+	struct waiter *w = waiter_to_try(peer);
+
+	*route = (struct rstream_peer_route){
+		.local = path->local,
+		.remote = path->remote,
+		.token = w ? w->token : peer->token,
+		.our_token = w ? w->our_token : peer->our_token,
+	};
 }
 
 static void peer_work(struct work_struct *work)
@@ -294,36 +413,40 @@ static void peer_work(struct work_struct *work)
 						 struct rstream_peer, work);
 	struct net *net = peer->ln->net;
 	struct rstream_peer_route route;
-	struct rstream_link *link = NULL;
-	bool wanted;
+	bool ok = true, tries;
+	struct plan plan;
 
 	spin_lock_bh(&peer->lock);
+	plan = peer_plan(peer);
 	/* an id must not take hold of a namespace that is about to end */
-	wanted = peer->n_waiters && !peer_up_link(peer) &&
-		 !READ_ONCE(peer->ln->exiting) &&
-		 !READ_ONCE(peer->ln->drained) && maybe_get_net(net);
-	route = peer->route;
-	fill_tokens(peer, &route);
-	peer->declined = false;
-	peer->asked = false;
-	if (!wanted)
-		peer->busy = false;
+	tries = plan.n && !plan.delay && maybe_get_net(net);
+	if (tries) {
+		fill_route(peer, plan.path, &route);
+		peer->want_more = false;
+		peer->declined = false;
+		peer->asked = false;
+	}
 	spin_unlock_bh(&peer->lock);
-	if (wanted) {
-		link = rstream_link_new(peer, true);
-		spin_lock_bh(&peer->lock);
-		peer->busy = false;
-		if (!link)
-			peer_failed(peer);
-		spin_unlock_bh(&peer->lock);
+	while (tries && ok && plan.n--)
+		ok = peer_try(peer, plan.path, &route);
+	spin_lock_bh(&peer->lock);
+	if (!ok) {
+		rstream_path_failed(plan.path, false);
+		waiters_tell(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
 	}
-	if (link) {
-		rstream_cm_connect(link, &route);
-		rstream_link_put(link);
-	}
+	peer_schedule(peer);
+	spin_unlock_bh(&peer->lock);
 	rstream_peer_put(peer);
-	if (wanted)
+	if (tries)
 		put_net(net);
+}
+
+static void peer_name(struct rstream_peer *peer,
+		      const struct rstream_peer_route *route)
+{
+	rstream_path_name(peer, &route->local, &route->remote, true);
+	peer->token = route->token;
+	peer->our_token = route->our_token;
 }
 
 void rstream_peer_want_link(struct rstream_peer *peer,
@@ -336,8 +459,7 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	if (peer_up_link(peer)) {
 		rstream_link_event(rs, RSTREAM_LINK_EV_UP);
 	} else {
-		peer->route = *route;
-		peer->have_route = true;
+		peer_name(peer, route);
 		w = waiter_add(peer, rs);
 		if (w) {
 			w->token = route->token;
@@ -348,16 +470,75 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
-/* The next try is made now. */
-static void peer_hurry(struct rstream_peer *peer)
+void rstream_peer_want_more(struct rstream_peer *peer,
+			    const struct rstream_peer_route *route)
+{
+	unsigned int alive = 0;
+	struct rstream_link *link;
+	bool unused = false;
+
+	if (!peer->active)
+		return;
+	spin_lock_bh(&peer->lock);
+	list_for_each_entry(link, &peer->links, peer_list) {
+		if (!link->active || !rstream_link_alive(link))
+			continue;
+		alive++;
+		unused = unused || !link_rings(link);
+	}
+	if (!unused && alive < peer_wants(peer) &&
+	    time_after_eq(jiffies, peer->more_at)) {
+		peer_name(peer, route);
+		peer->want_more = true;
+		peer_schedule(peer);
+	}
+	spin_unlock_bh(&peer->lock);
+}
+
+static void put_mapped(const u8 *addr, u16 port, struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	memcpy(&sin6->sin6_addr, addr, sizeof(sin6->sin6_addr));
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = htons(port);
+	if (!ipv6_addr_v4mapped(&sin6->sin6_addr))
+		return;
+	*sin = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = get_unaligned((__be32 *)(addr + 12)),
+	};
+}
+
+void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
+			unsigned int n, u16 port)
+{
+	static const struct sockaddr_storage any = { .ss_family = AF_UNSPEC };
+	struct sockaddr_storage remote;
+	unsigned int i;
+
+	if (!peer->active)
+		return;
+	spin_lock_bh(&peer->lock);
+	for (i = 0; i < n; i++) {
+		put_mapped(addrs[i], port, &remote);
+		rstream_path_name(peer, &any, &remote, false);
+	}
+	spin_unlock_bh(&peer->lock);
+}
+
+/* ---- what changes when tries are made ---- */
+
+/* The next try is made in @ms, whatever has failed before. */
+static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
 {
 	lockdep_assert_held(&peer->lock);
-	peer->fails = 0;
-	/* a work that waited goes on with its reference */
-	if (peer->busy && cancel_delayed_work(&peer->work))
-		queue_delayed_work(rstream_link_wq, &peer->work, 0);
-	else if (peer->n_waiters)
-		peer_schedule(peer);
+	rstream_paths_hurry(peer, ms);
+	peer->more_at = jiffies;
+	peer_schedule(peer);
 }
 
 void rstream_peer_asks(struct rstream_peer *peer)
@@ -366,7 +547,7 @@ void rstream_peer_asks(struct rstream_peer *peer)
 	peer->asked = true;
 	if (peer->drained) {
 		peer->drained = false;
-		peer_hurry(peer);
+		peer_hurry(peer, ASKED_MS);
 	}
 	spin_unlock_bh(&peer->lock);
 }
@@ -377,6 +558,25 @@ void rstream_peer_declines(struct rstream_peer *peer)
 	spin_lock_bh(&peer->lock);
 	peer->declined = true;
 	peer->drained = true;
+	spin_unlock_bh(&peer->lock);
+}
+
+/*
+ * A try of ours was rejected: the peer does not know the connection of @link's
+ * token, any more or yet.  That is no fault of the path if there is another one.
+ */
+void rstream_peer_bad_token(struct rstream_link *link)
+{
+	struct rstream_peer *peer = link->peer;
+	struct waiter *w;
+	int i;
+
+	spin_lock_bh(&peer->lock);
+	hash_for_each(peer->waiters, i, w, node)
+		if (w->token == link->token && w->refused < U8_MAX)
+			w->refused++;
+	w = waiter_to_try(peer);
+	link->bad_token = w && !w->refused;
 	spin_unlock_bh(&peer->lock);
 }
 
@@ -412,7 +612,7 @@ void rstream_peers_retry(struct rstream_link_net *ln)
 		peer = NULL;
 		while ((peer = peer_next(ln, &ln->peers[i], peer))) {
 			spin_lock_bh(&peer->lock);
-			peer_hurry(peer);
+			peer_hurry(peer, 0);
 			spin_unlock_bh(&peer->lock);
 		}
 	}
@@ -442,15 +642,44 @@ void rstream_peer_del_link(struct rstream_peer *peer, struct rstream_link *link)
 	spin_unlock_bh(&peer->lock);
 }
 
-void rstream_peer_link_up(struct rstream_peer *peer)
+/* Each link that is about to come gets its share of those who wait. */
+static void tell_up(struct rstream_peer *peer)
 {
+	unsigned int share = peer_connecting(peer) + 1;
+
+	waiters_tell(peer, RSTREAM_LINK_EV_UP,
+		     DIV_ROUND_UP(peer->n_waiters, share));
+}
+
+void rstream_peer_link_up(struct rstream_link *link)
+{
+	struct rstream_peer *peer = link->peer;
+
 	spin_lock_bh(&peer->lock);
 	peer->drained = false;
-	waiters_tell(peer, RSTREAM_LINK_EV_UP);
+	if (link->path)
+		rstream_path_works(link->path);
+	tell_up(peer);
 	spin_unlock_bh(&peer->lock);
 }
 
-/* @link has left the tables. */
+/* What became of @link counts for its path.  It has left the tables. */
+static void judge(struct rstream_peer *peer, struct rstream_link *link)
+{
+	lockdep_assert_held(&peer->lock);
+	if (!link->path)
+		return;
+	if (link->was_up)
+		rstream_path_broke(link);
+	else if (peer_up_link(peer))
+		/* no fault of the path: the peer does not want more */
+		peer->more_at = jiffies + MORE_PAUSE;
+	else if (link->bad_token)
+		rstream_path_again(link->path);
+	else
+		rstream_path_failed(link->path, link->refused);
+}
+
 void rstream_peer_link_down(struct rstream_link *link)
 {
 	struct rstream_peer *peer = link->peer;
@@ -459,29 +688,33 @@ void rstream_peer_link_down(struct rstream_link *link)
 	if (peer->active && !link->active)
 		return;
 	spin_lock_bh(&peer->lock);
-	/* a link that comes and goes is made ever less often */
-	if (link->was_up &&
-	    (link->idle_closed ||
-	     time_after(jiffies, link->up_at + msecs_to_jiffies(STABLE_MS))))
-		peer->fails = 0;
+	judge(peer, link);
 	if (peer_up_link(peer))
-		waiters_tell(peer, RSTREAM_LINK_EV_UP);
+		tell_up(peer);
 	else if (!peer_connecting(peer))
-		peer_failed(peer);
+		waiters_tell(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
+						    RSTREAM_LINK_EV_FAILED,
+			     UINT_MAX);
+	if (peer->declined && peer->asked) {
+		/* it has changed its mind meanwhile */
+		peer->drained = false;
+		peer_hurry(peer, ASKED_MS);
+	}
+	peer_schedule(peer);
 	spin_unlock_bh(&peer->lock);
 }
 
 /*
- * The peer makes a new link although we have one: it knows that the old one is
- * of no use.
+ * The peer makes a link in this slot although we have one there: it knows that
+ * the old one is of no use.
  */
-void rstream_peer_replace(struct rstream_peer *peer)
+void rstream_peer_replace(struct rstream_peer *peer, u8 slot)
 {
 	struct rstream_link *link;
 
 	spin_lock_bh(&peer->lock);
 	list_for_each_entry(link, &peer->links, peer_list)
-		if (!link->active && rstream_link_is_up(link))
+		if (!link->active && link->slot == slot)
 			rstream_link_break(link, "peer made a new one");
 	spin_unlock_bh(&peer->lock);
 }
@@ -496,7 +729,7 @@ again:
 	spin_lock_bh(&ln->lock);
 	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
 		hlist_for_each_entry(peer, &ln->peers[i], node) {
-			if (!READ_ONCE(peer->busy) ||
+			if (!delayed_work_pending(&peer->work) ||
 			    !refcount_inc_not_zero(&peer->ref))
 				continue;
 			spin_unlock_bh(&ln->lock);

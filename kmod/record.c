@@ -11,10 +11,12 @@
 #include <linux/log2.h>
 #endif
 
-void rstream_hello_write(__u8 *to, const struct rstream_hello *hello)
+unsigned int rstream_hello_write(__u8 *to, const struct rstream_hello *hello)
 {
+	unsigned int addrs = sizeof(hello->addr[0]) * hello->naddr;
 	struct rsw_hello raw = {
-		.len = cpu_to_be16(sizeof(raw)),
+		.len = cpu_to_be16(sizeof(raw) + addrs),
+		.naddr = cpu_to_be16(hello->naddr),
 		.version_min = hello->version_min,
 		.version_max = hello->version_max,
 		.role_nonce = cpu_to_be32((__u32)hello->role << 24 |
@@ -28,6 +30,8 @@ void rstream_hello_write(__u8 *to, const struct rstream_hello *hello)
 	memcpy(raw.magic, RSW_MAGIC, RSW_MAGIC_LEN);
 	memcpy(raw.instance, hello->instance, sizeof(raw.instance));
 	memcpy(to, &raw, sizeof(raw));
+	memcpy(to + sizeof(raw), hello->addr, addrs);
+	return sizeof(raw) + addrs;
 }
 
 static bool hello_unpack(const __u8 *from, struct rstream_hello *hello,
@@ -74,9 +78,8 @@ enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
 		return RSTREAM_HELLO_BAD;
 	if (len < *used)
 		return RSTREAM_HELLO_PART;
-	if (hello->naddr)
-		memcpy(hello->addr, from + sizeof(struct rsw_hello),
-		       sizeof(hello->addr));
+	memcpy(hello->addr, from + sizeof(struct rsw_hello),
+	       sizeof(hello->addr[0]) * hello->naddr);
 	return RSTREAM_HELLO_WHOLE;
 }
 

@@ -12,15 +12,15 @@ struct rstream_hello {
 	__u32 nonce;
 	__u32 caps;
 	__u16 cm_port;
-	__u16 naddr;		/* only the first address is kept */
-	__u8 addr[16];
+	__u16 naddr;
+	__u8 addr[RSW_HELLO_ADDRS][16];	/* IPv6 or v4-mapped */
 	__u8 instance[16];
 	__u64 token;
 	__u64 window;
 };
 
-/* Write a HELLO without addresses, RSW_HELLO_LEN bytes. */
-void rstream_hello_write(__u8 *to, const struct rstream_hello *hello);
+/* Write a HELLO.  Return: bytes written, at most RSW_HELLO_MAX. */
+unsigned int rstream_hello_write(__u8 *to, const struct rstream_hello *hello);
 
 enum rstream_hello_state {
 	RSTREAM_HELLO_NOT,	/* these bytes can't become a HELLO of @nonce */

@@ -286,7 +286,34 @@ int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 	return PTR_ERR(rmb);
 }
 
-/* First fit, aligned to the size.  -EAGAIN: nothing is free. */
+/* First fit, aligned to the size.  NULL: nothing is free. */
+static struct rstream_rmb *rmb_find(const struct rstream_link *link,
+				    enum rstream_rmb_kind kind, unsigned int n,
+				    unsigned long *at)
+{
+	struct rstream_rmb *rmb;
+
+	lockdep_assert_held(&link->lock);
+	list_for_each_entry(rmb, &link->rmbs[kind], list) {
+		if (!rmb->usable || rmb->units - rmb->used < n)
+			continue;
+		*at = bitmap_find_next_zero_area(rmb->map, rmb->units, 0, n,
+						 n - 1);
+		if (*at < rmb->units)
+			return rmb;
+	}
+	return NULL;
+}
+
+bool rstream_rmb_has(const struct rstream_link *link,
+		     enum rstream_rmb_kind kind, u32 size)
+{
+	unsigned long at;
+
+	return rmb_find(link, kind, size / rmb_kinds[kind].unit, &at);
+}
+
+/* -EAGAIN: nothing is free. */
 int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
 		    u32 size, struct rstream_piece *piece)
 {
@@ -294,22 +321,15 @@ int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
 	struct rstream_rmb *rmb;
 	unsigned long at;
 
-	lockdep_assert_held(&link->lock);
-	list_for_each_entry(rmb, &link->rmbs[kind], list) {
-		if (!rmb->usable || rmb->units - rmb->used < n)
-			continue;
-		at = bitmap_find_next_zero_area(rmb->map, rmb->units, 0, n,
-						n - 1);
-		if (at >= rmb->units)
-			continue;
-		bitmap_set(rmb->map, at, n);
-		rmb->used += n;
-		piece->rmb = rmb;
-		piece->off = at * rmb_kinds[kind].unit;
-		piece->size = size;
-		return 0;
-	}
-	return -EAGAIN;
+	rmb = rmb_find(link, kind, n, &at);
+	if (!rmb)
+		return -EAGAIN;
+	bitmap_set(rmb->map, at, n);
+	rmb->used += n;
+	piece->rmb = rmb;
+	piece->off = at * rmb_kinds[kind].unit;
+	piece->size = size;
+	return 0;
 }
 
 void rstream_rmb_put(const struct rstream_piece *piece)

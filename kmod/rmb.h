@@ -29,6 +29,8 @@ int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 bool rstream_rmb_may_add(const struct rstream_link *link, u32 size);
 
 /* link->lock held. */
+bool rstream_rmb_has(const struct rstream_link *link,
+		     enum rstream_rmb_kind kind, u32 size);
 int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
 		    u32 size, struct rstream_piece *piece);
 void rstream_rmb_put(const struct rstream_piece *piece);

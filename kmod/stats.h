@@ -52,7 +52,9 @@
 	X(REVOKES_RX, "rings that peers took back") \
 	X(LINKS_DRAINED, "links that were up and ended because this host is drained") \
 	X(GRANTS_REFUSED, "rings granted to us that we did not take up") \
-	X(GRANTS_UNUSED, "rings granted to peers that they did not take up")
+	X(GRANTS_UNUSED, "rings granted to peers that they did not take up") \
+	X(LINKS_FLAPPED, "links that broke soon: the next one waits longer") \
+	X(LINKS_OTHER, "links that came up between other addresses than TCP's")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,

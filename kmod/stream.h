@@ -83,7 +83,7 @@ struct rstream_switched {
 };
 
 /* Room for a HELLO and a record behind it. */
-#define RSTREAM_CTL_SPACE	(RSW_HELLO_LEN + 2 * RSTREAM_RECORD_MAX)
+#define RSTREAM_CTL_SPACE	(RSW_HELLO_MAX + 2 * RSTREAM_RECORD_MAX)
 
 /**
  * struct rstream - what we keep for one socket
@@ -350,7 +350,7 @@ void rstream_established(struct rstream *rs, bool option);
 void rstream_peek(struct rstream *rs);
 enum rstream_reason rstream_hello_got(struct rstream *rs,
 				      const struct rstream_hello *hello);
-void rstream_hello_put(struct rstream *rs, u8 *to);
+unsigned int rstream_hello_put(struct rstream *rs, u8 *to);
 void rstream_hello_late(struct rstream *rs);
 void rstream_take_rcvlowat(struct rstream *rs);
 void rstream_framed_early(struct rstream *rs);

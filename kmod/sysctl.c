@@ -34,6 +34,9 @@ static const struct rstream_settings defaults = {
 	.probe_ms = 500,
 	.ack_timeout = 16,
 	.retry_count = 6,
+	.links_per_peer = 1,
+	.link_stable_ms = 30000,	/* as the longest pause */
+	.tell_addresses = 1,
 };
 
 static const int hello_timeout_min = 10, hello_timeout_max = 600 * 1000;
@@ -44,6 +47,8 @@ static const int ring_idle_min = 10, ring_idle_max = 24 * 3600 * 1000;
 static const int probe_min = 10, probe_max = 60 * 1000;
 static const int ack_timeout_max = 31;	/* five bits; 0 would be "never" */
 static const int retry_count_max = 6;
+static const int links_max = 8;
+static const int stable_min = 100, stable_max = 24 * 3600 * 1000;
 
 static int protocol = IPPROTO_RDMASTREAM;
 
@@ -115,6 +120,9 @@ static const struct ctl_table template[] = {
 	SETTING_INT(probe_ms, &probe_min, &probe_max),
 	SETTING_INT(ack_timeout, SYSCTL_ONE, &ack_timeout_max),
 	SETTING_INT(retry_count, SYSCTL_ZERO, &retry_count_max),
+	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),
+	SETTING_INT(link_stable_ms, &stable_min, &stable_max),
+	SETTING_INT(tell_addresses, SYSCTL_ZERO, SYSCTL_ONE),
 	NUMBER("family", &rstream_family),
 	NUMBER("protocol", &protocol),
 };

@@ -8,6 +8,8 @@
  * to ring.c.
  */
 #include <linux/slab.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
 
 #include "cm.h"
 #include "rmb.h"
@@ -98,6 +100,63 @@ bool rstream_link_possible(struct net *net)
 	}
 	spin_unlock_bh(&rstream_devs_lock);
 	return yes;
+}
+
+/* What @attr is as an address of @net. */
+static bool gid_addr(const struct ib_gid_attr *attr, struct net *net,
+		     struct rstream_addr *to)
+{
+	struct net_device *ndev;
+	bool ok;
+
+	memcpy(&to->addr, &attr->gid, sizeof(to->addr));
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	ok = !IS_ERR(ndev) && net_eq(dev_net(ndev), net) &&
+	     !(ipv6_addr_type(&to->addr) & IPV6_ADDR_LINKLOCAL);
+	if (ok)
+		to->ifindex = ndev->ifindex;
+	rcu_read_unlock();
+	return ok;
+}
+
+/* The GIDs of a RoCE port are the IP addresses of its interfaces. */
+static unsigned int port_addrs(struct ib_device *ib, u32 port, struct net *net,
+			       struct rstream_addr *to, unsigned int max)
+{
+	int i, len = ib->port_data[port].immutable.gid_tbl_len;
+	const struct ib_gid_attr *attr;
+	unsigned int n = 0;
+
+	for (i = 0; i < len && n < max; i++) {
+		attr = rdma_get_gid_attr(ib, port, i);
+		if (IS_ERR(attr))
+			continue;
+		n += gid_addr(attr, net, &to[n]);
+		rdma_put_gid_attr(attr);
+	}
+	return n;
+}
+
+/* RoCE addresses that @net can use. Return: how many. */
+unsigned int rstream_verbs_addrs(struct net *net, struct rstream_addr *to,
+				 unsigned int max)
+{
+	struct rstream_dev *dev;
+	unsigned int n = 0;
+	u32 port;
+
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list) {
+		if (!rdma_dev_access_netns(dev->ib, net))
+			continue;
+		rdma_for_each_port(dev->ib, port)
+			if (rdma_protocol_roce(dev->ib, port))
+				n += port_addrs(dev->ib, port, net, to + n,
+						max - n);
+	}
+	spin_unlock_bh(&rstream_devs_lock);
+	return n;
 }
 
 /* From now on the device waits for rstream_verbs_detach(). */

@@ -33,6 +33,8 @@ void rstream_verbs_credit(struct rstream_link *link, u64 value);
 void rstream_verbs_signal(struct rstream_link *link);
 int rstream_verbs_post(struct rstream_link *link);
 
+unsigned int rstream_verbs_addrs(struct net *net, struct rstream_addr *to,
+				 unsigned int max);
 bool rstream_verbs_map(struct rstream_link *link, struct rstream_frag *frag);
 void rstream_verbs_unmap(struct rstream_frag *frag);
 

@@ -458,7 +458,7 @@ static struct rstream_rxring *get_ring(struct rstream *rs,
 	for (i = 0; i < 300 && !READ_ONCE(stopping); i++) {
 		up = atomic_read(&rs->up);
 		failed = atomic_read(&rs->failed);
-		link = rstream_peer_link(peer);
+		link = rstream_peer_link(peer, ring_kib * SZ_1K);
 		if (link) {
 			mutex_lock(&rs->lock);
 			ring = rstream_rxring_alloc(link, ring_kib * SZ_1K, rs);

@@ -41,6 +41,10 @@ counters() {	# VM
 	on "$1" rsctl -s -o stats | awk '{ print $1, $2 }'
 }
 
+counter() {	# VM NAME
+	counters "$1" | awk -v name="$2" '$1 == name { n = $2 } END { print n + 0 }'
+}
+
 # What has changed since "mark": the same lines.
 mark() { counters "$1" >"$tmp/mark.$1"; }	# VM
 growth() {	# VM

@@ -68,7 +68,7 @@ TEST(hello__layout)
 
 TEST(hello__round_trip)
 {
-	static const u8 no_addr[16];
+	static const u8 no_addr[RSW_HELLO_ADDRS][16];
 	struct rstream_hello out;
 	u8 raw[RSW_HELLO_LEN];
 	unsigned int used = 0;
@@ -116,7 +116,7 @@ TEST(hello__bytes_behind_it_stay)
 	EXPECT_EQ(used, RSW_HELLO_LEN);
 }
 
-TEST(hello__first_address_is_kept)
+TEST(hello__addresses_are_kept)
 {
 	u8 raw[RSW_HELLO_MAX];
 	struct rstream_hello hello;
@@ -128,7 +128,27 @@ TEST(hello__first_address_is_kept)
 			  RSTREAM_HELLO_WHOLE);
 		EXPECT_EQ(used, len);
 		EXPECT_EQ(hello.naddr, naddr);
-		EXPECT(!memcmp(hello.addr, raw + RSW_HELLO_LEN, 16));
+		EXPECT(!memcmp(hello.addr, raw + RSW_HELLO_LEN, 16 * naddr));
+	}
+}
+
+TEST(hello__addresses_are_written)
+{
+	struct rstream_hello in = sample, out;
+	u8 raw[RSW_HELLO_MAX];
+	unsigned int used, i;
+
+	for (i = 0; i < sizeof(in.addr); i++)
+		in.addr[i / 16][i % 16] = i + 1;
+	for (in.naddr = 0; in.naddr <= RSW_HELLO_ADDRS; in.naddr++) {
+		u8 *to = tap_edge(raw, RSW_HELLO_LEN + 16 * in.naddr);
+
+		EXPECT_EQ(rstream_hello_write(to, &in),
+			  RSW_HELLO_LEN + 16 * in.naddr);
+		EXPECT_EQ(read_hello(to, RSW_HELLO_LEN + 16 * in.naddr, &out,
+				     &used), RSTREAM_HELLO_WHOLE);
+		EXPECT_EQ(out.naddr, in.naddr);
+		EXPECT(!memcmp(out.addr, in.addr, 16 * in.naddr));
 	}
 }
 

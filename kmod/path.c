@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Paths: between which addresses links can be made, and when each is tried.
+ *
+ * Owns the paths of a peer and the list of our own RDMA addresses.  A path is the
+ * pair of addresses of a TCP connection, or an address that the peer's HELLO has
+ * named, reached as routing says.  Called by peer.c with peer->lock held, by
+ * handshake.c for HELLO.  It never makes a link.
+ *
+ * Damping.  Two numbers make a path wait, and wait twice as long with each more:
+ * tries that failed in a row, forgotten when a link comes up; and links that
+ * broke, each made up for only by a link that was up for link_stable_ms.  So a
+ * path whose links come and go is used ever less often, however quickly they come.
+ */
+#include <linux/inetdevice.h>
+#include <linux/random.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+
+#include "cm.h"
+#include "verbs.h"
+
+#define RETRY_MIN_MS	100
+#define RETRY_MAX_MS	30000
+#define ADDRS_AGE	HZ	/* our addresses are looked up again after this */
+
+/* ---- of a peer ---- */
+
+static bool same_addr(const struct sockaddr_storage *a,
+		      const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)a;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr) &&
+	       a6->sin6_scope_id == b6->sin6_scope_id;
+}
+
+static void any_port(struct sockaddr_storage *ss)
+{
+	if (ss->ss_family == AF_INET)
+		((struct sockaddr_in *)ss)->sin_port = 0;
+	else if (ss->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)ss)->sin6_port = 0;
+}
+
+/* The entry of @remote, or one for it: that named longest ago is forgotten. */
+static struct rstream_path *path_entry(struct rstream_peer *peer,
+				       const struct sockaddr_storage *remote)
+{
+	struct rstream_path *path, *found = &peer->paths[0];
+	struct rstream_link *link;
+	int i;
+
+	lockdep_assert_held(&peer->lock);
+	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
+		path = &peer->paths[i];
+		if (same_addr(&path->remote, remote))
+			return path;
+		if (found->remote.ss_family == AF_UNSPEC)
+			continue;
+		if (path->remote.ss_family == AF_UNSPEC ||
+		    time_before(path->named_at, found->named_at))
+			found = path;
+	}
+	list_for_each_entry(link, &peer->links, peer_list)
+		if (link->path == found)
+			WRITE_ONCE(link->path, NULL);
+	*found = (struct rstream_path){};
+	return found;
+}
+
+void rstream_path_name(struct rstream_peer *peer,
+		       const struct sockaddr_storage *local,
+		       const struct sockaddr_storage *remote, bool own)
+{
+	struct rstream_path *path = path_entry(peer, remote);
+
+	path->named_at = jiffies;
+	path->remote = *remote;
+	if (path->own && !own)
+		return;
+	path->own = own;
+	path->local = *local;
+	any_port(&path->local);
+}
+
+/* Jiffies until it may be tried. */
+unsigned long rstream_path_wait(const struct rstream_path *path)
+{
+	u64 now = get_jiffies_64();
+
+	return path->retry_at > now ? path->retry_at - now : 0;
+}
+
+/* Is a link of it being made, or has one ended that was not judged yet? */
+static bool path_busy(struct rstream_peer *peer, const struct rstream_path *path)
+{
+	struct rstream_link *link;
+
+	list_for_each_entry(link, &peer->links, peer_list)
+		if (link->path == path &&
+		    READ_ONCE(link->state) != RSTREAM_LINK_UP)
+			return true;
+	return false;
+}
+
+/*
+ * Which one will help soonest?  What went wrong before counts as a second of
+ * waiting each, and another address than that of a TCP connection as half a one:
+ * a peer that is not ready yet shall not drive us there.
+ * NULL: none, or all are being tried.
+ */
+struct rstream_path *rstream_path_best(struct rstream_peer *peer)
+{
+	struct rstream_path *path, *best = NULL;
+	unsigned long cost, least = 0;
+	int i;
+
+	lockdep_assert_held(&peer->lock);
+	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
+		path = &peer->paths[i];
+		if (path->remote.ss_family == AF_UNSPEC ||
+		    path_busy(peer, path))
+			continue;
+		cost = rstream_path_wait(path) +
+		       (path->fails + path->flaps) * HZ +
+		       (path->own ? 0 : HZ / 2);
+		if (best && cost >= least)
+			continue;
+		best = path;
+		least = cost;
+	}
+	return best;
+}
+
+/* Jiffies until none waits any more. */
+unsigned long rstream_path_longest(struct rstream_peer *peer)
+{
+	unsigned long longest = 0;
+	int i;
+
+	lockdep_assert_held(&peer->lock);
+	for (i = 0; i < RSTREAM_PATHS_MAX; i++)
+		longest = max(longest, rstream_path_wait(&peer->paths[i]));
+	return longest;
+}
+
+/* The pause that so many mishaps cost. */
+static void path_pause(struct rstream_path *path)
+{
+	unsigned int n = clamp(path->fails + path->refused + path->flaps, 1U,
+			       10U);
+	unsigned int ms = min(RETRY_MIN_MS << (n - 1), RETRY_MAX_MS);
+
+	/* so that peers of a host that comes back do not ask all at once */
+	ms += get_random_u32() % (ms / 2);
+	path->retry_at = get_jiffies_64() + msecs_to_jiffies(ms);
+}
+
+/* A link has come up. */
+void rstream_path_works(struct rstream_path *path)
+{
+	path->fails = 0;
+	path->refused = 0;
+}
+
+/* Several links that fail together are one mishap. */
+void rstream_path_failed(struct rstream_path *path, bool refused)
+{
+	if (rstream_path_wait(path))
+		return;
+	if (refused)
+		path->refused++;
+	else
+		path->fails++;
+	path_pause(path);
+}
+
+/* The same once more: it was not the path's fault. */
+void rstream_path_again(struct rstream_path *path)
+{
+	if (!rstream_path_wait(path))
+		path->retry_at = get_jiffies_64() +
+				 msecs_to_jiffies(RETRY_MIN_MS);
+}
+
+/*
+ * All may be tried in @ms, whatever has failed before; at once (0), also what
+ * comes and goes.
+ */
+void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
+{
+	struct rstream_path *path;
+	int i;
+
+	lockdep_assert_held(&peer->lock);
+	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
+		path = &peer->paths[i];
+		path->fails = 0;
+		path->refused = 0;
+		if (!ms)
+			path->flaps = 0;
+		path->retry_at = get_jiffies_64() + msecs_to_jiffies(ms);
+	}
+}
+
+/* @link was up. */
+void rstream_path_broke(struct rstream_link *link)
+{
+	unsigned int stable = READ_ONCE(rstream_link_set(link->ln)->link_stable_ms);
+	unsigned int up = jiffies_to_msecs(jiffies - link->up_at);
+	struct rstream_path *path = link->path;
+
+	lockdep_assert_held(&link->peer->lock);
+	if (rstream_path_wait(path))
+		return;
+	path->flaps -= min(path->flaps, up / max(stable, 1U));
+	if (!link->idle_closed) {
+		path->flaps++;
+		if (up < stable)
+			rstream_mib_inc(rstream_link_netns(link),
+					RSTREAM_MIB_LINKS_FLAPPED);
+	}
+	path_pause(path);
+}
+
+/* ---- our own addresses ---- */
+
+/* IPoIB: what rdma_cm makes GIDs of are the addresses of these interfaces. */
+static unsigned int ipoib_dev_addrs(struct net_device *dev,
+				    struct rstream_addr *to, unsigned int max)
+{
+	struct inet6_dev *in6_dev = __in6_dev_get(dev);
+	struct in_device *in_dev = __in_dev_get_rcu(dev);
+	const struct inet6_ifaddr *ifa6;
+	const struct in_ifaddr *ifa;
+	unsigned int n = 0;
+
+	if (in_dev) {
+		in_dev_for_each_ifa_rcu(ifa, in_dev) {
+			if (n == max)
+				break;
+			ipv6_addr_set_v4mapped(ifa->ifa_local, &to[n].addr);
+			to[n++].ifindex = dev->ifindex;
+		}
+	}
+	if (in6_dev) {
+		list_for_each_entry_rcu(ifa6, &in6_dev->addr_list, if_list) {
+			if (n == max)
+				break;
+			if (ipv6_addr_type(&ifa6->addr) & IPV6_ADDR_LINKLOCAL)
+				continue;
+			to[n].addr = ifa6->addr;
+			to[n++].ifindex = dev->ifindex;
+		}
+	}
+	return n;
+}
+
+static unsigned int ipoib_addrs(struct net *net, struct rstream_addr *to,
+				unsigned int max)
+{
+	struct net_device *dev;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev)
+		if (dev->type == ARPHRD_INFINIBAND && dev->flags & IFF_UP)
+			n += ipoib_dev_addrs(dev, to + n, max - n);
+	rcu_read_unlock();
+	return n;
+}
+
+/* Once in a while: connections come and go more often than addresses. */
+static void look_up(struct rstream_link_net *ln)
+{
+	unsigned int n;
+
+	lockdep_assert_held(&ln->addr_lock);
+	if (time_before(jiffies, ln->addrs_at + ADDRS_AGE))
+		return;
+	ln->addrs_at = jiffies;
+	n = rstream_verbs_addrs(ln->net, ln->addrs, RSTREAM_ADDRS_MAX);
+	n += ipoib_addrs(ln->net, ln->addrs + n, RSTREAM_ADDRS_MAX - n);
+	ln->n_addrs = n;
+}
+
+/* Of those told, or @own: another address of an interface is no other way. */
+static bool same_dev(const struct rstream_link_net *ln, int ifindex,
+		     const struct in6_addr *told, unsigned int n_told,
+		     const struct in6_addr *own)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < ln->n_addrs; i++) {
+		if (ln->addrs[i].ifindex != ifindex)
+			continue;
+		if (ipv6_addr_equal(&ln->addrs[i].addr, own))
+			return true;
+		for (j = 0; j < n_told; j++)
+			if (ipv6_addr_equal(&ln->addrs[i].addr, &told[j]))
+				return true;
+	}
+	return false;
+}
+
+unsigned int rstream_link_addrs(struct net *net, const struct in6_addr *own,
+				struct in6_addr *addrs, unsigned int max)
+{
+	struct rstream_link_net *ln = rstream_net(net)->links;
+	const struct rstream_addr *a;
+	unsigned int i, n = 0;
+	int v4;
+
+	spin_lock_bh(&ln->addr_lock);
+	look_up(ln);
+	for (v4 = 1; v4 >= 0; v4--) {
+		for (i = 0; i < ln->n_addrs && n < max; i++) {
+			a = &ln->addrs[i];
+			if (ipv6_addr_v4mapped(&a->addr) == v4 &&
+			    !same_dev(ln, a->ifindex, addrs, n, own))
+				addrs[n++] = a->addr;
+		}
+	}
+	spin_unlock_bh(&ln->addr_lock);
+	return n;
+}

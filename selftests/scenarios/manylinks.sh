@@ -1,0 +1,178 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
+# Several links to one peer: streams are spread over them, leave those that break
+# for others, also of another RDMA device, and a link that comes and goes is made
+# ever less often.  Every byte is checked against its offset.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load 17 || bail "cannot load the module"
+conns=50 each=256K busy=1M
+[ "$KERNEL" != debug ] || conns=20 busy=1M
+
+# rxe1, over a network of its own.  soft-RoCE does not sit on VLANs, and a device
+# above eth0 would be one of rxe0, too: so the VLAN ends in a bridge.
+second_device() {	# VM
+	on "$1" "modprobe -aq 8021q bridge veth
+		set -e
+		# not by br1 in eth1's stead
+		sysctl -q -w net.ipv4.conf.all.arp_ignore=1
+		ip link add br1 type bridge forward_delay 0
+		ip link add link eth0 name eth0.10 type vlan id 10
+		ip link add eth1 type veth peer name eth1p
+		for dev in eth0.10 eth1p; do ip link set \$dev master br1; done
+		for dev in br1 eth0.10 eth1p eth1; do ip link set \$dev up; done
+		ip addr add 10.78.0.$(($1 + 1))/24 dev eth1
+		rdma link add rxe1 type rxe netdev eth1"
+}
+rxe() {		# VM DEVICE add|del
+	case $3 in
+	add)	on "$1" rdma link add "$2" type rxe netdev "eth${2#rxe}" ;;
+	del)	on "$1" rdma link del "$2" ;;
+	esac
+}
+reload() {
+	in_all rmmod rdmastream && in_all insmod "$MODULE" &&
+		set_net ack_timeout=17 cm_timeout_ms=10000 upgrade=1 ring_size=65536 ring_idle_ms=3600000 "$@"
+}
+
+# Of the links that are up.
+up_links() {	# VM JQ: an expression for each
+	on "$1" rsctl -j links | jq -r ".[] | select(.state == \"up\") | $2"
+}
+ups() { up_links "$1" .device | grep -c "${2-}"; }	# VM [DEVICE]
+links_are() {	# COUNT [DEVICE]: at both ends
+	[ "$(ups 0 "${2-}")" = "$1" ] && [ "$(ups 1 "${2-}")" = "$1" ]
+}
+least_rings() { up_links "$1" '.tx_rings + .rx_rings' | sort -n | head -n 1; }
+all_rings() { up_links "$1" '.tx_rings + .rx_rings' | awk '{ n += $1 } END { print n + 0 }'; }
+spread() {	# LEAST: rings that each link must have
+	in_all rsctl links
+	[ "$(least_rings 0)" -ge "$1" ] && [ "$(least_rings 1)" -ge "$1" ]
+}
+all_on_rings() { [ "$(all_rings 0)" = $((2 * conns)) ] && [ "$(all_rings 1)" = $((2 * conns)) ]; }
+
+remember() {
+	mark 0
+	mark 1
+}
+resumed() { [ "$(grown 0 resumes)" -ge "$1" ] && [ "$(grown 1 resumes)" -ge "$1" ]; }
+
+# Streams both ways that wait in mid-stream until "go", their rings being there.
+begin() {	# NAME OPTION...
+	local name=$1
+	shift
+	hold=$tmp/go.$RANDOM
+	port=$((7000 + RANDOM % 20000))
+	remember
+	on 1 mkdir -p "$tmp"
+	on_bg 1 rs_stream -s -k inet -p $port -C $conns -t 200 "$@" --hold "$hold" >"$tmp/server"
+	server=$!
+	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C $conns -t 200 "$@" --hold "$hold" >"$tmp/client" &
+	client=$!
+	ok "$name" wait_for 60 all_on_rings
+}
+go() { in_all touch "$hold"; }
+gone() { ! kill -0 "$1"; }
+finished() {	# PID FILE
+	wait_for 120 gone "$1"
+	cat "$2"
+	grep -q '"ok":true' "$2"
+}
+whole() {	# NAME
+	go
+	ok "$1: the client's streams are whole" finished $client "$tmp/client"
+	ok "$1: the server's streams are whole" finished $server "$tmp/server"
+	kill $client $server 2>/dev/null
+	wait $client $server 2>/dev/null
+	ok "$1: no socket is left" wait_for 20 no_sockets
+}
+
+# Drops what comes in VM 1 for the queue pair.
+drop_qp() {	# QPN
+	on 1 nft "add table inet lost;
+		add chain inet lost in { type filter hook prerouting priority -400; };
+		add rule inet lost in udp dport 4791 @th,104,24 $1 drop"
+}
+drop_roce() {	# DEVICE...: in both VMs
+	in_all nft "add table inet lost;
+		add chain inet lost in { type filter hook prerouting priority -400; };
+		add rule inet lost in iifname $1 udp dport 4791 drop"
+}
+pass() { in_all nft "add table inet lost; delete table inet lost"; }
+
+set_net cm_timeout_ms=10000 upgrade=1 ring_size=65536 ring_idle_ms=3600000
+
+# ---- several links over one path ----
+
+set_net links_per_peer=4 tell_addresses=0
+begin "4 links: streams begin without a link" -n $each --hold-at 64K
+ok "4 links: all are up" wait_for 20 links_are 4
+in_all rsctl links | diag
+whole "4 links, from none"
+
+begin "4 links: streams begin, links are there" -n $busy --hold-at 64K
+ok "4 links: streams are spread" spread $((conns / 4))
+remember
+qpn=$(up_links 1 .qpn | head -n 1)
+moved=$(up_links 1 'select(.qpn == '"$qpn"') | .rx_rings')
+ok "4 links: one is lost" drop_qp "$qpn"
+ok "4 links: its streams move" wait_for 30 resumed 1
+ok "4 links: they are on other links" wait_for 30 all_on_rings
+pass
+diag "$(grown 1 links-lost) links lost with $moved rings, $(grown 0 resumes) and $(grown 1 resumes) resumes"
+whole "4 links, one lost"
+
+# ---- another device ----
+
+ok "a second device" second_device 0
+ok "a second device at the other end" second_device 1
+conns=8
+for n in 1 2; do
+	ok "$n links: the module anew" reload links_per_peer=$n
+	begin "$n links: streams begin on rxe0" -n $((6 / n))M --hold-at 64K
+	ok "$n links: links are of rxe0" wait_for 10 links_are $n rxe0
+	for vm in 0 1; do
+		remember
+		ok "$n links: VM $vm loses rxe$vm" rxe $vm rxe$vm del
+		ok "$n links: streams resume on TCP" wait_for 30 resumed $conns
+		ok "$n links: links of the other device" wait_for 30 links_are $n rxe$((1 - vm))
+		ok "$n links: streams are on them" wait_for 30 all_on_rings
+		rxe $vm rxe$vm add
+	done
+	whole "$n links, devices lost"
+done
+ok "links between other addresses are counted" test "$(($(counter 0 links-other) + $(counter 1 links-other)))" -ge 1
+remember
+begin "RoCE dropped: streams begin" -n 3M --hold-at 64K
+ok "RoCE dropped: on rxe0" drop_roce eth0
+ok "RoCE dropped: links of the other device" wait_for 40 links_are 2 rxe1
+ok "RoCE dropped: streams are on them" wait_for 30 all_on_rings
+whole "RoCE dropped on rxe0"
+pass
+
+# ---- a link that comes and goes ----
+
+ok "flapping: the module anew" reload tell_addresses=0
+begin "flapping: a stream begins" -n 3M --hold-at 64K
+times=()
+for ((i = 0; i < 6; i++)); do
+	wait_for 60 links_are 1
+	times+=("${EPOCHREALTIME/./}")
+	rxe 1 rxe0 del
+	rxe 1 rxe0 add
+	wait_for 10 resumed 1
+	remember
+done
+gaps=()
+for ((i = 1; i < ${#times[@]}; i++)); do
+	gaps+=($(((times[i] - times[i - 1]) / 1000)))
+done
+diag "ms from one link to the next: ${gaps[*]}"
+# the last pause is at least 1600 ms
+ok "flapping: the link is made ever less often" test "${gaps[-1]}" -ge 1600
+ok "flapping: it is counted" test "$(($(counter 0 links-flapped) + $(counter 1 links-flapped)))" -ge 5
+whole "flapping"
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing
