@@ -170,6 +170,15 @@ static int rx_check(struct half *h, size_t len)
 	return fail(h, EBADMSG, "wrong byte");
 }
 
+static void rx_moved(struct half *h)
+{
+	uint64_t now = rs_now_ms();
+
+	if (h->moved_at && now - h->moved_at > h->pause)
+		h->pause = now - h->moved_at;
+	h->moved_at = now;
+}
+
 static ssize_t recv_pieces(struct half *h, size_t len)
 {
 	struct iovec iov[PIECES];
@@ -231,6 +240,7 @@ static int rx_step(struct half *h, uint64_t goal)
 		return fail(h, ENODATA, "early end");
 	if (rx_check(h, n))
 		return -1;
+	rx_moved(h);
 	h->offset += n;
 	if (h->how == HALF_WAITALL && (size_t)n < len)
 		return fail(h, EIO, "short MSG_WAITALL");

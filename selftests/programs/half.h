@@ -26,6 +26,8 @@ enum half_how {
  * @seed:	of the pattern
  * @random:	state of the generator of sizes
  * @offset:	bytes sent or received so far
+ * @moved_at:	rx: rs_now_ms() of the last byte, 0 before the first
+ * @pause:	rx: the longest time between two reads that got something, ms
  * @was_short: the last call took less than it was given; an error must follow
  * @err:	errno that ended it, EBADMSG if the content is wrong, 0 so far
  * @what:	what failed, static text
@@ -39,6 +41,7 @@ struct half {
 	uint64_t seed;
 	uint64_t random;
 	uint64_t offset;
+	uint64_t moved_at, pause;
 	bool was_short;
 	int err;
 	const char *what;

@@ -93,7 +93,7 @@ rxe() { on "$1" rdma link "$2" rxe0 ${3:+type rxe netdev eth0}; }
 
 flap() {	# longer than the retries of the RDMA device
 	on 1 ip link set eth0 down
-	sleep 2
+	sleep 4
 	on 1 ip link set eth0 up
 }
 
@@ -121,6 +121,16 @@ lose "interface down and up" busy flap
 whole "interface down and up"
 rxe 1 del
 rxe 1 add rxe	# rxe's own management QP does not survive that
+
+# With the settings that everybody has: how long does nothing move?
+set_net ack_timeout=15
+lose "as by default" busy roce drop
+whole "as by default"
+roce pass
+pause=$(grep -ho '"longest_pause_ms":[0-9]*' "$tmp/client" "$tmp/server" | cut -d: -f2 | sort -n | tail -n 1)
+diag "nothing moved for $pause ms"
+ok "as by default: a dead path is left within 2 s" test "$pause" -le 2000
+set_net ack_timeout=14
 
 # There and back and there again, by the same streams.
 busy=$((${busy%M} * 4))M
