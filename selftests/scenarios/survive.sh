@@ -117,6 +117,13 @@ for vm in 0 1; do
 	done
 done
 
+for what in busy idle; do
+	lose "queue pair in error" $what rs_forge bad-key "$ADDR4_1"
+	whole "queue pair in error, $what"
+	lose "message of no meaning" $what rs_forge bad-message "$ADDR4_1"
+	whole "message of no meaning, $what"
+done
+
 lose "interface down and up" busy flap
 whole "interface down and up"
 rxe 1 del

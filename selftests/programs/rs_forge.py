@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Forges RoCE v2 packets into a queue pair of this host's RDMA device.
+
+rs_forge -i IFACE -t SECONDS bad-key|bad-message HOST
+
+Waits for a packet that this host sends to a queue pair of HOST (IPv4) and sends
+another one behind it, with the next sequence number, until the time is over:
+
+bad-key      a write to memory that the other end has not registered.  Its device
+             must put the queue pair into the error state and say so.
+bad-message  a message that is none of rdmastream's.  The module must end the link.
+
+The headers are those of the IB specification, volume 1, 9.2 (BTH), 9.3 (RETH) and
+annex A17 (RoCE v2 and its invariant CRC).
+"""
+import argparse
+import socket
+import struct
+import sys
+import time
+import zlib
+
+ROCE_PORT = 4791
+RDMA_WRITE = range(0x06, 0x0c)          # RC: first, middle, last(+imm), only(+imm)
+WRITE_ONLY, WRITE_ONLY_IMM = 0x0a, 0x0b
+ETH, IP, UDP, BTH = 14, 20, 8, 12
+
+
+def icrc(frame):
+    """Of all behind the Ethernet header; what changes on the way counts as ones."""
+    head = bytearray(frame[ETH:ETH + IP + UDP + BTH])
+    for at in (1, 8, 10, 11, IP + 6, IP + 7, IP + UDP + 4):
+        head[at] = 0xff                 # TOS, TTL, checksums, BTH's reserved
+    crc = zlib.crc32(b"\xff" * 8 + head + frame[ETH + IP + UDP + BTH:])
+    return struct.pack("<I", crc)
+
+
+def ip_sum(head):
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xffff) + (total >> 16)
+    return ~(total + (total >> 16)) & 0xffff
+
+
+def forge(seen, how):
+    """A frame like the one seen, one sequence number later."""
+    bth = bytearray(seen[ETH + IP + UDP:ETH + IP + UDP + BTH])
+    psn = (int.from_bytes(bth[9:12], "big") + 1) & 0xffffff
+    bth[0] = WRITE_ONLY if how == "bad-key" else WRITE_ONLY_IMM
+    bth[1] &= 0x4f                      # no padding
+    bth[9:12] = psn.to_bytes(3, "big")
+    # RETH: address, key, length
+    rest = struct.pack("!QII", 0x1000, 0xdeadbe, 64) + bytes(64) \
+        if how == "bad-key" else struct.pack("!QII", 0, 0, 0) + b"\xff" * 4
+    payload = bytes(bth) + rest
+    ip = bytearray(seen[ETH:ETH + IP])
+    ip[2:4] = (IP + UDP + len(payload) + 4).to_bytes(2, "big")
+    ip[10:12] = bytes(2)
+    ip[10:12] = ip_sum(ip).to_bytes(2, "big")
+    udp = bytearray(seen[ETH + IP:ETH + IP + UDP])
+    udp[4:6] = (UDP + len(payload) + 4).to_bytes(2, "big")
+    udp[6:8] = bytes(2)
+    frame = seen[:ETH] + bytes(ip) + bytes(udp) + payload
+    return frame + icrc(frame)
+
+
+def is_write(frame, host):
+    at = ETH + IP + UDP
+    return len(frame) >= at + BTH + 4 and frame[12:14] == b"\x08\x00" and \
+        frame[ETH] == 0x45 and frame[ETH + 9] == socket.IPPROTO_UDP and \
+        frame[ETH + 16:ETH + 20] == host and \
+        frame[ETH + IP + 2:ETH + IP + 4] == ROCE_PORT.to_bytes(2, "big") and \
+        frame[at] in RDMA_WRITE and frame[at + 5:at + 8] > b"\0\0\1"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-i", dest="iface", default="eth0")
+    parser.add_argument("-t", dest="limit", type=float, default=5)
+    parser.add_argument("how", choices=("bad-key", "bad-message"))
+    parser.add_argument("host")
+    args = parser.parse_args()
+    host = socket.inet_aton(args.host)
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    sock.bind((args.iface, 0))
+    sock.settimeout(0.5)
+    end, forged, checked = time.monotonic() + args.limit, 0, False
+    while time.monotonic() < end:
+        try:
+            frame, source = sock.recvfrom(65536)
+        except socket.timeout:
+            continue
+        if source[2] != socket.PACKET_OUTGOING or not is_write(frame, host):
+            continue
+        if not checked and icrc(frame[:-4]) != frame[-4:]:
+            print("rs_forge: cannot make the CRC of a packet", file=sys.stderr)
+            return 1
+        checked = True
+        sock.send(forge(frame, args.how))
+        forged += 1
+    print(f"{forged} packets forged")
+    return 0 if forged else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
