@@ -127,10 +127,16 @@ static u32 ring_most(const struct rstream *rs)
 	return READ_ONCE(rn->set.ring_size);
 }
 
+/* And how large the next one will be. */
+static u32 ring_size(const struct rstream *rs)
+{
+	return min(rs->ring_next ?: RING_FIRST, ring_most(rs));
+}
+
 static enum rstream_reason grant_ring(struct rstream *rs,
 				      struct rstream_link *link)
 {
-	u32 size = min(rs->ring_next ?: RING_FIRST, ring_most(rs));
+	u32 size = ring_size(rs);
 	struct rstream_rxring *ring;
 
 	/* the memory is the link's, but the socket that uses it pays */
@@ -178,8 +184,6 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 
 void rstream_grant_try(struct rstream *rs)
 {
-	const struct rstream_settings *set =
-		&rstream_net(sock_net(rs->sk))->set;
 	enum rstream_reason reason;
 	struct rstream_link *link;
 
@@ -191,14 +195,17 @@ void rstream_grant_try(struct rstream *rs)
 		return;
 	reason = grant_policy(rs);
 	if (!reason) {
-		link = rstream_peer_link(rs->peer, READ_ONCE(set->ring_size));
+		link = rstream_peer_link(rs->peer, ring_size(rs));
 		if (link) {
 			reason = grant_ring(rs, link);
 			rstream_link_put(link);
 			want_more_links(rs);
 		} else {
 			rstream_link_wanted(rs);
-			reason = RSTREAM_R_WAIT_LINK;
+			/* the last try tells more */
+			reason = rs->reason == RSTREAM_R_LINK_FAILED ||
+				 rs->reason == RSTREAM_R_PEER_DRAINED ?
+				 rs->reason : RSTREAM_R_WAIT_LINK;
 		}
 	}
 	WRITE_ONCE(rs->reason, reason);
@@ -571,6 +578,8 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 	case RSTREAM_LINK_EV_DECLINED:
 		WRITE_ONCE(rs->link_asked, false);
 		WRITE_ONCE(rs->reason, no_link_reason(rs, ev));
+		/* who waits is tried again, but may wait for what will not come */
+		rstream_queue(rs, RSTREAM_DO_LATER);
 		break;
 	case RSTREAM_LINK_EV_IDLE:
 		rstream_queue(rs, RSTREAM_DO_IDLE);

@@ -170,6 +170,14 @@ static void link_rejected(struct rstream_link *link, u8 why)
 			   "rejected");
 }
 
+/* And is no more.  One that is ended at once may not count as that. */
+static bool was_of_use(const struct rstream_link *link)
+{
+	return !link->n_rx && !link->n_tx &&
+	       (link->tx_msgs || link->rx_msgs ||
+		time_after(jiffies, link->up_at + HZ));
+}
+
 static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct rstream_link *link = id->context;
@@ -184,7 +192,8 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_DISCONNECTED:
 		spin_lock_bh(&link->lock);
 		/* the peer closed it because idle, and here nobody minds */
-		link->idle_closed = !link->n_rx && !link->n_tx;
+		if (rstream_link_alive(link))
+			link->idle_closed = was_of_use(link);
 		rstream_link_break_locked(link, "disconnected");
 		spin_unlock_bh(&link->lock);
 		break;

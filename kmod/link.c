@@ -62,6 +62,11 @@ static bool link_set_state(struct rstream_link *link,
 	lockdep_assert_held(&link->lock);
 	if (!(from[new] & BIT(link->state)))
 		return false;
+	if (link->state == RSTREAM_LINK_CONNECTING && link->active) {
+		spin_lock(&link->ln->lock);
+		link->ln->n_connecting--;
+		spin_unlock(&link->ln->lock);
+	}
 	/* pairs with rstream_link_is_up(): what was counted before is seen */
 	smp_store_release(&link->state, new);
 	return true;
@@ -247,7 +252,7 @@ bool rstream_link_room(struct rstream_link *link, u32 size)
 
 	spin_lock_bh(&link->lock);
 	room = rstream_rmb_has(link, RSTREAM_RMB_RINGS, size) ||
-	       rstream_rmb_may_add(link, size);
+	       rstream_rmb_fits(link, size);
 	spin_unlock_bh(&link->lock);
 	return room;
 }
@@ -468,12 +473,14 @@ static bool link_enlist(struct rstream_link *link)
 
 	idr_preload(GFP_KERNEL);
 	spin_lock_bh(&ln->lock);
-	if (!ln->exiting && !ln->drained)
+	if (!ln->exiting && !ln->drained &&
+	    !(link->active && ln->n_connecting >= RSTREAM_CONNECTING_MAX))
 		id = idr_alloc_cyclic(&ln->ids, link, 1, 0, GFP_NOWAIT);
 	if (id > 0) {
 		link->id = id;
 		list_add_tail(&link->net_list, &ln->links);
 		ln->n_links++;
+		ln->n_connecting += link->active;
 		ln->n_attached++;
 	}
 	spin_unlock_bh(&ln->lock);
@@ -616,7 +623,11 @@ static void links_break(struct rstream_link_net *ln, const char *why)
 
 	while ((link = link_next(ln, id))) {
 		id = link->id;
-		rstream_link_break(link, why);
+		spin_lock_bh(&link->lock);
+		if (rstream_link_alive(link))
+			link->idle_closed = !link->n_rx && !link->n_tx;
+		rstream_link_break_locked(link, why);
+		spin_unlock_bh(&link->lock);
 		rstream_link_put(link);
 	}
 }

@@ -22,8 +22,10 @@
 #include "net.h"
 
 #define RSTREAM_PEERS_MAX	1024	/* per namespace */
+#define RSTREAM_CONNECTING_MAX	64	/* links that a namespace makes at once */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
 #define RSTREAM_SLOTS		16	/* living links that one side has made */
+#define RSTREAM_MISHAPS_MAX	10U	/* more of them do not make a path worse */
 #define RSTREAM_PATHS_MAX	8	/* addresses of one peer that are remembered */
 #define RSTREAM_ADDRS_MAX	32	/* RDMA addresses of ours that are looked at */
 
@@ -88,6 +90,7 @@ struct rstream_batch {
  * @ids:	the same by our own id
  * @n_links:	links whose memory is not yet freed
  * @n_attached:	of them: those that may still hold a device
+ * @n_connecting: of them: those that we are making
  * @drained:	no link is made; read locklessly where being late does no harm
  * @drained_dev: and there was a device when that began
  * @wait:	woken when @n_links or @n_peers falls
@@ -107,6 +110,7 @@ struct rstream_link_net {
 	struct idr ids;
 	unsigned int n_links;
 	unsigned int n_attached;
+	unsigned int n_connecting;
 	bool exiting;
 	bool drained;
 	bool drained_dev;
@@ -129,7 +133,7 @@ struct rstream_link_net {
  * @local:	AF_UNSPEC: as routing chooses
  * @remote:	AF_UNSPEC: the entry is free
  * @own:	of a TCP connection; else the peer's HELLO has named it
- * @fails:	tries failed in a row
+ * @fails:	tries failed in a row; this and the next two to RSTREAM_MISHAPS_MAX
  * @refused:	tries in a row that the other end refused: a path, but not now
  * @flaps:	links that broke, less those made up for by others that lasted
  * @retry_at:	64-bit jiffies; no try before
@@ -163,6 +167,7 @@ struct rstream_peer {
 	bool declined;			/* the last try, by a peer that is drained */
 	bool drained;			/* has declined; nothing to the contrary since */
 	bool asked;			/* by the peer, since the last try began */
+	unsigned long hurried_at;	/* jiffies; because it had asked */
 	struct delayed_work work;	/* holds a reference while it is pending */
 	unsigned long work_at;		/* jiffies, if it is */
 };

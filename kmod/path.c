@@ -49,25 +49,51 @@ static void any_port(struct sockaddr_storage *ss)
 		((struct sockaddr_in6 *)ss)->sin6_port = 0;
 }
 
-/* The entry of @remote, or one for it: that named longest ago is forgotten. */
-static struct rstream_path *path_entry(struct rstream_peer *peer,
-				       const struct sockaddr_storage *remote)
+/* Jiffies until it may be tried. */
+unsigned long rstream_path_wait(const struct rstream_path *path)
 {
-	struct rstream_path *path, *found = &peer->paths[0];
+	u64 now = get_jiffies_64();
+
+	return path->retry_at > now ? path->retry_at - now : 0;
+}
+
+/* May @path be forgotten for another one? */
+static bool path_stays(const struct rstream_path *path, bool own)
+{
+	return path->remote.ss_family != AF_UNSPEC && !own &&
+	       (path->own || rstream_path_wait(path));
+}
+
+/*
+ * The entry of a path, or one for it: that named longest ago is forgotten.  What
+ * a peer names displaces neither the addresses of connections nor those that
+ * must wait.  NULL: then there is no place.
+ */
+static struct rstream_path *path_entry(struct rstream_peer *peer,
+				       const struct sockaddr_storage *local,
+				       const struct sockaddr_storage *remote,
+				       bool own)
+{
+	struct rstream_path *path, *found = NULL;
 	struct rstream_link *link;
 	int i;
 
 	lockdep_assert_held(&peer->lock);
 	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
 		path = &peer->paths[i];
-		if (same_addr(&path->remote, remote))
+		/* to a remote address there may be several ways of our own */
+		if (same_addr(&path->remote, remote) &&
+		    (!own || !path->own || same_addr(&path->local, local)))
 			return path;
-		if (found->remote.ss_family == AF_UNSPEC)
+		if (path_stays(path, own) ||
+		    (found && found->remote.ss_family == AF_UNSPEC))
 			continue;
-		if (path->remote.ss_family == AF_UNSPEC ||
+		if (!found || path->remote.ss_family == AF_UNSPEC ||
 		    time_before(path->named_at, found->named_at))
 			found = path;
 	}
+	if (!found)
+		return NULL;
 	list_for_each_entry(link, &peer->links, peer_list)
 		if (link->path == found)
 			WRITE_ONCE(link->path, NULL);
@@ -79,8 +105,10 @@ void rstream_path_name(struct rstream_peer *peer,
 		       const struct sockaddr_storage *local,
 		       const struct sockaddr_storage *remote, bool own)
 {
-	struct rstream_path *path = path_entry(peer, remote);
+	struct rstream_path *path = path_entry(peer, local, remote, own);
 
+	if (!path)
+		return;
 	path->named_at = jiffies;
 	path->remote = *remote;
 	if (path->own && !own)
@@ -88,14 +116,6 @@ void rstream_path_name(struct rstream_peer *peer,
 	path->own = own;
 	path->local = *local;
 	any_port(&path->local);
-}
-
-/* Jiffies until it may be tried. */
-unsigned long rstream_path_wait(const struct rstream_path *path)
-{
-	u64 now = get_jiffies_64();
-
-	return path->retry_at > now ? path->retry_at - now : 0;
 }
 
 /* Is a link of it being made, or has one ended that was not judged yet? */
@@ -151,11 +171,16 @@ unsigned long rstream_path_longest(struct rstream_peer *peer)
 	return longest;
 }
 
+static void count(unsigned int *mishaps)
+{
+	*mishaps = min(*mishaps + 1, RSTREAM_MISHAPS_MAX);
+}
+
 /* The pause that so many mishaps cost. */
 static void path_pause(struct rstream_path *path)
 {
 	unsigned int n = clamp(path->fails + path->refused + path->flaps, 1U,
-			       10U);
+			       RSTREAM_MISHAPS_MAX);
 	unsigned int ms = min(RETRY_MIN_MS << (n - 1), RETRY_MAX_MS);
 
 	/* so that peers of a host that comes back do not ask all at once */
@@ -176,9 +201,9 @@ void rstream_path_failed(struct rstream_path *path, bool refused)
 	if (rstream_path_wait(path))
 		return;
 	if (refused)
-		path->refused++;
+		count(&path->refused);
 	else
-		path->fails++;
+		count(&path->fails);
 	path_pause(path);
 }
 
@@ -221,8 +246,8 @@ void rstream_path_broke(struct rstream_link *link)
 	if (rstream_path_wait(path))
 		return;
 	path->flaps -= min(path->flaps, up / max(stable, 1U));
-	if (!link->idle_closed) {
-		path->flaps++;
+	if (!link->idle_closed && !link->drained) {
+		count(&path->flaps);
 		if (up < stable)
 			rstream_mib_inc(rstream_link_netns(link),
 					RSTREAM_MIB_LINKS_FLAPPED);

@@ -15,7 +15,7 @@
 
 /* When the peer refused to have more links than there are. */
 #define MORE_PAUSE	(30 * HZ)
-/* Until a try that the peer has asked for; it may ask as often as it likes. */
+/* Until a try that the peer has asked for. */
 #define ASKED_MS	100
 
 struct waiter {
@@ -65,6 +65,7 @@ static struct rstream_peer *peer_new(struct net *net, const u8 *instance)
 	peer->ln = rn->links;
 	peer->active = order >= 0;
 	peer->self = !order;
+	peer->hurried_at = jiffies - HZ;
 	return peer;
 }
 
@@ -296,7 +297,7 @@ static struct plan peer_plan(struct rstream_peer *peer)
 			continue;
 		if (rstream_link_is_up(link)) {
 			up++;
-			plan.path = link->path;
+			plan.path = link->path ?: plan.path;
 			continue;
 		}
 		making++;
@@ -306,12 +307,13 @@ static struct plan peer_plan(struct rstream_peer *peer)
 	}
 	if (!peer_may_try(peer) || (up ? !peer->want_more : !peer->n_waiters))
 		return plan;
-	if (!up)
+	if (!plan.path)
 		plan.path = rstream_path_best(peer);
 	if (!plan.path)
 		return plan;
 	if (!up)
-		plan.n = min(want, RSTREAM_SLOTS - making);
+		plan.n = min(plan.path->refused ? 1 : want,
+			     RSTREAM_SLOTS - making);
 	else if (up + making < want)
 		plan.n = want - up - making;
 	plan.delay = max(alone, rstream_path_wait(plan.path));
@@ -420,9 +422,10 @@ static void peer_work(struct work_struct *work)
 	plan = peer_plan(peer);
 	/* an id must not take hold of a namespace that is about to end */
 	tries = plan.n && !plan.delay && maybe_get_net(net);
+	if (!plan.delay)
+		peer->want_more = false;
 	if (tries) {
 		fill_route(peer, plan.path, &route);
-		peer->want_more = false;
 		peer->declined = false;
 		peer->asked = false;
 	}
@@ -495,6 +498,23 @@ void rstream_peer_want_more(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
+/* An address of one host, as seen from others. */
+static bool may_be_peer(const u8 *addr)
+{
+	struct in6_addr in6;
+	__be32 in4;
+
+	memcpy(&in6, addr, sizeof(in6));
+	in4 = in6.s6_addr32[3];
+	if (ipv6_addr_v4mapped(&in6))
+		return !ipv4_is_zeronet(in4) && !ipv4_is_loopback(in4) &&
+		       !ipv4_is_multicast(in4) && !ipv4_is_lbcast(in4) &&
+		       !ipv4_is_linklocal_169(in4);
+	return ipv6_addr_type(&in6) & IPV6_ADDR_UNICAST &&
+	       !(ipv6_addr_type(&in6) &
+		 (IPV6_ADDR_LOOPBACK | IPV6_ADDR_LINKLOCAL));
+}
+
 static void put_mapped(const u8 *addr, u16 port, struct sockaddr_storage *ss)
 {
 	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
@@ -524,6 +544,8 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 		return;
 	spin_lock_bh(&peer->lock);
 	for (i = 0; i < n; i++) {
+		if (!may_be_peer(addrs[i]))
+			continue;
 		put_mapped(addrs[i], port, &remote);
 		rstream_path_name(peer, &any, &remote, false);
 	}
@@ -541,14 +563,22 @@ static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
 	peer_schedule(peer);
 }
 
+/* A drained peer that asks has changed its mind.  It may lie: not too often. */
+static void peer_asked(struct rstream_peer *peer)
+{
+	lockdep_assert_held(&peer->lock);
+	if (!peer->drained || time_before(jiffies, peer->hurried_at + HZ))
+		return;
+	peer->hurried_at = jiffies;
+	peer->drained = false;
+	peer_hurry(peer, ASKED_MS);
+}
+
 void rstream_peer_asks(struct rstream_peer *peer)
 {
 	spin_lock_bh(&peer->lock);
 	peer->asked = true;
-	if (peer->drained) {
-		peer->drained = false;
-		peer_hurry(peer, ASKED_MS);
-	}
+	peer_asked(peer);
 	spin_unlock_bh(&peer->lock);
 }
 
@@ -695,11 +725,8 @@ void rstream_peer_link_down(struct rstream_link *link)
 		waiters_tell(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
 						    RSTREAM_LINK_EV_FAILED,
 			     UINT_MAX);
-	if (peer->declined && peer->asked) {
-		/* it has changed its mind meanwhile */
-		peer->drained = false;
-		peer_hurry(peer, ASKED_MS);
-	}
+	if (peer->declined && peer->asked)
+		peer_asked(peer);
 	peer_schedule(peer);
 	spin_unlock_bh(&peer->lock);
 }
@@ -722,9 +749,16 @@ void rstream_peer_replace(struct rstream_peer *peer, u8 slot)
 /* Tries that are under way end; the links are the caller's business. */
 void rstream_peer_net_exit(struct rstream_link_net *ln)
 {
-	struct rstream_peer *peer;
+	struct rstream_peer *peer = NULL;
 	int i;
 
+	/* who has not seen that the namespace exits has scheduled by then */
+	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
+		while ((peer = peer_next(ln, &ln->peers[i], peer))) {
+			spin_lock_bh(&peer->lock);
+			spin_unlock_bh(&peer->lock);
+		}
+	}
 again:
 	spin_lock_bh(&ln->lock);
 	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {

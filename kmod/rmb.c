@@ -122,15 +122,21 @@ static bool rmb_charge(struct rstream_link_net *ln, size_t size)
 	return false;
 }
 
-bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
+bool rstream_rmb_fits(const struct rstream_link *link, u32 size)
 {
 	struct rstream_link_net *ln = link->ln;
 	u32 least = max(size, rmb_kinds[RSTREAM_RMB_RINGS].least);
 
-	if (atomic_long_read(&ln->rmb_bytes) + least <=
-	    READ_ONCE(rstream_link_set(ln)->rmb_max))
+	return atomic_long_read(&ln->rmb_bytes) + least <=
+	       READ_ONCE(rstream_link_set(ln)->rmb_max);
+}
+
+/* If not, the rings that are not in use are wanted back. */
+bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
+{
+	if (rstream_rmb_fits(link, size))
 		return true;
-	WRITE_ONCE(ln->rmb_short_at, jiffies | 1);
+	WRITE_ONCE(link->ln->rmb_short_at, jiffies | 1);
 	return false;
 }
 

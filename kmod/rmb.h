@@ -26,6 +26,7 @@ int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 		    size_t want, size_t least);
 
 /* Does the ceiling of the namespace allow @size bytes more?  Any context. */
+bool rstream_rmb_fits(const struct rstream_link *link, u32 size);
 bool rstream_rmb_may_add(const struct rstream_link *link, u32 size);
 
 /* link->lock held. */

@@ -294,6 +294,8 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	check_truncated(rs);
 	if (todo & BIT(RSTREAM_DO_GRANT))
 		rstream_grant_try(rs);
+	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
+		rstream_ring_later(rs);
 	if (todo & BIT(RSTREAM_DO_CREDIT))
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))

@@ -67,6 +67,7 @@ enum rstream_want {
 enum rstream_todo {
 	RSTREAM_DO_PUSH,	/* move queued bytes and records */
 	RSTREAM_DO_GRANT,	/* see whether a ring can be granted now */
+	RSTREAM_DO_LATER,	/* ... in a while: there was no link, or no memory */
 	RSTREAM_DO_CREDIT,	/* the sender wants to hear of space */
 	RSTREAM_DO_IDLE,	/* our ring has not been used for long */
 	RSTREAM_DO_RESET,	/* rstream.reason says why */

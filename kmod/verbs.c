@@ -167,7 +167,8 @@ int rstream_verbs_attach(struct rstream_link *link, struct ib_device *ib)
 
 	spin_lock_bh(&rstream_devs_lock);
 	list_for_each_entry(dev, &rstream_devs, list) {
-		if (dev->ib != ib)
+		if (dev->ib != ib ||
+		    !rdma_dev_access_netns(ib, rstream_link_netns(link)))
 			continue;
 		link->dev = dev;
 		list_add(&link->dev_list, &dev->links);
