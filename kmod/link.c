@@ -38,6 +38,7 @@
  *  6. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
  *     freed by link_free_work() with the last reference.
  */
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "cm.h"
@@ -516,6 +517,7 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	link->path = path;
 	link->slot = slot;
 	link->made_at = jiffies;
+	link->key = get_random_u64();
 	link->ln = peer->ln;
 	link->peer = peer;
 	if (!rstream_peer_add_link(peer, link)) {

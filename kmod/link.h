@@ -193,6 +193,18 @@ enum rstream_reason rstream_link_reason(const struct rstream_link *link);
 u32 rstream_link_peer_id(const struct rstream_link *link);
 
 /**
+ * rstream_link_proof() - what only the two ends of a link can make of some bytes
+ * @link:	the link
+ * @ours:	by our end of it; else by the peer's, which makes another one
+ * @what:	the bytes
+ * @len:	how many
+ *
+ * Context: any.
+ */
+u64 rstream_link_proof(struct rstream_link *link, bool ours, const void *what,
+		       size_t len);
+
+/**
  * rstream_link_find() - the link that a GRANT names
  * @net:	our network namespace
  * @peer:	the sender of the GRANT
