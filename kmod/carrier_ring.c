@@ -85,6 +85,28 @@ void rstream_link_asked(struct rstream *rs)
 	rstream_peer_asks(rs->peer);
 }
 
+/* ---- proofs ---- */
+
+/*
+ * That @rec, which we send or have got, comes from the end of @link that it must
+ * come from, and for this connection: its tokens are new for each.
+ */
+static u64 record_proof(const struct rstream *rs, struct rstream_link *link,
+			bool ours, const struct rstream_record *rec)
+{
+	struct {
+		__be64 from, to;
+		u8 rec[RSTREAM_RECORD_MAX];
+	} what;
+	size_t len;
+
+	what.from = cpu_to_be64(ours ? rs->token : rs->peer_token);
+	what.to = cpu_to_be64(ours ? rs->peer_token : rs->token);
+	len = rstream_record_write(what.rec, rec) - sizeof(rec->grant.proof);
+	return rstream_link_proof(link, ours, &what,
+				  offsetof(typeof(what), rec) + len);
+}
+
 /* ---- receiving end ---- */
 
 /* The first ring of a stream, bytes; it grows where that helps. */
@@ -165,6 +187,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 		.grant.addr = ring->raddr,
 		.grant.size = ring->size,
 	};
+	rs->grant.grant.proof = record_proof(rs, link, true, &rs->grant);
 	sk_mem_charge(rs->sk, ring->size);
 	/* poll() must not find it readable: after rx.state */
 	smp_store_release(&rs->rxring, ring);
@@ -367,6 +390,25 @@ void rstream_ring_answer(struct rstream *rs)
 
 /* ---- sending end ---- */
 
+/* The link that a GRANT names, if the GRANT comes from its other end. */
+static struct rstream_link *grant_link(struct rstream *rs,
+				       const struct rstream_record *rec)
+{
+	struct rstream_link *link;
+
+	if (!rs->peer)
+		return NULL;
+	link = rstream_link_find(sock_net(rs->sk), rs->peer, rec->grant.link);
+	if (!link)
+		return NULL;
+	if (rec->grant.proof != record_proof(rs, link, false, rec)) {
+		rstream_link_put(link);
+		return NULL;
+	}
+	rstream_link_proven(link);
+	return link;
+}
+
 enum rstream_reason rstream_grant_got(struct rstream *rs,
 				      const struct rstream_record *rec)
 {
@@ -383,8 +425,7 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_RCVD);
 	trace_rstream_grant(rs->sk, RSTREAM_WAY_TX, rec->grant.epoch,
 			    rs->tx.sent, RSTREAM_R_NONE);
-	link = rs->peer ? rstream_link_find(sock_net(rs->sk), rs->peer,
-					    rec->grant.link) : NULL;
+	link = grant_link(rs, rec);
 	if (!link) {
 		rstream_grant_refuse(rs, RSTREAM_R_LINK_LOST);
 		return RSTREAM_R_NONE;

@@ -440,7 +440,6 @@ struct rstream_link *rstream_link_find(struct net *net,
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	struct rstream_link *link;
-	bool up;
 
 	spin_lock_bh(&ln->lock);
 	link = idr_find(&ln->ids, id);
@@ -449,17 +448,15 @@ struct rstream_link *rstream_link_find(struct net *net,
 	else
 		link = NULL;
 	spin_unlock_bh(&ln->lock);
-	if (!link)
-		return NULL;
+	return link;
+}
+
+void rstream_link_proven(struct rstream_link *link)
+{
 	spin_lock_bh(&link->lock);
 	if (link->state == RSTREAM_LINK_CONNECTING && link->registered)
 		rstream_link_peer_ready(link);
-	up = link->state == RSTREAM_LINK_UP;
 	spin_unlock_bh(&link->lock);
-	if (up)
-		return link;
-	rstream_link_put(link);
-	return NULL;
 }
 
 static bool link_enlist(struct rstream_link *link)

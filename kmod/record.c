@@ -133,6 +133,7 @@ static void payload_pack(union payload *p, const struct rstream_record *rec)
 		p->grant.rkey = cpu_to_be32(rec->grant.rkey);
 		p->grant.addr = cpu_to_be64(rec->grant.addr);
 		p->grant.size = cpu_to_be32(rec->grant.size);
+		p->grant.proof = cpu_to_be64(rec->grant.proof);
 		break;
 	case RSW_SWITCH:
 		p->sw.offset = cpu_to_be64(rec->sw.offset);
@@ -211,6 +212,7 @@ bool rstream_record_payload(const __u8 *from, struct rstream_record *rec)
 		rec->grant.rkey = be32_to_cpu(p.grant.rkey);
 		rec->grant.addr = be64_to_cpu(p.grant.addr);
 		rec->grant.size = be32_to_cpu(p.grant.size);
+		rec->grant.proof = be64_to_cpu(p.grant.proof);
 		return rec->grant.epoch && rec->grant.size &&
 		       !(rec->grant.size & (rec->grant.size - 1));
 	case RSW_SWITCH:

@@ -147,6 +147,7 @@ static_assert(sizeof(struct rsw_ack) == 16);
  * @addr:	remote address of its first byte
  * @size:	bytes, a power of two
  * @reserved:	0
+ * @proof:	that all this comes from the other end of @link
  */
 struct rsw_grant {
 	__be32 epoch;
@@ -156,9 +157,10 @@ struct rsw_grant {
 	__be64 addr;
 	__be32 size;
 	__be32 reserved;
+	__be64 proof;
 };
 
-static_assert(sizeof(struct rsw_grant) == 32);
+static_assert(sizeof(struct rsw_grant) == 40);
 
 /**
  * struct rsw_switch - the sender changes carriers

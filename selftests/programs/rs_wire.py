@@ -10,8 +10,10 @@ byte too many or too few.  Needs root, the module, and hello_timeout_ms=3000.
 
 rs_wire [PATTERN]: the cases whose names have PATTERN in them.  Those that begin
 with "link" run only so.  They need a link to another host, whose name the peer
-here takes: it gets and gives grants of that link.
+here takes: it gets and gives grants of that link, and proves them with its key,
+which it reads off the wire of eth0.
 """
+import ctypes
 import fcntl
 import json
 import os
@@ -32,6 +34,8 @@ MAGIC = b"\xd5RSTRM\r\n"
 DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
 WINDOW = 65536
 NONCE = 0x5a17c3
+TOKEN = 77
+GRANTS_REFUSED = "grants-refused"
 
 
 def option(role, nonce=NONCE, version=1):
@@ -40,10 +44,10 @@ def option(role, nonce=NONCE, version=1):
 
 
 def hello(role, nonce=NONCE, size=72, window=WINDOW, versions=(1, 1),
-          instance=None):
+          instance=None, token=TOKEN):
     return (MAGIC + struct.pack("!HBBIIHH", size, *versions,
                                 role << 24 | nonce, bool(instance), 4793, 0)
-            + (instance or os.urandom(16)) + struct.pack("!QQ", 77, window)
+            + (instance or os.urandom(16)) + struct.pack("!QQ", token, window)
             + bytes(16))
 
 
@@ -54,11 +58,6 @@ def record(kind, payload=b"", flags=0, size=None):
 
 def switch(offset, epoch):
     return record(SWITCH, struct.pack("!QIIQII", offset, epoch, 1, 8, 1, 0))
-
-
-def grant(epoch, link, ring=1, rkey=1, addr=1 << 32, size=65536):
-    return record(GRANT, struct.pack("!IIIIQII", epoch, link, ring, rkey, addr,
-                                     size, 0))
 
 
 def broken(epoch):
@@ -75,6 +74,32 @@ def ack(consumed, limit):
 
 def end(offset):
     return record(END, struct.pack("!Q", offset))
+
+
+def siphash(k0, k1, data):
+    """SipHash-2-4 of Aumasson and Bernstein."""
+    mask = (1 << 64) - 1
+    v0, v1 = k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d
+    v2, v3 = k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573
+
+    def left(word, n):
+        return (word << n | word >> 64 - n) & mask
+
+    def rounds(n, v0, v1, v2, v3):
+        for _ in range(n):
+            v0, v2 = (v0 + v1) & mask, (v2 + v3) & mask
+            v1, v3 = left(v1, 13) ^ v0, left(v3, 16) ^ v2
+            v0, v2 = (left(v0, 32) + v3) & mask, (v2 + v1) & mask
+            v1, v3 = left(v1, 17) ^ v2, left(v3, 21) ^ v0
+            v2 = left(v2, 32)
+        return v0, v1, v2, v3
+
+    data += bytes(-(len(data) + 1) % 8) + bytes([len(data) & 255])
+    for word, in struct.iter_unpack("<Q", data):
+        v0, v1, v2, v3 = rounds(2, v0, v1, v2, v3 ^ word)
+        v0 ^= word
+    v0, v1, v2, v3 = rounds(4, v0, v1, v2 ^ 0xff, v3)
+    return v0 ^ v1 ^ v2 ^ v3
 
 
 def checksum(data):
@@ -486,29 +511,107 @@ def rsctl(what):
                           stdout=subprocess.PIPE).stdout
 
 
-def reasons():
+def counters():
     lines = (line.split() for line in rsctl("-s -o stats").decode().splitlines())
-    return {words[0][7:]: int(words[1]) for words in lines
-            if words[0].startswith("reason:")}
+    return {words[0]: int(words[1]) for words in lines}
+
+
+class Wire:
+    """The keys of links, read off the wire as the links are made."""
+    # IPv4, UDP to RoCE's port, queue pair 1: the connection manager's messages
+    FILTER = ((0x30, 0, 0, 0), (0x15, 0, 8, 0x45), (0x30, 0, 0, 9),
+              (0x15, 0, 6, 17), (0x28, 0, 0, 22), (0x15, 0, 4, 4791),
+              (0x20, 0, 0, 32), (0x54, 0, 0, 0xffffff), (0x15, 0, 1, 1),
+              (6, 0, 0, 65535), (6, 0, 0, 0))
+    HEADERS = 20 + 8 + 12 + 8   # IP, UDP, BTH, DETH
+    REQ, REP = 0x10, 0x13
+
+    def __init__(self, dev="eth0"):
+        code = ctypes.create_string_buffer(
+            b"".join(struct.pack("HBBI", *step) for step in self.FILTER))
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
+        self.sock.setsockopt(socket.SOL_SOCKET, 26,     # SO_ATTACH_FILTER
+                             struct.pack("HL", len(self.FILTER),
+                                         ctypes.addressof(code)))
+        self.sock.bind((dev, 3))
+        self.sock.setblocking(False)
+        self.asked, self.keys = {}, {}
+
+    def take(self, mad):
+        kind, = struct.unpack("!H", mad[16:18])
+        at = mad.find(b"RSTL")
+        if at < 0:
+            return
+        said = mad[at:at + 56]
+        if kind == self.REQ:
+            self.asked[mad[24:28]] = said
+        elif kind == self.REP and mad[28:32] in self.asked:
+            asked = self.asked[mad[28:32]]
+            for one, other in (asked, said), (said, asked):
+                link_id, = struct.unpack("!I", one[40:44])
+                self.keys[other[8:24], link_id] = struct.unpack(
+                    "!QQ", other[48:56] + one[48:56])
+
+    def key(self, link):
+        """The peer's half and ours of the key of a link of ours, or None."""
+        try:
+            while True:
+                self.take(self.sock.recv(4096)[self.HEADERS:])
+        except BlockingIOError:
+            return self.keys.get((bytes.fromhex(link["peer"]), link["id"]))
 
 
 class Linked:
     """HELLOs are exchanged under the name of the link's other end."""
+    wire = None
 
-    def __init__(self, tun, **kwargs):
-        self.link, self.before = self.wait_link(), reasons()
-        served = agreed(tun, instance=bytes.fromhex(self.link["peer"]), **kwargs)
+    def __init__(self, tun):
+        self.token = struct.unpack("!Q", os.urandom(8))[0] | 1
+        self.link, self.key = self.wait_link()
+        self.before = counters()
+        served = agreed(tun, instance=bytes.fromhex(self.link["peer"]),
+                        token=self.token)
         self.peer, self.sock = served.peer, served.sock
-        expect(self.peer.read(72).startswith(MAGIC), "HELLO")
+        self.our_token, = struct.unpack("!Q", read_hello(self.peer)[40:48])
 
-    @staticmethod
-    def wait_link():
+    @classmethod
+    def wait_link(cls):
+        """A link that is up, and its key."""
         for _ in range(600):
             for link in json.loads(rsctl("-j links")):
-                if link["state"] == "up":
-                    return link
+                key = cls.wire.key(link)
+                if link["state"] == "up" and key:
+                    return link, key
+                if link["state"] == "up":       # made before we listened
+                    rsctl("drain on")
+                    rsctl("drain off")
             time.sleep(0.1)
         raise Failed("a link in time")
+
+    def prove(self, rec, key=None, tokens=None):
+        """@rec, as the peer sends it, or with something not as it must be."""
+        key = key or self.key
+        tokens = struct.pack("!QQ", *(tokens or (self.token, self.our_token)))
+        return rec + struct.pack("!Q", siphash(*key, tokens + rec))
+
+    def grant(self, epoch, link=None, ring=1, rkey=1, addr=1 << 32, size=65536,
+              **kwargs):
+        return self.prove(record(GRANT, struct.pack(
+            "!IIIIQII", epoch, self.link["id"] if link is None else link, ring,
+            rkey, addr, size, 0), size=40), **kwargs)
+
+    def grown(self, name):
+        return counters().get(name, 0) - self.before.get(name, 0)
+
+    def left_alone(self):
+        """Neither the link nor its peer's memory has been touched."""
+        expect(self.link["id"] in (link["id"] for link in
+                                   json.loads(rsctl("-j links"))
+                                   if link["state"] == "up"), "the link, up")
+        written, = (sock["tx"]["ring_bytes"] for sock in
+                    json.loads(rsctl("-j sockets"))
+                    if sock["remote"] == f"{PEER}:{self.peer.port}")
+        expect(not written, f"no byte by RDMA, not {written}")
 
     def record(self, kind=None):
         """The next record, or the next of this kind."""
@@ -526,18 +629,17 @@ class Linked:
         """@what resets the connection, for a reason that is counted."""
         self.peer.write(what)
         Served.reset(self, b"")
-        expect(reasons().get(why, 0) == self.before.get(why, 0) + 1,
-               f"reason {why}")
+        expect(self.grown("reason:" + why) == 1, f"reason {why}")
         self.peer.close()
 
-    def switched(self, what):
+    def switched(self, what, why=""):
         """The next SWITCH: its offset and epoch."""
         got = struct.unpack("!QI", self.record(SWITCH)[1][:12])
-        expect(got == what, f"SWITCH {what}, not {got}")
+        expect(got == what, f"SWITCH {what}, not {got} {why}")
 
     def on_broken_ring(self, tun_bytes=b"0123456789"):
         """The socket has switched to a ring of ours that can't be written."""
-        self.peer.write(grant(1, self.link["id"]))
+        self.peer.write(self.grant(1))
         self.switched((0, 1))
         self.sock.sendall(tun_bytes)
         epoch = struct.unpack("!I", self.record(BROKEN)[1][:4])[0]
@@ -548,53 +650,60 @@ def refuse_each(tun, cases):
     for what, why in cases:
         linked = Linked(tun)
         epoch = linked.granted()
-        linked.refused(what(epoch, linked.link["id"]), why)
+        linked.refused(what(linked, epoch), why)
+
+
+def link_proof_is_siphash(_):
+    key = struct.unpack("<QQ", bytes(range(16)))
+    expect(siphash(*key, bytes(range(15))) == 0xa129ca6149be45e5,
+           "what the paper's appendix has")
 
 
 def link_switch_refused(tun):
     refuse_each(tun, (
-        (lambda e, _: switch(0, e + 1), "bad-switch"),
-        (lambda e, _: switch(5, e), "bad-offset"),
-        (lambda e, _: switch(0, e) + switch(0, e), "bad-switch"),
-        (lambda e, _: switch(0, e) + record(DATA, b"x"), "bad-switch"),
-        (lambda e, _: switch(5, 0), "bad-offset"),
-        (lambda e, _: switch(0, 0) + switch(0, 0), "bad-switch"),
-        (lambda e, _: switch(0, e) + switch(5, 0), "bad-offset")))
+        (lambda _, e: switch(0, e + 1), "bad-switch"),
+        (lambda _, e: switch(5, e), "bad-offset"),
+        (lambda _, e: switch(0, e) + switch(0, e), "bad-switch"),
+        (lambda _, e: switch(0, e) + record(DATA, b"x"), "bad-switch"),
+        (lambda _, e: switch(5, 0), "bad-offset"),
+        (lambda _, e: switch(0, 0) + switch(0, 0), "bad-switch"),
+        (lambda _, e: switch(0, e) + switch(5, 0), "bad-offset")))
 
 
 def link_broken_refused(tun):
     refuse_each(tun, (
-        (lambda e, _: broken(e + 1), "bad-resume"),
-        (lambda e, _: broken(0), "bad-record")))
+        (lambda _, e: broken(e + 1), "bad-resume"),
+        (lambda _, e: broken(0), "bad-record")))
 
 
 def link_resume_refused(tun):
     refuse_each(tun, (
-        (lambda e, _: resume(1, 0), "bad-resume"),
-        (lambda e, _: resume(0, 0), "bad-record"),
-        (lambda e, link: grant(1, link) + resume(2, 0), "bad-resume"),
-        (lambda e, link: grant(1, link) + resume(1, 1), "bad-resume")))
+        (lambda _, e: resume(1, 0), "bad-resume"),
+        (lambda _, e: resume(0, 0), "bad-record"),
+        (lambda linked, _: linked.grant(1) + resume(2, 0), "bad-resume"),
+        (lambda linked, _: linked.grant(1) + resume(1, 1), "bad-resume")))
 
 
 def link_grant_refused(tun):
     refuse_each(tun, (
-        (lambda e, link: grant(2, link), "bad-grant"),
-        (lambda e, link: grant(0, link), "bad-record"),
-        (lambda e, link: grant(1, link, size=0), "bad-record"),
-        (lambda e, link: grant(1, link, size=65535), "bad-record"),
-        (lambda e, link: grant(1, link, ring=0), "bad-grant"),
-        (lambda e, link: grant(1, link, ring=1 << 28), "bad-grant"),
-        (lambda e, link: grant(1, link, addr=(1 << 64) - 8), "bad-grant"),
-        (lambda e, link: grant(1, link) + grant(1, link), "bad-grant"),
-        (lambda e, link: grant(1, link) + grant(2, link), "bad-grant"),
-        (lambda e, link: grant(1, 0) + grant(2, 0), "bad-grant")))
+        (lambda linked, _: linked.grant(2), "bad-grant"),
+        (lambda linked, _: linked.grant(0), "bad-record"),
+        (lambda linked, _: linked.grant(1, size=0), "bad-record"),
+        (lambda linked, _: linked.grant(1, size=65535), "bad-record"),
+        (lambda linked, _: linked.grant(1, ring=0), "bad-grant"),
+        (lambda linked, _: linked.grant(1, ring=1 << 28), "bad-grant"),
+        (lambda linked, _: linked.grant(1, addr=(1 << 64) - 8), "bad-grant"),
+        (lambda linked, _: linked.grant(1) + linked.grant(1), "bad-grant"),
+        (lambda linked, _: linked.grant(1) + linked.grant(2), "bad-grant"),
+        (lambda linked, _: linked.grant(1, 0) + linked.grant(2, 0),
+         "bad-grant")))
 
 
 def link_ack_refused(tun):
     refuse_each(tun, (
-        (lambda e, _: ack(1, 1 << 20), "bad-credit"),
-        (lambda e, _: ack(0, 100), "bad-window"),
-        (lambda e, _: ack(0, 1 << 20) + ack(0, (1 << 20) - 1), "bad-window")))
+        (lambda _, e: ack(1, 1 << 20), "bad-credit"),
+        (lambda _, e: ack(0, 100), "bad-window"),
+        (lambda _, e: ack(0, 1 << 20) + ack(0, (1 << 20) - 1), "bad-window")))
 
 
 def link_end_refused(tun):
@@ -612,12 +721,41 @@ def link_grant_of_unknown_link(tun):
     linked = Linked(tun)
     linked.granted()
     for epoch in (1, 2, 3):
-        linked.peer.write(grant(epoch, 0xfffffff0 + epoch))
+        linked.peer.write(linked.grant(epoch, 0xfffffff0 + epoch))
         linked.switched((0, 0))
     linked.sock.sendall(b"answer")
     expect(linked.record(DATA)[1] == b"answer", "our bytes in DATA")
     linked.sock.close()
     linked.peer.close()
+
+
+def link_grant_unproven(tun):
+    """Who is not at the link's other end makes us write nothing there."""
+    linked, other = Linked(tun), Linked(tun)
+    linked.granted()
+    ours = linked.key[::-1]
+    tokens = linked.token, linked.our_token
+    for epoch, (wrong, what) in enumerate((
+            (lambda e: linked.grant(e)[:-8] + bytes(8), "none"),
+            (lambda e: linked.grant(e)[:-1] + bytes(
+                [linked.grant(e)[-1] ^ 1]), "one wrong bit"),
+            (lambda e: linked.grant(e, addr=8)[:-8] + linked.grant(e)[-8:],
+             "that of another address"),
+            (lambda e: linked.grant(e, tokens=(other.token, other.our_token)),
+             "that of another stream"),
+            (lambda e: linked.grant(e, tokens=tokens[::-1]), "tokens swapped"),
+            (lambda e: linked.grant(e, key=ours), "by our end"),
+            (lambda e: linked.grant(e, key=ours, tokens=tokens[::-1]),
+             "by our end, of our stream")), 1):
+        linked.peer.write(wrong(epoch))
+        linked.switched((0, 0), f"the proof: {what}")
+        expect(linked.grown(GRANTS_REFUSED) >= epoch, "it to be counted")
+    linked.sock.sendall(b"answer")
+    expect(linked.record(DATA)[1] == b"answer", "our bytes in DATA")
+    linked.left_alone()
+    for each in linked, other:
+        each.sock.close()
+        each.peer.close()
 
 
 def link_grant_left_alone(tun):
@@ -778,6 +916,8 @@ def main():
              if name.startswith(("server_", "client_", "link_"))
              and (sys.argv[1] in name if len(sys.argv) > 1
                   else not name.startswith("link_"))]
+    if any(name.startswith("link_") for name, _ in cases):
+        Linked.wire = Wire()
     failed = 0
     print("TAP version 13")
     for n, (name, case) in enumerate(cases, 1):

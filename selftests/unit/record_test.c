@@ -9,7 +9,7 @@
 static u8 payload_of(u8 type)
 {
 	static const u8 len[] = {
-		[RSW_ACK] = 16, [RSW_GRANT] = 32, [RSW_SWITCH] = 32,
+		[RSW_ACK] = 16, [RSW_GRANT] = 40, [RSW_SWITCH] = 32,
 		[RSW_REVOKE] = 8, [RSW_BROKEN] = 8, [RSW_RESUME] = 16,
 		[RSW_FIN] = 8, [RSW_URG] = 8, [RSW_LINK] = 0,
 	};
@@ -90,11 +90,12 @@ TEST(record__grant)
 {
 	struct rstream_record in = { .type = RSW_GRANT }, out;
 	static const u8 want[] = {
-		3, 0, 0, 0, 0, 0, 0, 32,
+		3, 0, 0, 0, 0, 0, 0, 40,
 		0, 1, 2, 3, 4, 5, 6, 7,
 		8, 9, 10, 11, 12, 13, 14, 15,
 		16, 17, 18, 19, 20, 21, 22, 23,
 		0, 1, 0, 0, 0, 0, 0, 0,
+		24, 25, 26, 27, 28, 29, 30, 31,
 	};
 
 	in.grant.epoch = 0x00010203;
@@ -103,6 +104,7 @@ TEST(record__grant)
 	in.grant.rkey = 0x0c0d0e0f;
 	in.grant.addr = 0x1011121314151617;
 	in.grant.size = 0x10000;
+	in.grant.proof = 0x18191a1b1c1d1e1f;
 	if (!trip(&in, want, sizeof(want), &out))
 		return;
 	EXPECT_EQ(out.grant.epoch, in.grant.epoch);
@@ -111,6 +113,7 @@ TEST(record__grant)
 	EXPECT_EQ(out.grant.rkey, in.grant.rkey);
 	EXPECT_EQ(out.grant.addr, in.grant.addr);
 	EXPECT_EQ(out.grant.size, in.grant.size);
+	EXPECT_EQ(out.grant.proof, in.grant.proof);
 }
 
 TEST(record__switch)
