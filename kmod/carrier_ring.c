@@ -88,8 +88,8 @@ void rstream_link_asked(struct rstream *rs)
 /* ---- proofs ---- */
 
 /*
- * That @rec, which we send or have got, comes from the end of @link that it must
- * come from, and for this connection: its tokens are new for each.
+ * That @rec, a GRANT or a SWITCH which we send or have got, comes from the end of
+ * @link that it must come from, and for this connection: its tokens are new.
  */
 static u64 record_proof(const struct rstream *rs, struct rstream_link *link,
 			bool ours, const struct rstream_record *rec)
@@ -102,9 +102,15 @@ static u64 record_proof(const struct rstream *rs, struct rstream_link *link,
 
 	what.from = cpu_to_be64(ours ? rs->token : rs->peer_token);
 	what.to = cpu_to_be64(ours ? rs->peer_token : rs->token);
-	len = rstream_record_write(what.rec, rec) - sizeof(rec->grant.proof);
+	len = rstream_record_write(what.rec, rec) - sizeof(__be64);
 	return rstream_link_proof(link, ours, &what,
 				  offsetof(typeof(what), rec) + len);
+}
+
+u64 rstream_switch_proof(const struct rstream *rs,
+			 const struct rstream_record *rec)
+{
+	return record_proof(rs, rs->txring->link, true, rec);
 }
 
 /* ---- receiving end ---- */
@@ -264,7 +270,8 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 {
 	enum rstream_reason reason;
 
-	if (!rs->rxring)
+	if (!rs->rxring ||
+	    rec->sw.proof != record_proof(rs, rs->rxring->link, false, rec))
 		return RSTREAM_R_BAD_SWITCH;
 	reason = rstream_rx_switch(&rs->rx, rec->sw.offset, rec->sw.epoch);
 	if (reason)

@@ -141,6 +141,7 @@ static void payload_pack(union payload *p, const struct rstream_record *rec)
 		p->sw.ring = cpu_to_be32(rec->sw.ring);
 		p->sw.cell_addr = cpu_to_be64(rec->sw.cell_addr);
 		p->sw.cell_rkey = cpu_to_be32(rec->sw.cell_rkey);
+		p->sw.proof = cpu_to_be64(rec->sw.proof);
 		break;
 	case RSW_REVOKE:
 	case RSW_BROKEN:
@@ -221,6 +222,7 @@ bool rstream_record_payload(const __u8 *from, struct rstream_record *rec)
 		rec->sw.ring = be32_to_cpu(p.sw.ring);
 		rec->sw.cell_addr = be64_to_cpu(p.sw.cell_addr);
 		rec->sw.cell_rkey = be32_to_cpu(p.sw.cell_rkey);
+		rec->sw.proof = be64_to_cpu(p.sw.proof);
 		return true;
 	case RSW_REVOKE:
 	case RSW_BROKEN:

@@ -54,7 +54,7 @@ struct rstream_record {
 			__u32 epoch, link, ring, rkey, size;
 		} grant;
 		struct {
-			__u64 offset, cell_addr;
+			__u64 offset, cell_addr, proof;
 			__u32 epoch, ring, cell_rkey;
 		} sw;
 		__u32 epoch;

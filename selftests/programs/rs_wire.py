@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 OURS, PEER = "10.78.0.1", "10.78.0.2"
 PROTO = 257
@@ -35,7 +36,6 @@ DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
 WINDOW = 65536
 NONCE = 0x5a17c3
 TOKEN = 77
-GRANTS_REFUSED = "grants-refused"
 
 
 def option(role, nonce=NONCE, version=1):
@@ -57,7 +57,7 @@ def record(kind, payload=b"", flags=0, size=None):
 
 
 def switch(offset, epoch):
-    return record(SWITCH, struct.pack("!QIIQII", offset, epoch, 1, 8, 1, 0))
+    return record(SWITCH, struct.pack("!QIIQIIQ", offset, epoch, 1, 8, 1, 0, 0))
 
 
 def broken(epoch):
@@ -448,8 +448,7 @@ def server_records_malformed(tun):
 def server_records_impossible(tun):
     for bad in (record(ACK_REC, struct.pack("!QQ", 1, 1 << 40)),
                 record(END, struct.pack("!Q", 1)),
-                record(SWITCH, struct.pack("!QIIQII", 6, 1, 1, 8, 1, 0)),
-                record(SWITCH, struct.pack("!QIIQII", 6, 0, 0, 0, 0, 0)),
+                switch(6, 1), switch(6, 0),
                 record(RESUME, struct.pack("!IIQ", 3, 0, 1))):
         agreed(tun, record(DATA, b"before") + bad).reset(b"before")
 
@@ -595,10 +594,14 @@ class Linked:
         return rec + struct.pack("!Q", siphash(*key, tokens + rec))
 
     def grant(self, epoch, link=None, ring=1, rkey=1, addr=1 << 32, size=65536,
-              **kwargs):
+              **wrong):
         return self.prove(record(GRANT, struct.pack(
             "!IIIIQII", epoch, self.link["id"] if link is None else link, ring,
-            rkey, addr, size, 0), size=40), **kwargs)
+            rkey, addr, size, 0), size=40), **wrong)
+
+    def switch(self, offset, epoch, **wrong):
+        return self.prove(record(SWITCH, struct.pack(
+            "!QIIQII", offset, epoch, 1, 8, 1, 0), size=40), **wrong)
 
     def grown(self, name):
         return counters().get(name, 0) - self.before.get(name, 0)
@@ -661,13 +664,14 @@ def link_proof_is_siphash(_):
 
 def link_switch_refused(tun):
     refuse_each(tun, (
-        (lambda _, e: switch(0, e + 1), "bad-switch"),
-        (lambda _, e: switch(5, e), "bad-offset"),
-        (lambda _, e: switch(0, e) + switch(0, e), "bad-switch"),
-        (lambda _, e: switch(0, e) + record(DATA, b"x"), "bad-switch"),
+        (lambda linked, e: linked.switch(0, e + 1), "bad-switch"),
+        (lambda linked, e: linked.switch(5, e), "bad-offset"),
+        (lambda linked, e: linked.switch(0, e) * 2, "bad-switch"),
+        (lambda linked, e: linked.switch(0, e) + record(DATA, b"x"),
+         "bad-switch"),
         (lambda _, e: switch(5, 0), "bad-offset"),
         (lambda _, e: switch(0, 0) + switch(0, 0), "bad-switch"),
-        (lambda _, e: switch(0, e) + switch(5, 0), "bad-offset")))
+        (lambda linked, e: linked.switch(0, e) + switch(5, 0), "bad-switch")))
 
 
 def link_broken_refused(tun):
@@ -708,10 +712,11 @@ def link_ack_refused(tun):
 
 def link_end_refused(tun):
     """The program reads the end; the peer hears of what is behind it."""
-    for what in (record(DATA, b"x"), end(0), switch(0, 1)):
+    for what in (lambda _: record(DATA, b"x"), lambda _: end(0),
+                 lambda linked: linked.switch(0, 1)):
         linked = Linked(tun)
         linked.granted()
-        linked.peer.write(end(0) + what)
+        linked.peer.write(end(0) + what(linked))
         expect(linked.peer.until(lambda: linked.peer.rst), "RST")
         linked.sock.close()
 
@@ -729,33 +734,50 @@ def link_grant_of_unknown_link(tun):
     linked.peer.close()
 
 
+# Records as others than the link's end can have them: @make writes one of @linked;
+# @other is another stream of the same two hosts.
+WRONG = (
+    ("no proof", lambda make, linked, other: make()[:-8] + bytes(8)),
+    ("one wrong bit", lambda make, linked, other:
+     make()[:-1] + bytes([make()[-1] ^ 1])),
+    ("another address", lambda make, linked, other:
+     make()[:24] + bytes(8) + make()[32:]),
+    ("another stream", lambda make, linked, other:
+     make(tokens=(other.token, other.our_token))),
+    ("tokens swapped", lambda make, linked, other:
+     make(tokens=(linked.our_token, linked.token))),
+    ("by our end", lambda make, linked, other: make(key=linked.key[::-1])),
+    ("by our end, sent back", lambda make, linked, other:
+     make(key=linked.key[::-1], tokens=(linked.our_token, linked.token))))
+
+
 def link_grant_unproven(tun):
-    """Who is not at the link's other end makes us write nothing there."""
+    """Who is not the link's other end makes us write nothing over it."""
     linked, other = Linked(tun), Linked(tun)
     linked.granted()
-    ours = linked.key[::-1]
-    tokens = linked.token, linked.our_token
-    for epoch, (wrong, what) in enumerate((
-            (lambda e: linked.grant(e)[:-8] + bytes(8), "none"),
-            (lambda e: linked.grant(e)[:-1] + bytes(
-                [linked.grant(e)[-1] ^ 1]), "one wrong bit"),
-            (lambda e: linked.grant(e, addr=8)[:-8] + linked.grant(e)[-8:],
-             "that of another address"),
-            (lambda e: linked.grant(e, tokens=(other.token, other.our_token)),
-             "that of another stream"),
-            (lambda e: linked.grant(e, tokens=tokens[::-1]), "tokens swapped"),
-            (lambda e: linked.grant(e, key=ours), "by our end"),
-            (lambda e: linked.grant(e, key=ours, tokens=tokens[::-1]),
-             "by our end, of our stream")), 1):
-        linked.peer.write(wrong(epoch))
-        linked.switched((0, 0), f"the proof: {what}")
-        expect(linked.grown(GRANTS_REFUSED) >= epoch, "it to be counted")
+    for epoch, (what, wrong) in enumerate(WRONG, 1):
+        linked.peer.write(wrong(partial(linked.grant, epoch), linked, other))
+        linked.switched((0, 0), what)
+    expect(linked.grown("grants-refused") >= len(WRONG), "each to be counted")
     linked.sock.sendall(b"answer")
     expect(linked.record(DATA)[1] == b"answer", "our bytes in DATA")
     linked.left_alone()
     for each in linked, other:
         each.sock.close()
         each.peer.close()
+
+
+def link_switch_unproven(tun):
+    """The same of the cell that credits are written to."""
+    other = Linked(tun)
+    for _, wrong in WRONG:
+        linked = Linked(tun)
+        epoch = linked.granted()
+        linked.refused(wrong(partial(linked.switch, 0, epoch), linked, other),
+                       "bad-switch")
+    other.left_alone()
+    other.sock.close()
+    other.peer.close()
 
 
 def link_grant_left_alone(tun):
@@ -809,7 +831,7 @@ def link_resumes_twice(tun):
 def link_broken_is_answered(tun):
     linked = Linked(tun)
     epoch = linked.granted()
-    linked.peer.write(switch(0, epoch) + broken(epoch))
+    linked.peer.write(linked.switch(0, epoch) + broken(epoch))
     got = struct.unpack("!IIQ", linked.record(RESUME)[1])
     expect(got == (epoch, 0, 0), "RESUME of this epoch, nothing has come")
     linked.peer.write(broken(epoch) + switch(0, 0) + record(DATA, b"abc"))
