@@ -676,6 +676,7 @@ def link_switch_refused(tun):
 
 def link_broken_refused(tun):
     refuse_each(tun, (
+        (lambda _, e: broken(e), "bad-resume"),
         (lambda _, e: broken(e + 1), "bad-resume"),
         (lambda _, e: broken(0), "bad-record")))
 
