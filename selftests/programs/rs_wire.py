@@ -512,7 +512,7 @@ def rsctl(what):
 
 def counters():
     lines = (line.split() for line in rsctl("-s -o stats").decode().splitlines())
-    return {words[0]: int(words[1]) for words in lines}
+    return {words[0]: int(words[1]) for words in lines if words[1].isdigit()}
 
 
 class Wire:
