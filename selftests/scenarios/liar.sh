@@ -21,7 +21,7 @@ server=$!
 rs_stream -c "$ADDR4_1" -k inet -p 7200 --wait -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900 >"$tmp/client" &
 client=$!
 ok "honest streams use it" wait_for 30 remember_rings
-retell "peer" < <(rs_wire link_ 2>&1)
+retell "peer" < <(rs_liar 2>&1)
 on 1 mkdir -p "$tmp"
 in_all touch "$hold"
 gone() { ! kill -0 "$1"; }
