@@ -226,7 +226,8 @@ static void rx_check(struct rstream *rs)
 
 enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)
 {
-	if (epoch != rs->rx.epoch)
+	/* without its SWITCH, which proves who it is, the link is not its to end */
+	if (epoch != rs->rx.epoch || rs->rx.state == RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RESUME;
 	if (!rs->rxring || rs->rx.state == RSTREAM_ON_TCP || rs->rx.lost)
 		return RSTREAM_R_NONE;	/* it crossed our RESUME */

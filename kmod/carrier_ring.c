@@ -85,6 +85,34 @@ void rstream_link_asked(struct rstream *rs)
 	rstream_peer_asks(rs->peer);
 }
 
+/* ---- proofs ---- */
+
+/*
+ * That @rec, a GRANT or a SWITCH which we send or have got, comes from the end of
+ * @link that it must come from, and for this connection: its tokens are new.
+ */
+static u64 record_proof(const struct rstream *rs, struct rstream_link *link,
+			bool ours, const struct rstream_record *rec)
+{
+	struct {
+		__be64 from, to;
+		u8 rec[RSTREAM_RECORD_MAX];
+	} what;
+	size_t len;
+
+	what.from = cpu_to_be64(ours ? rs->token : rs->peer_token);
+	what.to = cpu_to_be64(ours ? rs->peer_token : rs->token);
+	len = rstream_record_write(what.rec, rec) - sizeof(__be64);
+	return rstream_link_proof(link, ours, &what,
+				  offsetof(typeof(what), rec) + len);
+}
+
+u64 rstream_switch_proof(const struct rstream *rs,
+			 const struct rstream_record *rec)
+{
+	return record_proof(rs, rs->txring->link, true, rec);
+}
+
 /* ---- receiving end ---- */
 
 /* The first ring of a stream, bytes; it grows where that helps. */
@@ -171,6 +199,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 		.grant.addr = ring->raddr,
 		.grant.size = ring->size,
 	};
+	rs->grant.grant.proof = record_proof(rs, link, true, &rs->grant);
 	sk_mem_charge(rs->sk, ring->size);
 	/* poll() must not find it readable: after rx.state */
 	smp_store_release(&rs->rxring, ring);
@@ -248,7 +277,8 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 {
 	enum rstream_reason reason;
 
-	if (!rs->rxring)
+	if (!rs->rxring ||
+	    rec->sw.proof != record_proof(rs, rs->rxring->link, false, rec))
 		return RSTREAM_R_BAD_SWITCH;
 	reason = rstream_rx_switch(&rs->rx, rec->sw.offset, rec->sw.epoch);
 	if (reason)
@@ -374,6 +404,25 @@ void rstream_ring_answer(struct rstream *rs)
 
 /* ---- sending end ---- */
 
+/* The link that a GRANT names, if the GRANT comes from its other end. */
+static struct rstream_link *grant_link(struct rstream *rs,
+				       const struct rstream_record *rec)
+{
+	struct rstream_link *link;
+
+	if (!rs->peer)
+		return NULL;
+	link = rstream_link_find(sock_net(rs->sk), rs->peer, rec->grant.link);
+	if (!link)
+		return NULL;
+	if (rec->grant.proof != record_proof(rs, link, false, rec)) {
+		rstream_link_put(link);
+		return NULL;
+	}
+	rstream_link_proven(link);
+	return link;
+}
+
 enum rstream_reason rstream_grant_got(struct rstream *rs,
 				      const struct rstream_record *rec)
 {
@@ -390,8 +439,7 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_RCVD);
 	trace_rstream_grant(rs->sk, RSTREAM_WAY_TX, rec->grant.epoch,
 			    rs->tx.sent, RSTREAM_R_NONE);
-	link = rs->peer ? rstream_link_find(sock_net(rs->sk), rs->peer,
-					    rec->grant.link) : NULL;
+	link = grant_link(rs, rec);
 	if (!link) {
 		rstream_grant_refuse(rs, RSTREAM_R_LINK_LOST);
 		return RSTREAM_R_NONE;

@@ -109,7 +109,10 @@ static void put_ack(struct rstream *rs)
 /* To the ring that was granted, or back to tcp: epoch 0. */
 static void put_switch(struct rstream *rs)
 {
-	struct rstream_record rec = { .type = RSW_SWITCH };
+	struct rstream_record rec = {
+		.type = RSW_SWITCH,
+		.sw.offset = rs->tx.sent,
+	};
 	struct rstream_txring *ring = rs->txring;
 
 	if (ring) {
@@ -118,6 +121,7 @@ static void put_switch(struct rstream *rs)
 		rec.sw.ring = ring->id;
 		rec.sw.cell_addr = ring->cell_addr;
 		rec.sw.cell_rkey = ring->cell_rkey;
+		rec.sw.proof = rstream_switch_proof(rs, &rec);
 		rstream_event_switch(rs, RSTREAM_WAY_TX,
 				     RSTREAM_INFO_CARRIER_RING, rs->tx.sent,
 				     RSTREAM_R_UPGRADED);
@@ -127,7 +131,6 @@ static void put_switch(struct rstream *rs)
 				     RSTREAM_INFO_CARRIER_TCP, rs->tx.sent,
 				     rs->tx_why);
 	}
-	rec.sw.offset = rs->tx.sent;
 	put_record(rs, &rec);
 }
 

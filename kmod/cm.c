@@ -10,6 +10,7 @@
  */
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
@@ -32,6 +33,7 @@ static void hello_fill(const struct rstream_link *link,
 		.own_token = cpu_to_be64(link->our_token),
 		.link_id = cpu_to_be32(link->id),
 		.slot = link->slot,
+		.key = cpu_to_be64(link->key),
 	};
 	memcpy(hello->instance, rstream_net(link->ln->net)->instance,
 	       RSTREAM_INSTANCE_LEN);
@@ -51,10 +53,23 @@ static void hello_apply(struct rstream_link *link,
 {
 	spin_lock_bh(&link->lock);
 	link->peer_id = be32_to_cpu(hello->link_id);
+	link->peer_key = be64_to_cpu(hello->key);
 	link->rq_credits_max = be16_to_cpu(hello->rq_depth) -
 			       RSTREAM_RQ_RESERVE;
 	link->rq_credits = link->rq_credits_max;
 	spin_unlock_bh(&link->lock);
+}
+
+u64 rstream_link_proof(struct rstream_link *link, bool ours, const void *what,
+		       size_t len)
+{
+	siphash_key_t key;
+
+	spin_lock_bh(&link->lock);
+	key.key[0] = ours ? link->key : link->peer_key;
+	key.key[1] = ours ? link->peer_key : link->key;
+	spin_unlock_bh(&link->lock);
+	return siphash(what, len, &key);
 }
 
 static void conn_param(const struct rstream_link *link,

@@ -25,6 +25,7 @@
  * @slot:	which of the links of the side that connects, below RSTREAM_SLOTS: it
  *		replaces the one that had the slot before
  * @reserved:	0
+ * @key:	its sender's half of the link's key, random
  *
  * An IB REQ through rdma_cm has room for 56 bytes (92 minus 36 for the IP
  * header of IBTA annex A11).
@@ -40,10 +41,10 @@ struct rstream_cm_hello {
 	__be32 link_id;
 	u8 slot;
 	u8 reserved[3];			/* 0 */
+	__be64 key;
 };
 
-static_assert(sizeof(struct rstream_cm_hello) == 48);
-static_assert(sizeof(struct rstream_cm_hello) <= 56);
+static_assert(sizeof(struct rstream_cm_hello) == 56);
 
 enum rstream_cm_why {
 	RSTREAM_CM_BAD_REQ = 1,		/* not a request of this protocol */

@@ -38,6 +38,7 @@
  *  6. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
  *     freed by link_free_work() with the last reference.
  */
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "cm.h"
@@ -444,7 +445,6 @@ struct rstream_link *rstream_link_find(struct net *net,
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	struct rstream_link *link;
-	bool up;
 
 	spin_lock_bh(&ln->lock);
 	link = idr_find(&ln->ids, id);
@@ -453,17 +453,15 @@ struct rstream_link *rstream_link_find(struct net *net,
 	else
 		link = NULL;
 	spin_unlock_bh(&ln->lock);
-	if (!link)
-		return NULL;
+	return link;
+}
+
+void rstream_link_proven(struct rstream_link *link)
+{
 	spin_lock_bh(&link->lock);
 	if (link->state == RSTREAM_LINK_CONNECTING && link->registered)
 		rstream_link_peer_ready(link);
-	up = link->state == RSTREAM_LINK_UP;
 	spin_unlock_bh(&link->lock);
-	if (up)
-		return link;
-	rstream_link_put(link);
-	return NULL;
 }
 
 static bool link_enlist(struct rstream_link *link)
@@ -523,6 +521,7 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	link->path = path;
 	link->slot = slot;
 	link->made_at = jiffies;
+	link->key = get_random_u64();
 	link->ln = peer->ln;
 	link->peer = peer;
 	if (!rstream_peer_add_link(peer, link)) {

@@ -193,18 +193,38 @@ enum rstream_reason rstream_link_reason(const struct rstream_link *link);
 u32 rstream_link_peer_id(const struct rstream_link *link);
 
 /**
+ * rstream_link_proof() - what only the two ends of a link can make of some bytes
+ * @link:	the link
+ * @ours:	by our end of it; else by the peer's, which makes another one
+ * @what:	the bytes
+ * @len:	how many
+ *
+ * Context: any.
+ */
+u64 rstream_link_proof(struct rstream_link *link, bool ours, const void *what,
+		       size_t len);
+
+/**
  * rstream_link_find() - the link that a GRANT names
  * @net:	our network namespace
  * @peer:	the sender of the GRANT
  * @id:	our own id of the link, as the peer learnt it when the link was made
  *
- * A GRANT can overtake the last step of bring-up; since it proves that the
- * peer's end is up, ours becomes UP here if it lacks nothing else.
+ * A GRANT can overtake the last step of bring-up: see rstream_link_proven().
  *
- * Context: any. Return: a referenced link to @peer in state UP, or NULL.
+ * Context: any. Return: a referenced link to @peer in whatever state, or NULL.
  */
 struct rstream_link *rstream_link_find(struct net *net,
 				       struct rstream_peer *peer, u32 id);
+
+/**
+ * rstream_link_proven() - a GRANT with the right proof has named the link
+ * @link:	from rstream_link_find()
+ *
+ * So the peer's end is up, and ours becomes so, if it lacks nothing else.
+ * Context: any.
+ */
+void rstream_link_proven(struct rstream_link *link);
 
 /**
  * rstream_link_break() - give the link up: the peer said that it is broken

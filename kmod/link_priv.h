@@ -198,6 +198,7 @@ struct rstream_link {
 	bool drained;			/* broken by rstream_link_drain() */
 	u8 reason;			/* enum rstream_reason, once BROKEN */
 	u64 token, our_token;		/* private data of the connection manager */
+	u64 key, peer_key;		/* random: our half, the peer's */
 
 	/* bring-up and end */
 	struct mutex setup_lock;

@@ -133,6 +133,7 @@ static void payload_pack(union payload *p, const struct rstream_record *rec)
 		p->grant.rkey = cpu_to_be32(rec->grant.rkey);
 		p->grant.addr = cpu_to_be64(rec->grant.addr);
 		p->grant.size = cpu_to_be32(rec->grant.size);
+		p->grant.proof = cpu_to_be64(rec->grant.proof);
 		break;
 	case RSW_SWITCH:
 		p->sw.offset = cpu_to_be64(rec->sw.offset);
@@ -140,6 +141,7 @@ static void payload_pack(union payload *p, const struct rstream_record *rec)
 		p->sw.ring = cpu_to_be32(rec->sw.ring);
 		p->sw.cell_addr = cpu_to_be64(rec->sw.cell_addr);
 		p->sw.cell_rkey = cpu_to_be32(rec->sw.cell_rkey);
+		p->sw.proof = cpu_to_be64(rec->sw.proof);
 		break;
 	case RSW_REVOKE:
 	case RSW_BROKEN:
@@ -211,6 +213,7 @@ bool rstream_record_payload(const __u8 *from, struct rstream_record *rec)
 		rec->grant.rkey = be32_to_cpu(p.grant.rkey);
 		rec->grant.addr = be64_to_cpu(p.grant.addr);
 		rec->grant.size = be32_to_cpu(p.grant.size);
+		rec->grant.proof = be64_to_cpu(p.grant.proof);
 		return rec->grant.epoch && rec->grant.size &&
 		       !(rec->grant.size & (rec->grant.size - 1));
 	case RSW_SWITCH:
@@ -219,6 +222,7 @@ bool rstream_record_payload(const __u8 *from, struct rstream_record *rec)
 		rec->sw.ring = be32_to_cpu(p.sw.ring);
 		rec->sw.cell_addr = be64_to_cpu(p.sw.cell_addr);
 		rec->sw.cell_rkey = be32_to_cpu(p.sw.cell_rkey);
+		rec->sw.proof = be64_to_cpu(p.sw.proof);
 		return true;
 	case RSW_REVOKE:
 	case RSW_BROKEN:

@@ -50,11 +50,11 @@ struct rstream_record {
 	union {
 		struct { __u64 consumed, limit; } ack;
 		struct {
-			__u64 addr;
+			__u64 addr, proof;
 			__u32 epoch, link, ring, rkey, size;
 		} grant;
 		struct {
-			__u64 offset, cell_addr;
+			__u64 offset, cell_addr, proof;
 			__u32 epoch, ring, cell_rkey;
 		} sw;
 		__u32 epoch;
@@ -63,7 +63,7 @@ struct rstream_record {
 	};
 };
 
-#define RSTREAM_RECORD_MAX (sizeof(struct rsw_header) + 32)
+#define RSTREAM_RECORD_MAX (sizeof(struct rsw_header) + 40)
 
 /* Write header and, for all but DATA, the payload.  Return: bytes written. */
 unsigned int rstream_record_write(__u8 *to, const struct rstream_record *rec);

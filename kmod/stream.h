@@ -367,6 +367,8 @@ void rstream_push_ring(struct rstream *rs);
 void rstream_grant_try(struct rstream *rs);
 enum rstream_reason rstream_grant_got(struct rstream *rs, const struct rstream_record *rec);
 enum rstream_reason rstream_switch_got(struct rstream *rs, const struct rstream_record *rec);
+u64 rstream_switch_proof(const struct rstream *rs,
+			 const struct rstream_record *rec);	/* to txring */
 void rstream_ring_read(struct rstream *rs, size_t len);
 void rstream_tx_waits(struct rstream *rs);
 void rstream_ring_answer(struct rstream *rs);

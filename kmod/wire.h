@@ -147,6 +147,7 @@ static_assert(sizeof(struct rsw_ack) == 16);
  * @addr:	remote address of its first byte
  * @size:	bytes, a power of two
  * @reserved:	0
+ * @proof:	that all this comes from the other end of @link
  */
 struct rsw_grant {
 	__be32 epoch;
@@ -156,9 +157,10 @@ struct rsw_grant {
 	__be64 addr;
 	__be32 size;
 	__be32 reserved;
+	__be64 proof;
 };
 
-static_assert(sizeof(struct rsw_grant) == 32);
+static_assert(sizeof(struct rsw_grant) == 40);
 
 /**
  * struct rsw_switch - the sender changes carriers
@@ -169,6 +171,7 @@ static_assert(sizeof(struct rsw_grant) == 32);
  *		it has consumed, 8 bytes, network order
  * @cell_rkey:	remote key for that
  * @reserved:	0
+ * @proof:	that all this comes from the other end of the ring's link; 0 for tcp
  */
 struct rsw_switch {
 	__be64 offset;
@@ -177,9 +180,10 @@ struct rsw_switch {
 	__be64 cell_addr;
 	__be32 cell_rkey;
 	__be32 reserved;
+	__be64 proof;
 };
 
-static_assert(sizeof(struct rsw_switch) == 32);
+static_assert(sizeof(struct rsw_switch) == 40);
 
 struct rsw_epoch {
 	__be32 epoch;

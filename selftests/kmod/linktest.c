@@ -143,9 +143,15 @@ struct msg {
 	u8 instance[RSTREAM_INSTANCE_LEN];
 	u64 token;
 	u32 ring, link, rkey, size, id, cell_rkey;
-	u64 raddr, cell_addr, bytes;
+	u64 raddr, cell_addr, bytes, proof;
 	u32 lost;
 };
+
+/* Of all that is before it in @m. */
+static u64 msg_proof(struct rstream_link *link, bool ours, const struct msg *m)
+{
+	return rstream_link_proof(link, ours, m, offsetof(struct msg, proof));
+}
 
 static int say(struct rstream *rs, struct msg *m)
 {
@@ -488,8 +494,15 @@ static struct rstream_txring *open_ring(struct rstream *rs,
 	link = rstream_link_find(&init_net, peer, grant->link);
 	if (!link)
 		return ERR_PTR(-ENOTCONN);
-	tx = rstream_txring_open(link, grant->ring, grant->rkey, grant->raddr,
-				 grant->size, rs);
+	/* the two directions must differ */
+	if (grant->proof != msg_proof(link, false, grant) ||
+	    grant->proof == msg_proof(link, true, grant)) {
+		tx = ERR_PTR(-EPROTO);
+	} else {
+		rstream_link_proven(link);
+		tx = rstream_txring_open(link, grant->ring, grant->rkey,
+					 grant->raddr, grant->size, rs);
+	}
 	rstream_link_put(link);
 	return tx;
 }
@@ -521,6 +534,7 @@ static int one_round(struct rstream *rs, struct rstream_peer *peer,
 	out.size = r.rx->size;
 	out.token = r.seed;
 	out.bytes = r.total;
+	out.proof = msg_proof(r.rx->link, true, &out);
 	err = talk(rs, &out, &in);
 	if (err)
 		goto err_rx;

@@ -334,6 +334,7 @@ static bool hear_record(struct world *w, u8 n)
 	} else if (msg.type == BACK) {
 		take_back(w, &msg);
 	} else if (msg.type == BROKEN) {
+		EXPECT(w->rx.state != RSTREAM_GRANTED);
 		if (w->rx_link)
 			lose_rx(w);
 	} else {

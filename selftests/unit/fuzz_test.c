@@ -149,7 +149,7 @@ TEST(fuzz__hello)
 
 static void random_record(u8 *to)
 {
-	static const u8 len[] = { 0, 1, 16, 32, 32, 8, 8, 16, 8, 8, 0, 12 };
+	static const u8 len[] = { 0, 1, 16, 40, 40, 8, 8, 16, 8, 8, 0, 12 };
 	u8 type = below(ARRAY_SIZE(len));
 
 	fill(to, HEAD + RSW_CTL_MAX / 4);

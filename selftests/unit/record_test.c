@@ -9,7 +9,7 @@
 static u8 payload_of(u8 type)
 {
 	static const u8 len[] = {
-		[RSW_ACK] = 16, [RSW_GRANT] = 32, [RSW_SWITCH] = 32,
+		[RSW_ACK] = 16, [RSW_GRANT] = 40, [RSW_SWITCH] = 40,
 		[RSW_REVOKE] = 8, [RSW_BROKEN] = 8, [RSW_RESUME] = 16,
 		[RSW_FIN] = 8, [RSW_URG] = 8, [RSW_LINK] = 0,
 	};
@@ -90,11 +90,12 @@ TEST(record__grant)
 {
 	struct rstream_record in = { .type = RSW_GRANT }, out;
 	static const u8 want[] = {
-		3, 0, 0, 0, 0, 0, 0, 32,
+		3, 0, 0, 0, 0, 0, 0, 40,
 		0, 1, 2, 3, 4, 5, 6, 7,
 		8, 9, 10, 11, 12, 13, 14, 15,
 		16, 17, 18, 19, 20, 21, 22, 23,
 		0, 1, 0, 0, 0, 0, 0, 0,
+		24, 25, 26, 27, 28, 29, 30, 31,
 	};
 
 	in.grant.epoch = 0x00010203;
@@ -103,6 +104,7 @@ TEST(record__grant)
 	in.grant.rkey = 0x0c0d0e0f;
 	in.grant.addr = 0x1011121314151617;
 	in.grant.size = 0x10000;
+	in.grant.proof = 0x18191a1b1c1d1e1f;
 	if (!trip(&in, want, sizeof(want), &out))
 		return;
 	EXPECT_EQ(out.grant.epoch, in.grant.epoch);
@@ -111,17 +113,19 @@ TEST(record__grant)
 	EXPECT_EQ(out.grant.rkey, in.grant.rkey);
 	EXPECT_EQ(out.grant.addr, in.grant.addr);
 	EXPECT_EQ(out.grant.size, in.grant.size);
+	EXPECT_EQ(out.grant.proof, in.grant.proof);
 }
 
 TEST(record__switch)
 {
 	struct rstream_record in = { .type = RSW_SWITCH }, out;
 	static const u8 want[] = {
-		4, 0, 0, 0, 0, 0, 0, 32,
+		4, 0, 0, 0, 0, 0, 0, 40,
 		0, 1, 2, 3, 4, 5, 6, 7,
 		8, 9, 10, 11, 12, 13, 14, 15,
 		16, 17, 18, 19, 20, 21, 22, 23,
 		24, 25, 26, 27, 0, 0, 0, 0,
+		28, 29, 30, 31, 32, 33, 34, 35,
 	};
 
 	in.sw.offset = 0x0001020304050607;
@@ -129,6 +133,7 @@ TEST(record__switch)
 	in.sw.ring = 0x0c0d0e0f;
 	in.sw.cell_addr = 0x1011121314151617;
 	in.sw.cell_rkey = 0x18191a1b;
+	in.sw.proof = 0x1c1d1e1f20212223;
 	if (!trip(&in, want, sizeof(want), &out))
 		return;
 	EXPECT_EQ(out.sw.offset, in.sw.offset);
@@ -136,6 +141,7 @@ TEST(record__switch)
 	EXPECT_EQ(out.sw.ring, in.sw.ring);
 	EXPECT_EQ(out.sw.cell_addr, in.sw.cell_addr);
 	EXPECT_EQ(out.sw.cell_rkey, in.sw.cell_rkey);
+	EXPECT_EQ(out.sw.proof, in.sw.proof);
 }
 
 TEST(record__revoke_and_broken)

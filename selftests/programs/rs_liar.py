@@ -1,0 +1,392 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A peer that lies about rings and links, in TAP.
+
+It takes the name of a host that we have a link to.  So it gets and gives
+grants of that link, and proves what it says with the link's key, which it reads
+off the wire of eth0.  A case passes if what was not proved has no effect, and
+what can't be resets the connection, for a reason that is counted.  Needs root,
+the module, and somebody who wants that link all the time.
+
+rs_liar [PATTERN]: the cases whose names have PATTERN in them.
+"""
+import ctypes
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+from functools import partial
+
+from rs_peer import (ACK_REC, BROKEN, DATA, GRANT, PEER, RESUME, SWITCH,
+                     Failed, Served, ack, agreed, broken, chosen, end, expect,
+                     read_hello, record, resume, run, switch)
+
+
+def siphash(k0, k1, data):
+    """SipHash-2-4 of Aumasson and Bernstein."""
+    mask = (1 << 64) - 1
+    v0, v1 = k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d
+    v2, v3 = k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573
+
+    def left(word, n):
+        return (word << n | word >> 64 - n) & mask
+
+    def rounds(n, v0, v1, v2, v3):
+        for _ in range(n):
+            v0, v2 = (v0 + v1) & mask, (v2 + v3) & mask
+            v1, v3 = left(v1, 13) ^ v0, left(v3, 16) ^ v2
+            v0, v2 = (left(v0, 32) + v3) & mask, (v2 + v1) & mask
+            v1, v3 = left(v1, 17) ^ v2, left(v3, 21) ^ v0
+            v2 = left(v2, 32)
+        return v0, v1, v2, v3
+
+    data += bytes(-(len(data) + 1) % 8) + bytes([len(data) & 255])
+    for word, in struct.iter_unpack("<Q", data):
+        v0, v1, v2, v3 = rounds(2, v0, v1, v2, v3 ^ word)
+        v0 ^= word
+    v0, v1, v2, v3 = rounds(4, v0, v1, v2 ^ 0xff, v3)
+    return v0 ^ v1 ^ v2 ^ v3
+
+
+def rsctl(what):
+    return subprocess.run(["rsctl"] + what.split(), check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def counters():
+    lines = (line.split() for line in rsctl("-s -o stats").decode().splitlines())
+    return {words[0]: int(words[1]) for words in lines if words[1].isdigit()}
+
+
+class Wire:
+    """The keys of links, read off the wire as the links are made."""
+    # IPv4, UDP to RoCE's port, queue pair 1: the connection manager's messages
+    FILTER = ((0x30, 0, 0, 0), (0x15, 0, 8, 0x45), (0x30, 0, 0, 9),
+              (0x15, 0, 6, 17), (0x28, 0, 0, 22), (0x15, 0, 4, 4791),
+              (0x20, 0, 0, 32), (0x54, 0, 0, 0xffffff), (0x15, 0, 1, 1),
+              (6, 0, 0, 65535), (6, 0, 0, 0))
+    HEADERS = 20 + 8 + 12 + 8   # IP, UDP, BTH, DETH
+    REQ, REP = 0x10, 0x13
+
+    def __init__(self, dev="eth0"):
+        code = ctypes.create_string_buffer(
+            b"".join(struct.pack("HBBI", *step) for step in self.FILTER))
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
+        self.sock.setsockopt(socket.SOL_SOCKET, 26,     # SO_ATTACH_FILTER
+                             struct.pack("HL", len(self.FILTER),
+                                         ctypes.addressof(code)))
+        self.sock.bind((dev, 3))
+        self.sock.setblocking(False)
+        self.asked, self.keys = {}, {}
+
+    def take(self, mad):
+        kind, = struct.unpack("!H", mad[16:18])
+        at = mad.find(b"RSTL")
+        if at < 0:
+            return
+        said = mad[at:at + 56]
+        if kind == self.REQ:
+            self.asked[mad[24:28]] = said
+        elif kind == self.REP and mad[28:32] in self.asked:
+            asked = self.asked[mad[28:32]]
+            for one, other in (asked, said), (said, asked):
+                link_id, = struct.unpack("!I", one[40:44])
+                self.keys[other[8:24], link_id] = struct.unpack(
+                    "!QQ", other[48:56] + one[48:56])
+
+    def key(self, link):
+        """The peer's half and ours of the key of a link of ours, or None."""
+        try:
+            while True:
+                self.take(self.sock.recv(4096)[self.HEADERS:])
+        except BlockingIOError:
+            return self.keys.get((bytes.fromhex(link["peer"]), link["id"]))
+
+
+class Linked:
+    """HELLOs are exchanged under the name of the link's other end."""
+    wire = None
+
+    def __init__(self, tun):
+        self.token = struct.unpack("!Q", os.urandom(8))[0] | 1
+        self.link, self.key = self.wait_link()
+        self.before = counters()
+        served = agreed(tun, instance=bytes.fromhex(self.link["peer"]),
+                        token=self.token)
+        self.peer, self.sock = served.peer, served.sock
+        self.our_token, = struct.unpack("!Q", read_hello(self.peer)[40:48])
+
+    @classmethod
+    def wait_link(cls):
+        """A link that is up, and its key."""
+        for _ in range(600):
+            for link in json.loads(rsctl("-j links")):
+                key = cls.wire.key(link)
+                if link["state"] == "up" and key:
+                    return link, key
+                if link["state"] == "up":       # made before we listened
+                    rsctl("drain on")
+                    rsctl("drain off")
+            time.sleep(0.1)
+        raise Failed("a link in time")
+
+    def prove(self, rec, key=None, tokens=None):
+        """@rec, as the peer sends it, or with something not as it must be."""
+        key = key or self.key
+        tokens = struct.pack("!QQ", *(tokens or (self.token, self.our_token)))
+        return rec + struct.pack("!Q", siphash(*key, tokens + rec))
+
+    def grant(self, epoch, link=None, ring=1, rkey=1, addr=1 << 32, size=65536,
+              **wrong):
+        return self.prove(record(GRANT, struct.pack(
+            "!IIIIQII", epoch, self.link["id"] if link is None else link, ring,
+            rkey, addr, size, 0), size=40), **wrong)
+
+    def switch(self, offset, epoch, **wrong):
+        return self.prove(record(SWITCH, struct.pack(
+            "!QIIQII", offset, epoch, 1, 8, 1, 0), size=40), **wrong)
+
+    def grown(self, name):
+        return counters().get(name, 0) - self.before.get(name, 0)
+
+    def left_alone(self):
+        """Neither the link nor its peer's memory has been touched."""
+        expect(self.link["id"] in (link["id"] for link in
+                                   json.loads(rsctl("-j links"))
+                                   if link["state"] == "up"), "the link, up")
+        written, = (sock["tx"]["ring_bytes"] for sock in
+                    json.loads(rsctl("-j sockets"))
+                    if sock["remote"] == f"{PEER}:{self.peer.port}")
+        expect(not written, f"no byte by RDMA, not {written}")
+
+    def record(self, kind=None):
+        """The next record, or the next of this kind."""
+        while True:
+            got, _, _, size = struct.unpack("!BBHI", self.peer.read(8))
+            payload = self.peer.read(size)
+            if kind in (None, got):
+                return got, payload
+
+    def granted(self):
+        """Epoch of the ring that we are granted."""
+        return struct.unpack("!I", self.record(GRANT)[1][:4])[0]
+
+    def refused(self, what, why):
+        """@what resets the connection, for a reason that is counted."""
+        self.peer.write(what)
+        Served.reset(self, b"")
+        expect(self.grown("reason:" + why) == 1, f"reason {why}")
+        self.peer.close()
+
+    def switched(self, what, why=""):
+        """The next SWITCH: its offset and epoch."""
+        got = struct.unpack("!QI", self.record(SWITCH)[1][:12])
+        expect(got == what, f"SWITCH {what}, not {got} {why}")
+
+    def on_broken_ring(self, tun_bytes=b"0123456789"):
+        """The socket has switched to a ring of ours that can't be written."""
+        self.peer.write(self.grant(1))
+        self.switched((0, 1))
+        self.sock.sendall(tun_bytes)
+        epoch = struct.unpack("!I", self.record(BROKEN)[1][:4])[0]
+        expect(epoch == 1, "BROKEN of this epoch")
+
+
+def refuse_each(tun, cases):
+    for what, why in cases:
+        linked = Linked(tun)
+        epoch = linked.granted()
+        linked.refused(what(linked, epoch), why)
+
+
+def link_proof_is_siphash(_):
+    key = struct.unpack("<QQ", bytes(range(16)))
+    expect(siphash(*key, bytes(range(15))) == 0xa129ca6149be45e5,
+           "what the paper's appendix has")
+
+
+def link_switch_refused(tun):
+    refuse_each(tun, (
+        (lambda linked, e: linked.switch(0, e + 1), "bad-switch"),
+        (lambda linked, e: linked.switch(5, e), "bad-offset"),
+        (lambda linked, e: linked.switch(0, e) * 2, "bad-switch"),
+        (lambda linked, e: linked.switch(0, e) + record(DATA, b"x"),
+         "bad-switch"),
+        (lambda _, e: switch(5, 0), "bad-offset"),
+        (lambda _, e: switch(0, 0) + switch(0, 0), "bad-switch"),
+        (lambda linked, e: linked.switch(0, e) + switch(5, 0), "bad-switch")))
+
+
+def link_broken_refused(tun):
+    refuse_each(tun, (
+        (lambda _, e: broken(e), "bad-resume"),
+        (lambda _, e: broken(e + 1), "bad-resume"),
+        (lambda _, e: broken(0), "bad-record")))
+
+
+def link_resume_refused(tun):
+    refuse_each(tun, (
+        (lambda _, e: resume(1, 0), "bad-resume"),
+        (lambda _, e: resume(0, 0), "bad-record"),
+        (lambda linked, _: linked.grant(1) + resume(2, 0), "bad-resume"),
+        (lambda linked, _: linked.grant(1) + resume(1, 1), "bad-resume")))
+
+
+def link_grant_refused(tun):
+    refuse_each(tun, (
+        (lambda linked, _: linked.grant(2), "bad-grant"),
+        (lambda linked, _: linked.grant(0), "bad-record"),
+        (lambda linked, _: linked.grant(1, size=0), "bad-record"),
+        (lambda linked, _: linked.grant(1, size=65535), "bad-record"),
+        (lambda linked, _: linked.grant(1, ring=0), "bad-grant"),
+        (lambda linked, _: linked.grant(1, ring=1 << 28), "bad-grant"),
+        (lambda linked, _: linked.grant(1, addr=(1 << 64) - 8), "bad-grant"),
+        (lambda linked, _: linked.grant(1) + linked.grant(1), "bad-grant"),
+        (lambda linked, _: linked.grant(1) + linked.grant(2), "bad-grant"),
+        (lambda linked, _: linked.grant(1, 0) + linked.grant(2, 0),
+         "bad-grant")))
+
+
+def link_ack_refused(tun):
+    refuse_each(tun, (
+        (lambda _, e: ack(1, 1 << 20), "bad-credit"),
+        (lambda _, e: ack(0, 100), "bad-window"),
+        (lambda _, e: ack(0, 1 << 20) + ack(0, (1 << 20) - 1), "bad-window")))
+
+
+def link_end_refused(tun):
+    """The program reads the end; the peer hears of what is behind it."""
+    for what in (lambda _: record(DATA, b"x"), lambda _: end(0),
+                 lambda linked: linked.switch(0, 1)):
+        linked = Linked(tun)
+        linked.granted()
+        linked.peer.write(end(0) + what(linked))
+        expect(linked.peer.until(lambda: linked.peer.rst), "RST")
+        linked.sock.close()
+
+
+def link_grant_of_unknown_link(tun):
+    """It is left alone, and said so; each time anew."""
+    linked = Linked(tun)
+    linked.granted()
+    for epoch in (1, 2, 3):
+        linked.peer.write(linked.grant(epoch, 0xfffffff0 + epoch))
+        linked.switched((0, 0))
+    linked.sock.sendall(b"answer")
+    expect(linked.record(DATA)[1] == b"answer", "our bytes in DATA")
+    linked.sock.close()
+    linked.peer.close()
+
+
+# Records as others than the link's end can have them.  @make writes one of
+# @linked; @other is another stream of the same two hosts.
+WRONG = (
+    ("no proof", lambda make, linked, other: make()[:-8] + bytes(8)),
+    ("one wrong bit", lambda make, linked, other:
+     make()[:-1] + bytes([make()[-1] ^ 1])),
+    ("another address", lambda make, linked, other:
+     make()[:24] + bytes(8) + make()[32:]),
+    ("another stream", lambda make, linked, other:
+     make(tokens=(other.token, other.our_token))),
+    ("tokens swapped", lambda make, linked, other:
+     make(tokens=(linked.our_token, linked.token))),
+    ("by our end", lambda make, linked, other: make(key=linked.key[::-1])),
+    ("by our end, sent back", lambda make, linked, other:
+     make(key=linked.key[::-1], tokens=(linked.our_token, linked.token))))
+
+
+def link_grant_unproven(tun):
+    """Who is not the link's other end makes us write nothing over it."""
+    linked, other = Linked(tun), Linked(tun)
+    linked.granted()
+    for epoch, (what, wrong) in enumerate(WRONG, 1):
+        linked.peer.write(wrong(partial(linked.grant, epoch), linked, other))
+        linked.switched((0, 0), what)
+    expect(linked.grown("grants-refused") >= len(WRONG), "each to be counted")
+    linked.sock.sendall(b"answer")
+    expect(linked.record(DATA)[1] == b"answer", "our bytes in DATA")
+    linked.left_alone()
+    for each in linked, other:
+        each.sock.close()
+        each.peer.close()
+
+
+def link_switch_unproven(tun):
+    """The same of the cell that credits are written to."""
+    other = Linked(tun)
+    for _, wrong in WRONG:
+        linked = Linked(tun)
+        epoch = linked.granted()
+        linked.refused(wrong(partial(linked.switch, 0, epoch), linked, other),
+                       "bad-switch")
+    other.left_alone()
+    other.sock.close()
+    other.peer.close()
+
+
+def link_grant_left_alone(tun):
+    """A sender that leaves grants alone gets others, and may use DATA."""
+    linked = Linked(tun)
+    for epoch in (1, 2, 3):
+        expect(linked.granted() == epoch, "the next epoch")
+        linked.peer.write(switch(3 * (epoch - 1), 0) + record(DATA, b"abc"))
+    data = b""
+    while len(data) < 9:
+        data += linked.sock.recv(9)
+    expect(data == b"abc" * 3, "the peer's bytes")
+    linked.sock.close()
+    linked.peer.close()
+
+
+def link_resumes(tun):
+    """What the ring has not brought comes by DATA, no byte more or less."""
+    for count in (0, 3, 10):
+        linked = Linked(tun)
+        linked.on_broken_ring()
+        linked.peer.write(resume(1, count))
+        linked.switched((count, 0))
+        linked.sock.sendall(b"abc")
+        rest, data = b"0123456789"[count:] + b"abc", b""
+        while len(data) < len(rest):
+            data += linked.record(DATA)[1]
+        expect(data == rest, f"{rest}, not {data}")
+        linked.sock.close()
+        linked.peer.close()
+
+
+def link_resumes_wrongly(tun):
+    for wrong in (resume(1, 11), resume(2, 0), resume(1, 1 << 63),
+                  resume(1, (1 << 64) - 1), ack(11, 1 << 20)):
+        linked = Linked(tun)
+        linked.on_broken_ring()
+        linked.refused(wrong, "bad-credit" if wrong[0] == ACK_REC
+                       else "bad-resume")
+
+
+def link_resumes_twice(tun):
+    for second in (0, 5):
+        linked = Linked(tun)
+        linked.on_broken_ring()
+        linked.peer.write(resume(1, 5))
+        linked.switched((5, 0))
+        linked.refused(resume(1, second), "bad-resume")
+
+
+def link_broken_is_answered(tun):
+    linked = Linked(tun)
+    epoch = linked.granted()
+    linked.peer.write(linked.switch(0, epoch) + broken(epoch))
+    got = struct.unpack("!IIQ", linked.record(RESUME)[1])
+    expect(got == (epoch, 0, 0), "RESUME of this epoch, nothing has come")
+    linked.peer.write(broken(epoch) + switch(0, 0) + record(DATA, b"abc"))
+    expect(linked.sock.recv(9) == b"abc", "the peer's bytes")
+    linked.sock.close()
+    linked.peer.close()
+
+
+if __name__ == "__main__":
+    Linked.wire = Wire()
+    sys.exit(run(chosen(globals(), "link_", "".join(sys.argv[1:2]))))

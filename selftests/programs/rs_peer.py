@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A peer that is written here, for rs_wire and rs_liar.
+
+A TUN device joins the kernel to a TCP, which says exactly what a case wants:
+which option in which segment, how much of a HELLO and when, what records.  The
+sockets under test are ordinary sockets of this process.
+"""
+import fcntl
+import os
+import queue
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+OURS, PEER = "10.78.0.1", "10.78.0.2"
+PROTO = 257
+LIMIT = 10                      # seconds that any answer may take
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+ROLE_SYN, ROLE_SYNACK, ROLE_CONFIRM = 1, 2, 3
+MAGIC = b"\xd5RSTRM\r\n"
+DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
+WINDOW = 65536
+NONCE = 0x5a17c3
+TOKEN = 77
+
+
+def option(role, nonce=NONCE, version=1):
+    return struct.pack("!BBHI", 254, 8, 0x5253,
+                       version << 28 | role << 24 | nonce)
+
+
+def hello(role, nonce=NONCE, size=72, window=WINDOW, versions=(1, 1),
+          instance=None, token=TOKEN):
+    return (MAGIC + struct.pack("!HBBIIHH", size, *versions,
+                                role << 24 | nonce, bool(instance), 4793, 0)
+            + (instance or os.urandom(16)) + struct.pack("!QQ", token, window)
+            + bytes(16))
+
+
+def record(kind, payload=b"", flags=0, size=None):
+    return struct.pack("!BBHI", kind, flags, 0,
+                       len(payload) if size is None else size) + payload
+
+
+def switch(offset, epoch):
+    return record(SWITCH, struct.pack("!QIIQIIQ", offset, epoch, 1, 8, 1, 0, 0))
+
+
+def broken(epoch):
+    return record(BROKEN, struct.pack("!II", epoch, 0))
+
+
+def resume(epoch, count):
+    return record(RESUME, struct.pack("!IIQ", epoch, 0, count))
+
+
+def ack(consumed, limit):
+    return record(ACK_REC, struct.pack("!QQ", consumed, limit))
+
+
+def end(offset):
+    return record(END, struct.pack("!Q", offset))
+
+
+def checksum(data):
+    if len(data) % 2:
+        data += b"\0"
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+class Tun:
+    """All segments for one peer port go to that port's queue."""
+
+    def __init__(self):
+        self.fd = os.open("/dev/net/tun", os.O_RDWR)
+        fcntl.ioctl(self.fd, 0x400454ca, struct.pack("16sH", b"wire0", 0x1001))
+        for cmd in (f"addr add {OURS} peer {PEER} dev wire0",
+                    "link set wire0 up mtu 1500"):
+            subprocess.run(["ip"] + cmd.split(), check=True)
+        self.ports = {}
+        threading.Thread(target=self.receive, daemon=True).start()
+
+    def receive(self):
+        while True:
+            packet = os.read(self.fd, 65536)
+            if packet[0] >> 4 != 4 or packet[9] != 6:
+                continue
+            tcp = packet[(packet[0] & 15) * 4:]
+            port = struct.unpack("!H", tcp[2:4])[0]
+            if port in self.ports:
+                self.ports[port].put(tcp)
+
+    def send(self, tcp):
+        pseudo = (socket.inet_aton(PEER) + socket.inet_aton(OURS)
+                  + struct.pack("!HH", 6, len(tcp)))
+        tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
+        head = (struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0x4000, 64,
+                            6, 0)
+                + socket.inet_aton(PEER) + socket.inet_aton(OURS))
+        head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
+        os.write(self.fd, head + tcp)
+
+
+class Peer:
+    """One TCP connection on a wire that loses nothing."""
+    next_port = 20000
+    every = []
+
+    def __init__(self, tun):
+        Peer.next_port += 1
+        Peer.every.append(self)
+        self.tun, self.port, self.remote = tun, Peer.next_port, 0
+        self.queue = tun.ports[self.port] = queue.Queue()
+        self.seq, self.ack = 1000, 0
+        self.data, self.fin, self.rst, self.opts = b"", False, False, b""
+
+    def segment(self, flags, data=b"", opts=b""):
+        opts += b"\1" * (-len(opts) % 4)
+        self.tun.send(struct.pack("!HHIIBBHHH", self.port, self.remote,
+                                  self.seq, self.ack, (5 + len(opts) // 4) << 4,
+                                  flags, 65535, 0, 0) + opts + data)
+        self.seq += len(data) + bool(flags & (SYN | FIN))
+
+    def step(self, seconds):
+        """Take one segment in, acknowledge it. False: none came."""
+        try:
+            tcp = self.queue.get(timeout=max(seconds, 0.001))
+        except queue.Empty:
+            return False
+        source, _, seq, _, off, flags = struct.unpack("!HHIIBB", tcp[:14])
+        self.opts, data = tcp[20:(off >> 4) * 4], tcp[(off >> 4) * 4:]
+        self.remote = source
+        if flags & RST:
+            self.rst = True
+        elif flags & SYN:
+            self.ack = (seq + 1) & 0xffffffff
+        elif (data or flags & FIN) and seq == self.ack:
+            self.data += data
+            self.fin = bool(flags & FIN)
+            self.ack = (self.ack + len(data) + self.fin) & 0xffffffff
+            self.segment(ACK)
+        elif data or flags & FIN:
+            self.segment(ACK)
+        return True
+
+    def until(self, done, seconds=LIMIT):
+        end = time.monotonic() + seconds
+        while not done():
+            if not self.step(end - time.monotonic()) and \
+               time.monotonic() >= end:
+                return False
+        return True
+
+    def read(self, n):
+        expect(self.until(lambda: len(self.data) >= n or self.fin or self.rst),
+               f"{n} bytes from the socket under test in time")
+        expect(len(self.data) >= n, f"{n} bytes, not an early end")
+        head, self.data = self.data[:n], self.data[n:]
+        return head
+
+    def write(self, data):
+        for at in range(0, len(data), 1400):
+            self.segment(ACK | PSH, data[at:at + 1400])
+
+    def end(self):
+        self.segment(ACK | FIN)
+
+    def connect(self, port, syn=b"", confirm=b""):
+        self.remote = port
+        self.segment(SYN, opts=b"\2\4\5\xb4" + syn)
+        expect(self.until(lambda: self.ack), "a SYN-ACK")
+        answer = self.opts
+        self.segment(ACK, opts=confirm)
+        return answer
+
+    def accept(self, answer):
+        expect(self.until(lambda: self.ack), "a SYN")
+        asked = self.opts
+        self.segment(SYN | ACK, opts=b"\2\4\5\xb4" + answer(asked))
+        return asked
+
+    def close(self):
+        if self.port in self.tun.ports:
+            self.segment(RST | ACK)
+            del self.tun.ports[self.port]
+
+    @classmethod
+    def close_all(cls):
+        """Else closed sockets wait for minutes for peers that are no more."""
+        for peer in cls.every:
+            peer.close()
+        cls.every.clear()
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(good, what):
+    if not good:
+        raise Failed(what)
+
+
+def found(opts):
+    """Our option among TCP options, or None."""
+    at = opts.find(b"\xfe\x08\x52\x53")
+    return opts[at:at + 8] if at >= 0 else None
+
+
+def our_socket():
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTO)
+    sock.settimeout(LIMIT)
+    return sock
+
+
+def drain(sock):
+    """What a program gets until the end: bytes, and the errno or 0."""
+    data = b""
+    try:
+        while True:
+            more = sock.recv(65536)
+            if not more:
+                return data, 0
+            data += more
+    except TimeoutError as err:
+        expect(err.errno, "an end or an error, not a hang")
+        return data, err.errno
+    except OSError as err:
+        return data, err.errno
+
+
+class Served:
+    """The peer has connected to a listener of ours."""
+
+    def __init__(self, tun, syn=b"", confirm=b"", early=b"", late=b""):
+        listener = our_socket()
+        listener.bind((OURS, 0))
+        listener.listen(1)
+        self.peer = Peer(tun)
+        self.answer = self.peer.connect(listener.getsockname()[1], syn, confirm)
+        if early:
+            self.peer.write(early)
+        self.sock, _ = listener.accept()
+        self.sock.settimeout(LIMIT)
+        listener.close()
+        if late:
+            self.peer.write(late)
+
+    def echo_plain(self):
+        self.peer.write(b"plain")
+        expect(self.sock.recv(100) == b"plain", "the peer's bytes")
+        self.sock.sendall(b"answer")
+        expect(self.peer.read(6) == b"answer", "our bytes, nothing before them")
+        self.sock.close()
+        expect(self.peer.until(lambda: self.peer.fin), "FIN")
+        expect(not self.peer.data, "no byte more")
+
+    def echo_framed(self):
+        self.peer.write(record(DATA, b"framed"))
+        expect(self.sock.recv(100) == b"framed", "the peer's bytes")
+        expect(read_hello(self.peer).startswith(MAGIC), "HELLO")
+        self.sock.sendall(b"answer")
+        expect(read_data(self.peer, 6) == b"answer", "our bytes in DATA")
+        self.sock.close()
+
+    def reset(self, before=b""):
+        """The connection must be reset, and lose none of @before."""
+        data, err = drain(self.sock)
+        expect(before.startswith(data), "no byte of ours reaches the program")
+        expect(err == 104, f"ECONNRESET, not {err}")
+        expect(self.peer.until(lambda: self.peer.rst), "RST")
+        self.sock.close()
+
+
+def read_hello(peer):
+    """With the addresses that the host has besides this one."""
+    fixed = peer.read(72)
+    return fixed + peer.read(struct.unpack("!H", fixed[8:10])[0] - 72)
+
+
+def read_data(peer, n):
+    data = b""
+    while len(data) < n:
+        kind, _, _, size = struct.unpack("!BBHI", peer.read(8))
+        payload = peer.read(size)
+        if kind == DATA:
+            data += payload
+    return data
+
+
+def agreed(tun, after=b"", **kwargs):
+    """HELLOs are exchanged; @after follows the peer's."""
+    return Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM),
+                  late=hello(ROLE_SYN, **kwargs) + after)
+
+
+def run(cases):
+    """In TAP.  Return: exit status."""
+    tun = Tun()
+    failed = 0
+    print("TAP version 13")
+    for n, (name, case) in enumerate(cases, 1):
+        try:
+            case(tun)
+            print(f"ok {n} - {name}", flush=True)
+        except (Failed, OSError) as err:
+            failed += 1
+            print("#", f"expected {err}" if isinstance(err, Failed) else repr(err))
+            print(f"not ok {n} - {name}", flush=True)
+        Peer.close_all()
+    print(f"1..{len(cases)}")
+    return failed != 0
+
+
+def chosen(names, kinds, pattern):
+    """The cases of these kinds with @pattern in their names."""
+    return [(name, fn) for name, fn in names.items()
+            if name.startswith(kinds) and pattern in name]
