@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Links: their states, life and end; the tables of a namespace.
+ * Links: their states, life and end.
  *
- * Owns struct rstream_link and struct rstream_link_net.  Called by the streams
- * (link.h), by cm.c and verbs.c when something happens to a link.  It never
- * calls ib_* or rdma_* itself.
+ * Owns struct rstream_link.  Called by the streams (link.h), by cm.c and verbs.c
+ * when something happens to a link.  It never calls ib_* or rdma_* itself.
  *
  * Locks, outermost first; "|" separates locks that are never held together:
  *
@@ -45,8 +44,6 @@
 #include "events.h"
 #include "rmb.h"
 #include "verbs.h"
-
-struct workqueue_struct *rstream_link_wq;
 
 /* ---- state ---- */
 
@@ -572,7 +569,7 @@ static void link_info(struct rstream_link *link, struct rstream_link_info *info)
 }
 
 /* The first link with an id greater than @id, referenced. */
-static struct rstream_link *link_next(struct rstream_link_net *ln, int id)
+struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id)
 {
 	struct rstream_link *link;
 
@@ -597,7 +594,7 @@ int rstream_link_info_dump(struct net *net, unsigned int skip,
 	info = kmalloc(sizeof(*info), GFP_KERNEL);
 	if (!info)
 		return -ENOMEM;
-	while (!err && (link = link_next(ln, id))) {
+	while (!err && (link = rstream_link_next(ln, id))) {
 		id = link->id;
 		if (skip) {
 			skip--;
@@ -611,200 +608,4 @@ int rstream_link_info_dump(struct net *net, unsigned int skip,
 	}
 	kfree(info);
 	return err;
-}
-
-/* ---- users, namespaces, module ---- */
-
-static void links_break(struct rstream_link_net *ln, const char *why)
-{
-	struct rstream_link *link;
-	int id = 0;
-
-	while ((link = link_next(ln, id))) {
-		id = link->id;
-		spin_lock_bh(&link->lock);
-		if (rstream_link_alive(link))
-			link->idle_closed = !link->n_rx && !link->n_tx;
-		rstream_link_break_locked(link, why);
-		spin_unlock_bh(&link->lock);
-		rstream_link_put(link);
-	}
-}
-
-bool rstream_link_drained(const struct net *net)
-{
-	return READ_ONCE(rstream_net(net)->links->drained);
-}
-
-unsigned int rstream_link_count(const struct net *net)
-{
-	return READ_ONCE(rstream_net(net)->links->n_attached);
-}
-
-void rstream_link_drain(struct net *net, bool on)
-{
-	struct rstream_link_net *ln = rstream_net(net)->links;
-	bool dev = rstream_link_possible(net);
-	struct rstream_link *link;
-	int id = 0;
-
-	spin_lock_bh(&ln->lock);
-	WRITE_ONCE(ln->drained, on);
-	WRITE_ONCE(ln->drained_dev, on && dev);
-	spin_unlock_bh(&ln->lock);
-	if (!on) {
-		rstream_peers_retry(ln);
-		return;
-	}
-	/* no link is enlisted any more: these are all */
-	while ((link = link_next(ln, id))) {
-		id = link->id;
-		spin_lock_bh(&link->lock);
-		if (rstream_link_alive(link)) {
-			link->drained = true;
-			rstream_link_break_locked(link, "the host is drained");
-		}
-		spin_unlock_bh(&link->lock);
-		rstream_link_put(link);
-	}
-}
-
-static void listen_or_not(struct rstream_link_net *ln)
-{
-	unsigned long ms = rstream_link_set(ln)->link_idle_ms;
-
-	if (atomic_read(&ln->users)) {
-		rstream_cm_listen(ln);
-		return;
-	}
-	/* ids pin their namespace; the initial one does not mind */
-	if (!net_eq(ln->net, &init_net)) {
-		links_break(ln, "namespace is unused");
-	} else if (!list_empty_careful(&ln->links)) {
-		queue_delayed_work(rstream_link_wq, &ln->listen_work,
-				   msecs_to_jiffies(ms));
-		return;
-	}
-	rstream_cm_unlisten(ln);
-	smp_mb();	/* pairs with rstream_link_use(): one sees the other */
-	if (atomic_read(&ln->users))
-		rstream_cm_listen(ln);
-}
-
-static void link_listen_work(struct work_struct *work)
-{
-	struct rstream_link_net *ln = container_of(to_delayed_work(work),
-						   struct rstream_link_net,
-						   listen_work);
-
-	/* an id must not take hold of a namespace that is about to end */
-	if (!maybe_get_net(ln->net))
-		return;
-	listen_or_not(ln);
-	put_net(ln->net);
-}
-
-void rstream_link_use(struct net *net)
-{
-	struct rstream_link_net *ln = rstream_net(net)->links;
-
-	atomic_inc(&ln->users);
-	smp_mb__after_atomic();	/* pairs with link_listen_work() */
-	if (!READ_ONCE(ln->listening))
-		mod_delayed_work(rstream_link_wq, &ln->listen_work, 0);
-}
-
-void rstream_link_unuse(struct net *net)
-{
-	struct rstream_link_net *ln = rstream_net(net)->links;
-	unsigned long ms = 0;
-
-	if (net_eq(net, &init_net))
-		ms = rstream_link_set(ln)->link_idle_ms;
-	if (atomic_dec_and_test(&ln->users))
-		mod_delayed_work(rstream_link_wq, &ln->listen_work,
-				 msecs_to_jiffies(ms));
-}
-
-int rstream_link_net_init(struct net *net)
-{
-	struct rstream_link_net *ln = kzalloc(sizeof(*ln), GFP_KERNEL);
-
-	if (!ln)
-		return -ENOMEM;
-	ln->net = net;
-	spin_lock_init(&ln->lock);
-	mutex_init(&ln->listen_lock);
-	spin_lock_init(&ln->addr_lock);
-	ln->addrs_at = jiffies - HZ;
-	INIT_LIST_HEAD(&ln->links);
-	idr_init(&ln->ids);
-	init_waitqueue_head(&ln->wait);
-	INIT_DELAYED_WORK(&ln->listen_work, link_listen_work);
-	rstream_net(net)->links = ln;
-	return 0;
-}
-
-/*
- * No stream of the namespace is left.  Waits for our own workers only: first the
- * listener goes (no new links), then the links, then the peers, which links and
- * pending tries hold.
- */
-void rstream_link_net_exit(struct net *net)
-{
-	struct rstream_link_net *ln = rstream_net(net)->links;
-
-	if (!ln)
-		return;
-	spin_lock_bh(&ln->lock);
-	ln->exiting = true;
-	spin_unlock_bh(&ln->lock);
-	cancel_delayed_work_sync(&ln->listen_work);
-	rstream_cm_unlisten(ln);
-	rstream_peer_net_exit(ln);
-	links_break(ln, "namespace ends");
-	wait_event(ln->wait, !READ_ONCE(ln->n_links) &&
-		   !READ_ONCE(ln->n_peers));
-	/* who woke us still holds the lock */
-	spin_lock_bh(&ln->lock);
-	spin_unlock_bh(&ln->lock);
-	WARN_ON_ONCE(atomic_long_read(&ln->rmb_bytes));
-	idr_destroy(&ln->ids);
-	rstream_net(net)->links = NULL;
-	kfree(ln);
-}
-
-int rstream_link_init(void)
-{
-	int err;
-
-	rstream_link_wq = alloc_workqueue("rdmastream_link", WQ_UNBOUND, 0);
-	if (!rstream_link_wq)
-		return -ENOMEM;
-	err = rstream_ring_init();
-	if (err)
-		goto err_wq;
-	err = rstream_rmb_init();
-	if (err)
-		goto err_ring;
-	err = rstream_verbs_init();
-	if (err)
-		goto err_rmb;
-	return 0;
-
-err_rmb:
-	rstream_rmb_exit();
-err_ring:
-	rstream_ring_exit();
-err_wq:
-	destroy_workqueue(rstream_link_wq);
-	return err;
-}
-
-void rstream_link_exit(void)
-{
-	rstream_verbs_exit();
-	destroy_workqueue(rstream_link_wq);
-	rstream_rmb_exit();
-	rstream_ring_exit();
 }

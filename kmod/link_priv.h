@@ -279,6 +279,7 @@ static inline bool rstream_link_alive(const struct rstream_link *link)
 }
 
 /* link.c */
+struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id);
 struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 				      struct rstream_path *path, u8 slot);
 void rstream_link_break_locked(struct rstream_link *link, const char *why);

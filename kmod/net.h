@@ -15,7 +15,7 @@
 #include "stats.h"
 
 struct ctl_table_header;
-struct rstream_link_net;	/* link.c: peers, links, the rdma_cm listener */
+struct rstream_link_net;	/* link_net.c: peers, links, the rdma_cm listener */
 
 /* When a stream asks for a ring. */
 enum rstream_upgrade {
