@@ -276,15 +276,31 @@ void rstream_link_want_rmb(struct rstream_link *link,
 }
 
 /*
+ * A device that cannot send, because the wire is held up, need not count that as
+ * a try: its retries never end.  Probes are counted, not time: who was stopped
+ * himself, with the whole machine, has missed but one.
+ */
+static bool link_is_stalled(struct rstream_link *link, bool quiet)
+{
+	const struct rstream_settings *set = rstream_link_set(link->ln);
+	unsigned int most = READ_ONCE(set->stall_ms);
+
+	lockdep_assert_held(&link->lock);
+	if (quiet && link->probed_signalled > link->sq_done)
+		link->misses++;
+	else
+		link->misses = 0;
+	most = DIV_ROUND_UP(most, READ_ONCE(set->probe_ms));
+	return most && link->misses >= most;
+}
+
+/*
  * Something must complete on a quiet link now and then: what is unsignalled gets
  * its completion, and a dead peer is noticed by the retries of the probe.
  */
-static void link_probe(struct rstream_link *link)
+static void link_probe(struct rstream_link *link, bool quiet)
 {
-	bool quiet = link->sq_probed == link->sq_done;
-
 	lockdep_assert_held(&link->lock);
-	link->sq_probed = link->sq_done;
 	if (link->sq_signalled > link->sq_done ||
 	    (!quiet && link->sq_done == link->sq_posted) ||
 	    !rstream_verbs_free(link))
@@ -310,6 +326,7 @@ static void link_probe_work(struct work_struct *work)
 						 struct rstream_link,
 						 probe_work);
 	unsigned long ms = rstream_link_set(link->ln)->probe_ms;
+	bool quiet;
 
 	spin_lock_bh(&link->lock);
 	if (link->state != RSTREAM_LINK_UP)
@@ -319,7 +336,14 @@ static void link_probe_work(struct work_struct *work)
 		rstream_link_break_locked(link, "idle");
 		goto out;
 	}
-	link_probe(link);
+	quiet = link->probed_done == link->sq_done;
+	if (link_is_stalled(link, quiet)) {
+		rstream_link_break_locked(link, "nothing completes");
+		goto out;
+	}
+	link_probe(link, quiet);
+	link->probed_done = link->sq_done;
+	link->probed_signalled = link->sq_signalled;
 	if (link->state == RSTREAM_LINK_UP)
 		rstream_ring_sweep(link);
 	if (link->state != RSTREAM_LINK_UP)

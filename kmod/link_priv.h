@@ -233,7 +233,9 @@ struct rstream_link {
 	u64 sq_posted, sq_done;		/* work requests, counted from 1 */
 	u64 sq_signalled;		/* newest signalled one */
 	u32 unsignalled_bytes;
-	u64 sq_probed;			/* @sq_done at the last probe */
+	u64 probed_done;		/* @sq_done at the last probe */
+	u64 probed_signalled;		/* @sq_signalled then */
+	unsigned int misses;		/* probes in a row that found no progress */
 	struct work_struct event_work;	/* of @events, enum in verbs.c */
 	unsigned long events;
 	unsigned int rq_credits;	/* messages that the peer can still receive */

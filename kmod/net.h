@@ -39,6 +39,7 @@ enum rstream_upgrade {
  * @cm_timeout_ms: how long one try to make a link may take
  * @link_idle_ms: an unused link is closed after this
  * @probe_ms:	interval of liveness probes and sweeps of a link
+ * @stall_ms:	a link that completes nothing for so long is given up; 0: never
  * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
  * @retry_count: transport retries, 0 to 6 (7 is for ever on rxe: refused)
  * @links_per_peer: how many links we make to a peer, streams are spread over them
@@ -58,6 +59,7 @@ struct rstream_settings {
 	int cm_timeout_ms;
 	int link_idle_ms;
 	int probe_ms;
+	int stall_ms;
 	int ack_timeout;
 	int retry_count;
 	int links_per_peer;

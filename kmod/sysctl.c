@@ -32,6 +32,7 @@ static const struct rstream_settings defaults = {
 	.cm_timeout_ms = 3000,
 	.link_idle_ms = 30000,
 	.probe_ms = 500,
+	.stall_ms = 1500,
 	.ack_timeout = 15,
 	.retry_count = 6,
 	.links_per_peer = 1,
@@ -45,6 +46,7 @@ static const int cm_timeout_min = 10, cm_timeout_max = 600 * 1000;
 static const int link_idle_min = 100, link_idle_max = 24 * 3600 * 1000;
 static const int ring_idle_min = 10, ring_idle_max = 24 * 3600 * 1000;
 static const int probe_min = 10, probe_max = 60 * 1000;
+static const int stall_max = 600 * 1000;	/* 0: never */
 static const int ack_timeout_max = 31;	/* five bits; 0 would be "never" */
 static const int retry_count_max = 6;
 static const int links_max = 8;
@@ -118,6 +120,7 @@ static const struct ctl_table template[] = {
 	SETTING_INT(cm_timeout_ms, &cm_timeout_min, &cm_timeout_max),
 	SETTING_INT(link_idle_ms, &link_idle_min, &link_idle_max),
 	SETTING_INT(probe_ms, &probe_min, &probe_max),
+	SETTING_INT(stall_ms, SYSCTL_ZERO, &stall_max),
 	SETTING_INT(ack_timeout, SYSCTL_ONE, &ack_timeout_max),
 	SETTING_INT(retry_count, SYSCTL_ZERO, &retry_count_max),
 	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),

@@ -21,10 +21,10 @@ set_net() {	# NAME=VALUE...: settings, in every VM
 	in_all sysctl -q -w "${@/#/net.rdmastream.}"
 }
 
-# The module in all VMs.  A VM of a busy machine may stand still for a second;
+# load [ACK-TIMEOUT [STALL-MS]]: the module in all VMs.  A VM of a busy machine may stand still for a second;
 # that shall not break its links.
 load() {
-	load_module && set_net ack_timeout="${1:-18}"
+	load_module && set_net ack_timeout="${1:-18}" stall_ms="${2:-10000}"
 }
 
 # The three ways in which bytes can travel.

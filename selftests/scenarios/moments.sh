@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 loss=$(dirname "$0")/loss.sh
 
-load 14 || bail "cannot load the module"
+load 14 1500 || bail "cannot load the module"
 use ring
 in_all sysctl -q -w net.ipv4.tcp_fin_timeout=3
 

@@ -12,7 +12,7 @@ seed=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))}
 RANDOM=$seed
 diag "seed $seed, $seconds s: make soak SECONDS=$seconds SEED=$seed"
 
-load 14 || bail "cannot load the module"
+load 14 1500 || bail "cannot load the module"
 # links that are lost for good are noticed, and those who idle are in the way
 set_net upgrade=1 hello_timeout_ms=20000
 

@@ -7,10 +7,11 @@
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-load 14 || bail "cannot load the module"
+load 14 1500 || bail "cannot load the module"
 conns=4 busy=24M idle=3M
 [ "$KERNEL" != debug ] || busy=8M
 
+TC=$(type -P tc)	# that of the VMs is BusyBox's
 least=500000
 rings_carry() { [ "$(grown 0 ring-tx-bytes)" -gt $least ] && [ "$(grown 0 ring-rx-bytes)" -gt $least ]; }
 # all streams of both hosts
@@ -91,10 +92,44 @@ roce() {	# drop|pass [VM...]
 
 rxe() { on "$1" rdma link "$2" rxe0 ${3:+type rxe netdev eth0}; }
 
-flap() {	# longer than the retries of the RDMA device
+# Held back, neither sent nor lost: rxe stops when too much is under way, and
+# then counts no retries.
+clog() {
+	local any=()
+	for vm in $(seq 16); do any+=(1); done
+	in_all modprobe -a sch_prio sch_plug cls_u32 || return
+	for vm in 0 1; do
+		on $vm "$TC qdisc add dev eth0 root handle 1: prio bands 2 priomap ${any[*]} &&
+			$TC qdisc add dev eth0 parent 1:1 plug &&
+			$TC filter add dev eth0 parent 1: protocol ip u32 match ip dport 4791 0xffff flowid 1:1" ||
+			return
+	done
+	wait_for 20 lost 0 && wait_for 20 lost 1
+}
+
+unclog() {
+	in_all "$TC" qdisc del dev eth0 root
+	renew 0	# rxe's own management QP does not survive that
+	renew 1
+}
+
+renew() {	# VM: its RDMA device
+	rxe "$1" del
+	rxe "$1" add rxe
+}
+
+lost() {	# VM: the link
+	! on "$1" rsctl -j links | jq -e 'any(.[]; .state == "up")' >/dev/null
+}
+
+# Until either end has noticed: a device that cannot send may take its time.
+flap() {
+	local status
 	on 1 ip link set eth0 down
-	sleep 4
+	wait_for 10 lost 0 && wait_for 10 lost 1
+	status=$?
 	on 1 ip link set eth0 up
+	return $status
 }
 
 in_all sysctl -q -w net.ipv6.conf.eth0.keep_addr_on_down=1
@@ -117,6 +152,12 @@ for vm in 0 1; do
 	done
 done
 
+for what in busy idle full; do
+	lose "RoCE held back" $what clog
+	unclog
+	whole "RoCE held back, $what"
+done
+
 for what in busy idle; do
 	lose "queue pair in error" $what rs_forge bad-key "$ADDR4_1"
 	whole "queue pair in error, $what"
@@ -126,8 +167,7 @@ done
 
 lose "interface down and up" busy flap
 whole "interface down and up"
-rxe 1 del
-rxe 1 add rxe	# rxe's own management QP does not survive that
+renew 1	# rxe's own management QP does not survive that
 
 # With the settings that everybody has: how long does nothing move?
 set_net ack_timeout=15
