@@ -205,29 +205,54 @@ static int set_option(int c)
 	return err ? -1 - err : 0;
 }
 
+/*
+ * Options up to the first other word (@how "+") or anywhere (@how "").
+ * Return: 0 with optind at the first word that is none; -1 - exit status.
+ */
+static int get_options(int argc, char **argv, const char *how)
+{
+	char *known = xprintf("%s%s", how, "jpsdnoc::N:Vh");
+	int c, ret = 0;
+
+	optind = 0;	/* glibc: from the beginning */
+	while (!ret && (c = getopt_long(argc, argv, known, long_options,
+					NULL)) != -1)
+		ret = set_option(c);
+	free(known);
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
-	int c, ret;
+	int ret;
 
-	/* "+": what stands behind the command is the command's */
-	while ((c = getopt_long(argc, argv, "+jpsdnoc::N:Vh", long_options,
-				NULL)) != -1) {
-		ret = set_option(c);
-		if (ret)
-			return -1 - ret;
-	}
-	if (optind == argc) {
+	ret = get_options(argc, argv, "+");
+	if (ret)
+		return -1 - ret;
+	argc -= optind;
+	argv += optind;
+	if (!argc) {
 		usage(stderr);
 		return EXIT_USAGE;
 	}
-	command = find_command(argv[optind]);
+	command = find_command(argv[0]);
 	if (!command) {
 		complain("unknown command \"%s\", see \"rsctl help\"",
-			 argv[optind]);
+			 argv[0]);
 		return EXIT_USAGE;
 	}
-	ret = command->run(argc - optind, argv + optind);
+	/* what stands behind "run" is the program's */
+	if (command->run != cmd_run) {
+		ret = get_options(argc, argv, "");
+		if (ret)
+			return -1 - ret;
+		/* the words that are left, behind the command */
+		argv[optind - 1] = argv[0];
+		argc -= optind - 1;
+		argv += optind - 1;
+	}
+	ret = command->run(argc, argv);
 	if (fflush(stdout) || ferror(stdout)) {
 		complain("write: %s", strerror(errno));
 		return ret ? ret : EXIT_FAILED;

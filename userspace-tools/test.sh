@@ -63,6 +63,10 @@ exits 0 "explain in JSON" "$rsctl" -j explain
 jq -e 'length > 20 and all(.[]; .name and .text and .cause and .remedy)' \
 	"$tmp/out" >/dev/null 2>&1
 result $? "explain's JSON is complete"
+exits 0 "options behind the command" "$rsctl" explain -j no-room --pretty
+jq -e '.[0].name == "no-room"' "$tmp/out" >/dev/null 2>&1
+result $? "they are heeded"
+exits 2 "unknown option behind the command" "$rsctl" links -x
 exits 0 "explain in pretty JSON" "$rsctl" -jp explain no-room
 jq -e '.[0].name == "no-room"' "$tmp/out" >/dev/null 2>&1
 result $? "pretty JSON is JSON"

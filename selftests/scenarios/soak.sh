@@ -28,7 +28,7 @@ cut_once() {
 	local vm=$((RANDOM % 2)) where
 	one_of 0 1 "0 1"
 	where=$picked
-	# not "down" for now: suspected to make TCP itself give up half-open connections
+	# no interface taken down: connect() fails then with plain TCP, too
 	one_of drop drop drop del del unload mute mute
 	echo "$SECONDS s: $picked in VM $where" >>"$tmp/cuts"
 	# shellcheck disable=SC2086
