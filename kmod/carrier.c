@@ -46,9 +46,6 @@ static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
 	/* who leaves a ring was asked to, or has heard of its loss */
 	if (rx->state == RSTREAM_ON_RING && !rx->lost && !rx->revoked)
 		return RSTREAM_R_BAD_SWITCH;
-	/* bytes of a ring that was never switched to */
-	if (rx->state == RSTREAM_GRANTED && rx->lost && rx->count)
-		return RSTREAM_R_BAD_SWITCH;
 	if (offset != rx->arrived)
 		return RSTREAM_R_BAD_OFFSET;
 	rx->state = RSTREAM_ON_TCP;
@@ -102,7 +99,7 @@ bool rstream_rx_revoke(struct rstream_rx *rx)
 
 bool rstream_rx_lost(struct rstream_rx *rx, u64 landed)
 {
-	if (rx->state == RSTREAM_ON_TCP || rx->lost)
+	if (rx->state != RSTREAM_ON_RING || rx->lost)
 		return false;
 	rx->lost = true;
 	rx->count = landed;

@@ -113,7 +113,7 @@ enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 bool rstream_rx_revoke(struct rstream_rx *rx);
 /*
  * The ring's link is lost and @landed bytes are in the ring for good.
- * Return: RESUME with @count is to be sent
+ * Return: RESUME with @count is to be sent; false, too, before SWITCH has come
  */
 bool rstream_rx_lost(struct rstream_rx *rx, u64 landed);
 /* the ring of the present epoch now holds @landed bytes in all */

@@ -32,8 +32,9 @@
 /* How often a stream that waits for its peer looks again, ms. */
 #define TICK_MS		1000
 /*
- * A peer whose TCP works but that does not say RESUME is broken itself.  After
- * an outage it may not say anything before its next retransmission.
+ * A peer whose TCP works but that owes RESUME, or the SWITCH without which memory
+ * is not ours again, is broken itself.  After an outage it may not say anything
+ * before its next retransmission.
  */
 #define RESUME_TIMEOUT	(2 * TCP_RTO_MAX)
 /* After a refused grant the next one waits this long at first, ms. */
@@ -44,6 +45,12 @@ static void tick(struct rstream *rs, unsigned int ms)
 {
 	if (!rs->closed && !timer_pending(&rs->timer))
 		rstream_timer(rs, ms);
+}
+
+static void peer_owes(struct rstream *rs)
+{
+	rs->lost_at = jiffies;
+	tick(rs, TICK_MS);
 }
 
 /* A grant was not possible or not wanted: try again, ever later. */
@@ -131,15 +138,17 @@ static void rx_left(struct rstream *rs, bool refused)
 enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 {
 	bool refused = rs->rx.state == RSTREAM_GRANTED;
-	bool lost = rs->rx.lost, revoked = rs->rx.revoked;
+	bool lost, revoked = rs->rx.revoked;
 	enum rstream_reason reason;
 
 	if (!rs->rxring)
 		return RSTREAM_R_BAD_SWITCH;
 	rstream_ring_count(rs);
-	/* pairs with message_data(): bytes of a ring never switched to? */
+	/* Pairs with message_data().  Who wrote it?  Not who has refused it. */
 	if (refused && smp_load_acquire(&rs->rxring->landed))
-		return RSTREAM_R_BAD_SWITCH;
+		rstream_link_break(rs->rxring->link,
+				   "data for a ring that is refused");
+	lost = rs->rx.lost || !rstream_link_is_up(rs->rxring->link);
 	/* readers go on in the ring while we leave it */
 	WRITE_ONCE(rs->leaving, !refused);
 	reason = rstream_rx_switch(&rs->rx, offset, 0);
@@ -194,19 +203,21 @@ void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
 	rs->idle_msgs = 0;
 	set_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_REVOKES_TX);
+	peer_owes(rs);
 	rstream_ring_answer(rs);
 	rstream_push(rs);
 }
 
 static void rx_check(struct rstream *rs)
 {
-	struct rstream_rxring *ring = rs->rxring;
+	struct rstream_rxring *ring;
 
 	if (rs->leaving && !rstream_ring_leave(rs))
 		rstream_retry(rs);
 	if (rs->rx.revoked)
 		rstream_ring_answer(rs);
 
+	ring = rs->rxring;
 	if (!ring || rs->leaving || rs->rx.lost ||
 	    rstream_link_is_up(ring->link))
 		return;
@@ -215,12 +226,18 @@ static void rx_check(struct rstream *rs)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		return;
 	}
+	/* the sender's SWITCH comes first: who has written may be somebody else */
+	if (rs->rx.state == RSTREAM_GRANTED) {
+		peer_owes(rs);
+		return;
+	}
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rstream_ring_count(rs);
 	/* pairs with message_data() */
 	rstream_rx_lost(&rs->rx, smp_load_acquire(&ring->landed));
 	set_bit(RSTREAM_WANT_RESUME, &rs->want);
 	set_bit(RSTREAM_WANT_ACK, &rs->want);
+	peer_owes(rs);
 	rstream_wake(rs);	/* perhaps nothing more will come */
 }
 
@@ -366,8 +383,7 @@ static void tx_check(struct rstream *rs)
 				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
 			rs->tx_why = rstream_link_reason(rs->txring->link);
 			WRITE_ONCE(rs->reason, rs->tx_why);
-			rs->lost_at = jiffies;
-			tick(rs, TICK_MS);
+			peer_owes(rs);
 		}
 	}
 	if (rs->tx.state == RSTREAM_LEAVING)
@@ -408,16 +424,36 @@ void rstream_ring_check(struct rstream *rs)
 	tx_check(rs);
 }
 
+static bool owes_resume(const struct rstream *rs)
+{
+	return rs->tx.state == RSTREAM_LOST && !rs->tx.resumed;
+}
+
+static bool owes_switch(const struct rstream *rs)
+{
+	/* behind the end of TCP nothing comes */
+	if (!rs->rxring || rs->sk->sk_shutdown & RCV_SHUTDOWN)
+		return false;
+	return rs->rx.lost || rs->rx.revoked ||
+	       (rs->rx.state == RSTREAM_GRANTED &&
+		!rstream_link_is_up(rs->rxring->link));
+}
+
+/* Has the peer got what it is to answer?  Until then TCP's own timeouts count. */
+static bool is_told(const struct rstream *rs)
+{
+	return !rs->ctl_len && tcp_rtx_and_write_queues_empty(rs->sk) &&
+	       !(rs->want & (BIT(RSTREAM_WANT_BROKEN) | BIT(RSTREAM_WANT_RESUME) |
+			     BIT(RSTREAM_WANT_REVOKE) | BIT(RSTREAM_WANT_GRANT)));
+}
+
 /* The timer of a stream whose HELLOs are exchanged. */
 void rstream_ring_tick(struct rstream *rs)
 {
 	if (rs->sk->sk_state == TCP_CLOSE)
 		return;
-	if (rs->tx.state == RSTREAM_LOST) {
-		/* has it got BROKEN?  Until then TCP's own timeouts count */
-		if (rs->tx.resumed || rs->ctl_len ||
-		    test_bit(RSTREAM_WANT_BROKEN, &rs->want) ||
-		    !tcp_rtx_and_write_queues_empty(rs->sk))
+	if (owes_resume(rs) || owes_switch(rs)) {
+		if (!is_told(rs))
 			rs->lost_at = jiffies;
 		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);

@@ -291,6 +291,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	rstream_ring_count(rs);
 	if (rs->closed && rs->rx.arrived > rs->rx.consumed)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+	rstream_ring_check(rs);	/* its link may have been lost meanwhile */
 	rstream_wake(rs);
 	return RSTREAM_R_NONE;
 }
@@ -576,7 +577,9 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 		rstream_fail(rs, RSTREAM_R_RING_OVERRUN, ECONNRESET);
 		return;
 	}
+	/* what comes before its SWITCH is looked at then: link->lock is between */
 	if (READ_ONCE(rs->closed) &&
+	    READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
 	    ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) {
 		/* as TCP: data after close is reset */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
@@ -625,6 +628,9 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 	case RSTREAM_LINK_EV_FAILED:
 	case RSTREAM_LINK_EV_DECLINED:
 		WRITE_ONCE(rs->link_asked, false);
+		/* it waits for what its peer wants, not for a ring of ours */
+		if (READ_ONCE(rs->reason) == RSTREAM_R_RING_IDLE)
+			break;
 		WRITE_ONCE(rs->reason, no_link_reason(rs, ev));
 		/* who waits is tried again, but may wait for what will not come */
 		rstream_queue(rs, RSTREAM_DO_LATER);

@@ -33,7 +33,8 @@
  *  4. The device's list: rstream_verbs_detach() is last; only then a removal of
  *     the device goes on.
  *  5. Lookups by id or through the peer: take a reference under the table's lock;
- *     the link leaves both tables before the reference of the tables is dropped.
+ *     the link enters both tables at once, and leaves both before the reference
+ *     of the tables is dropped.
  *  6. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
  *     freed by link_free_work() with the last reference.
  */
@@ -44,6 +45,8 @@
 #include "events.h"
 #include "rmb.h"
 #include "verbs.h"
+
+#define ORPHANS_MAX	SZ_2M
 
 /* ---- state ---- */
 
@@ -153,7 +156,9 @@ void rstream_link_peer_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
 	link->peer_ready = true;
-	rstream_link_established(link);
+	/* it may overtake the answer of rdma_cm, which tells who the peer is */
+	if (link->peer_id)
+		rstream_link_established(link);
 	link_try_up(link);
 }
 
@@ -213,8 +218,10 @@ static void link_timeout_work(struct work_struct *work)
 						 struct rstream_link,
 						 timeout_work);
 
-	if (READ_ONCE(link->state) == RSTREAM_LINK_CONNECTING)
-		rstream_link_break(link, "not connected in time");
+	spin_lock_bh(&link->lock);
+	if (link->state == RSTREAM_LINK_CONNECTING)
+		rstream_link_break_locked(link, "not connected in time");
+	spin_unlock_bh(&link->lock);
 }
 
 static void link_rmb_work(struct work_struct *work)
@@ -320,6 +327,14 @@ static bool link_is_idle(struct rstream_link *link)
 	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
 }
 
+/* Memory lost in rings whose connections are gone, bytes; a new link has it all. */
+static u64 orphans_max(const struct rstream_link *link)
+{
+	u64 max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
+
+	return min_t(u64, ORPHANS_MAX, max / 4);
+}
+
 static void link_probe_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(to_delayed_work(work),
@@ -349,6 +364,11 @@ static void link_probe_work(struct work_struct *work)
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
 	rstream_ring_find_idle(link);
+	if (rstream_ring_orphans(link) > orphans_max(link)) {
+		link->renewed = true;
+		rstream_link_break_locked(link, "rings that nobody ends");
+		goto out;
+	}
 	spin_unlock_bh(&link->lock);
 	rstream_rmb_trim(link);
 	spin_lock_bh(&link->lock);
@@ -363,7 +383,6 @@ static void link_unlist(struct rstream_link *link)
 {
 	struct rstream_link_net *ln = link->ln;
 
-	rstream_peer_del_link(link->peer, link);
 	spin_lock_bh(&ln->lock);
 	list_del(&link->net_list);
 	idr_remove(&ln->ids, link->id);
@@ -485,13 +504,12 @@ void rstream_link_proven(struct rstream_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
-static bool link_enlist(struct rstream_link *link)
+static bool net_enlist(struct rstream_link *link)
 {
 	struct rstream_link_net *ln = link->ln;
 	int id = -ENODEV;
 
-	idr_preload(GFP_KERNEL);
-	spin_lock_bh(&ln->lock);
+	spin_lock(&ln->lock);
 	if (!ln->exiting && !ln->drained &&
 	    !(link->active && ln->n_connecting >= RSTREAM_CONNECTING_MAX))
 		id = idr_alloc_cyclic(&ln->ids, link, 1, 0, GFP_NOWAIT);
@@ -502,9 +520,34 @@ static bool link_enlist(struct rstream_link *link)
 		ln->n_connecting += link->active;
 		ln->n_attached++;
 	}
-	spin_unlock_bh(&ln->lock);
-	idr_preload_end();
+	spin_unlock(&ln->lock);
 	return id > 0;
+}
+
+/*
+ * Into both tables and with its timer, before anybody can break it: who finds it
+ * needs its lock for that.
+ */
+static bool link_enlist(struct rstream_link *link)
+{
+	unsigned int ms = rstream_link_set(link->ln)->cm_timeout_ms;
+	struct rstream_peer *peer = link->peer;
+	bool ok;
+
+	idr_preload(GFP_KERNEL);
+	spin_lock_bh(&peer->lock);
+	spin_lock(&link->lock);
+	ok = peer->n_links < RSTREAM_PEER_LINKS_MAX && net_enlist(link);
+	if (ok) {
+		rstream_peer_hold(peer);
+		rstream_peer_add_link(peer, link);
+		queue_delayed_work(rstream_link_wq, &link->timeout_work,
+				   msecs_to_jiffies(ms));
+	}
+	spin_unlock(&link->lock);
+	spin_unlock_bh(&peer->lock);
+	idr_preload_end();
+	return ok;
 }
 
 /*
@@ -545,20 +588,10 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	link->key = get_random_u64();
 	link->ln = peer->ln;
 	link->peer = peer;
-	if (!rstream_peer_add_link(peer, link)) {
-		kfree(link);
-		return NULL;
-	}
-	rstream_peer_hold(peer);
-	if (!link_enlist(link)) {
-		rstream_peer_del_link(peer, link);
-		rstream_peer_put(peer);
-		kfree(link);
-		return NULL;
-	}
-	queue_delayed_work(rstream_link_wq, &link->timeout_work,
-			   msecs_to_jiffies(rstream_link_set(link->ln)->cm_timeout_ms));
-	return link;
+	if (link_enlist(link))
+		return link;
+	kfree(link);
+	return NULL;
 }
 
 /* ---- snapshots ---- */

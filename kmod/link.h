@@ -31,11 +31,15 @@
 #ifndef RSTREAM_LINK_H
 #define RSTREAM_LINK_H
 
+#include <linux/sizes.h>
 #include <linux/types.h>
 #include <linux/mm_types.h>
 #include <net/net_namespace.h>
 
 #include "stats.h"
+
+/* No ring is greater; one that a peer grants may be, but that earns it nothing. */
+#define RSTREAM_RING_MAX	SZ_4M
 
 struct rstream;
 struct rstream_link;

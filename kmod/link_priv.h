@@ -161,13 +161,14 @@ struct rstream_peer {
 	DECLARE_HASHTABLE(waiters, 6);
 	unsigned int n_waiters;
 	struct rstream_path paths[RSTREAM_PATHS_MAX];
+	struct rstream_path *trying;	/* used without the lock */
 	u64 token, our_token;		/* of who has asked last */
 	bool want_more;			/* than the links that are up */
-	unsigned long more_at;		/* jiffies; no more links before */
+	u64 more_at;			/* 64-bit jiffies; no more links before */
 	bool declined;			/* the last try, by a peer that is drained */
 	bool drained;			/* has declined; nothing to the contrary since */
 	bool asked;			/* by the peer, since the last try began */
-	unsigned long hurried_at;	/* jiffies; because it had asked */
+	u64 hurried_at;			/* 64-bit jiffies; because it had asked */
 	struct delayed_work work;	/* holds a reference while it is pending */
 	unsigned long work_at;		/* jiffies, if it is */
 };
@@ -196,6 +197,7 @@ struct rstream_link {
 	bool bad_token;			/* and a better one is there */
 	bool idle_closed;		/* broken without a ring on it */
 	bool drained;			/* broken by rstream_link_drain() */
+	bool renewed;			/* broken to get its memory back: no flap */
 	u8 reason;			/* enum rstream_reason, once BROKEN */
 	u64 token, our_token;		/* private data of the connection manager */
 	u64 key, peer_key;		/* random: our half, the peer's */
@@ -294,8 +296,7 @@ void rstream_link_want_rmb(struct rstream_link *link,
 
 /* peer.c */
 void rstream_peer_hold(struct rstream_peer *peer);
-bool rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link);
-void rstream_peer_del_link(struct rstream_peer *peer, struct rstream_link *link);
+void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link);
 void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
 void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
 void rstream_peer_link_up(struct rstream_link *link);
@@ -326,6 +327,7 @@ void rstream_ring_kick(struct rstream_link *link);
 void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev);
 void rstream_ring_sweep(struct rstream_link *link);
 void rstream_ring_find_idle(struct rstream_link *link);
+u64 rstream_ring_orphans(struct rstream_link *link);
 void rstream_ring_drained(struct rstream_link *link);
 void rstream_ring_free_all(struct rstream_link *link);
 int rstream_ring_init(void);

@@ -57,23 +57,38 @@ unsigned long rstream_path_wait(const struct rstream_path *path)
 	return path->retry_at > now ? path->retry_at - now : 0;
 }
 
-/* May @path be forgotten for another one? */
-static bool path_stays(const struct rstream_path *path, bool own)
+/* What would be lost if @path were forgotten for another one? */
+enum path_worth {
+	PATH_FREE,
+	PATH_NAMED,	/* by the peer */
+	PATH_OWN,	/* of a connection */
+	PATH_WAITS,	/* that it went wrong */
+	PATH_TRYING,	/* it is in use */
+};
+
+static enum path_worth path_worth(const struct rstream_peer *peer,
+				  const struct rstream_path *path)
 {
-	return path->remote.ss_family != AF_UNSPEC && !own &&
-	       (path->own || rstream_path_wait(path));
+	if (path->remote.ss_family == AF_UNSPEC)
+		return PATH_FREE;
+	if (path == peer->trying)
+		return PATH_TRYING;
+	if (rstream_path_wait(path))
+		return PATH_WAITS;
+	return path->own ? PATH_OWN : PATH_NAMED;
 }
 
 /*
- * The entry of a path, or one for it: that named longest ago is forgotten.  What
- * a peer names displaces neither the addresses of connections nor those that
- * must wait.  NULL: then there is no place.
+ * The entry of a path, or one for it: of those worth least that named longest
+ * ago is forgotten.  What a peer names displaces neither the addresses of
+ * connections nor those that must wait.  NULL: then there is no place.
  */
 static struct rstream_path *path_entry(struct rstream_peer *peer,
 				       const struct sockaddr_storage *local,
 				       const struct sockaddr_storage *remote,
 				       bool own)
 {
+	enum path_worth worth, least = own ? PATH_WAITS : PATH_NAMED;
 	struct rstream_path *path, *found = NULL;
 	struct rstream_link *link;
 	int i;
@@ -85,12 +100,13 @@ static struct rstream_path *path_entry(struct rstream_peer *peer,
 		if (same_addr(&path->remote, remote) &&
 		    (!own || !path->own || same_addr(&path->local, local)))
 			return path;
-		if (path_stays(path, own) ||
-		    (found && found->remote.ss_family == AF_UNSPEC))
+		worth = path_worth(peer, path);
+		if (worth > least)
 			continue;
-		if (!found || path->remote.ss_family == AF_UNSPEC ||
+		if (!found || worth < least ||
 		    time_before(path->named_at, found->named_at))
 			found = path;
+		least = worth;
 	}
 	if (!found)
 		return NULL;
@@ -110,9 +126,10 @@ void rstream_path_name(struct rstream_peer *peer,
 	if (!path)
 		return;
 	path->named_at = jiffies;
-	path->remote = *remote;
+	/* what the peer says changes nothing about that of a connection */
 	if (path->own && !own)
 		return;
+	path->remote = *remote;
 	path->own = own;
 	path->local = *local;
 	any_port(&path->local);
@@ -238,15 +255,16 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
 /* @link was up. */
 void rstream_path_broke(struct rstream_link *link)
 {
-	unsigned int stable = READ_ONCE(rstream_link_set(link->ln)->link_stable_ms);
-	unsigned int up = jiffies_to_msecs(jiffies - link->up_at);
+	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_stable_ms);
+	unsigned long stable = max(msecs_to_jiffies(ms), 1UL);
+	unsigned long up = jiffies - link->up_at;
 	struct rstream_path *path = link->path;
 
 	lockdep_assert_held(&link->peer->lock);
 	if (rstream_path_wait(path))
 		return;
-	path->flaps -= min(path->flaps, up / max(stable, 1U));
-	if (!link->idle_closed && !link->drained) {
+	path->flaps -= min_t(unsigned long, path->flaps, up / stable);
+	if (!link->idle_closed && !link->drained && !link->renewed) {
 		count(&path->flaps);
 		if (up < stable)
 			rstream_mib_inc(rstream_link_netns(link),

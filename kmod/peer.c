@@ -65,7 +65,6 @@ static struct rstream_peer *peer_new(struct net *net, const u8 *instance)
 	peer->ln = rn->links;
 	peer->active = order >= 0;
 	peer->self = !order;
-	peer->hurried_at = jiffies - HZ;
 	return peer;
 }
 
@@ -362,21 +361,21 @@ static int free_slot(struct rstream_peer *peer)
 }
 
 /* Only peer_work() makes links, so a slot that is free remains so. */
-static bool peer_try(struct rstream_peer *peer, struct rstream_path *path,
-		     const struct rstream_peer_route *route)
+static int peer_try(struct rstream_peer *peer, struct rstream_path *path,
+		    const struct rstream_peer_route *route)
 {
 	int slot = free_slot(peer);
 	struct rstream_link *link;
 	int err;
 
 	if (slot < 0)
-		return false;
+		return -EAGAIN;
 	link = rstream_link_new(peer, path, slot);
 	if (!link)
-		return false;
+		return -EAGAIN;	/* too much at once, no fault of the path */
 	err = rstream_cm_connect(link, route);
 	rstream_link_put(link);
-	return !err;
+	return err;
 }
 
 /*
@@ -415,8 +414,9 @@ static void peer_work(struct work_struct *work)
 						 struct rstream_peer, work);
 	struct net *net = peer->ln->net;
 	struct rstream_peer_route route;
-	bool ok = true, tries;
 	struct plan plan;
+	int err = 0;
+	bool tries;
 
 	spin_lock_bh(&peer->lock);
 	plan = peer_plan(peer);
@@ -426,17 +426,21 @@ static void peer_work(struct work_struct *work)
 		peer->want_more = false;
 	if (tries) {
 		fill_route(peer, plan.path, &route);
+		peer->trying = plan.path;
 		peer->declined = false;
 		peer->asked = false;
 	}
 	spin_unlock_bh(&peer->lock);
-	while (tries && ok && plan.n--)
-		ok = peer_try(peer, plan.path, &route);
+	while (tries && !err && plan.n--)
+		err = peer_try(peer, plan.path, &route);
 	spin_lock_bh(&peer->lock);
-	if (!ok) {
+	peer->trying = NULL;
+	if (err == -EAGAIN)
+		rstream_path_again(plan.path);
+	else if (err)
 		rstream_path_failed(plan.path, false);
+	if (err)
 		waiters_tell(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
-	}
 	peer_schedule(peer);
 	spin_unlock_bh(&peer->lock);
 	rstream_peer_put(peer);
@@ -490,7 +494,7 @@ void rstream_peer_want_more(struct rstream_peer *peer,
 		unused = unused || !link_rings(link);
 	}
 	if (!unused && alive < peer_wants(peer) &&
-	    time_after_eq(jiffies, peer->more_at)) {
+	    time_after_eq64(get_jiffies_64(), peer->more_at)) {
 		peer_name(peer, route);
 		peer->want_more = true;
 		peer_schedule(peer);
@@ -559,7 +563,7 @@ static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
 {
 	lockdep_assert_held(&peer->lock);
 	rstream_paths_hurry(peer, ms);
-	peer->more_at = jiffies;
+	peer->more_at = 0;
 	peer_schedule(peer);
 }
 
@@ -567,9 +571,10 @@ static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
 static void peer_asked(struct rstream_peer *peer)
 {
 	lockdep_assert_held(&peer->lock);
-	if (!peer->drained || time_before(jiffies, peer->hurried_at + HZ))
+	if (!peer->drained ||
+	    time_before64(get_jiffies_64(), peer->hurried_at + HZ))
 		return;
-	peer->hurried_at = jiffies;
+	peer->hurried_at = get_jiffies_64();
 	peer->drained = false;
 	peer_hurry(peer, ASKED_MS);
 }
@@ -650,26 +655,11 @@ void rstream_peers_retry(struct rstream_link_net *ln)
 
 /* ---- links come and go ---- */
 
-bool rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link)
+void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link)
 {
-	bool ok;
-
-	spin_lock_bh(&peer->lock);
-	ok = peer->n_links < RSTREAM_PEER_LINKS_MAX;
-	if (ok) {
-		list_add(&link->peer_list, &peer->links);
-		peer->n_links++;
-	}
-	spin_unlock_bh(&peer->lock);
-	return ok;
-}
-
-void rstream_peer_del_link(struct rstream_peer *peer, struct rstream_link *link)
-{
-	spin_lock_bh(&peer->lock);
-	list_del(&link->peer_list);
-	peer->n_links--;
-	spin_unlock_bh(&peer->lock);
+	lockdep_assert_held(&peer->lock);
+	list_add(&link->peer_list, &peer->links);
+	peer->n_links++;
 }
 
 /* Each link that is about to come gets its share of those who wait. */
@@ -693,7 +683,7 @@ void rstream_peer_link_up(struct rstream_link *link)
 	spin_unlock_bh(&peer->lock);
 }
 
-/* What became of @link counts for its path.  It has left the tables. */
+/* What became of @link, which has just left the table, counts for its path. */
 static void judge(struct rstream_peer *peer, struct rstream_link *link)
 {
 	lockdep_assert_held(&peer->lock);
@@ -703,7 +693,7 @@ static void judge(struct rstream_peer *peer, struct rstream_link *link)
 		rstream_path_broke(link);
 	else if (peer_up_link(peer))
 		/* no fault of the path: the peer does not want more */
-		peer->more_at = jiffies + MORE_PAUSE;
+		peer->more_at = get_jiffies_64() + MORE_PAUSE;
 	else if (link->bad_token)
 		rstream_path_again(link->path);
 	else
@@ -714,10 +704,12 @@ void rstream_peer_link_down(struct rstream_link *link)
 {
 	struct rstream_peer *peer = link->peer;
 
+	spin_lock_bh(&peer->lock);
+	list_del(&link->peer_list);
+	peer->n_links--;
 	/* the accepting end of a link of ours to ourselves: the other one tells */
 	if (peer->active && !link->active)
-		return;
-	spin_lock_bh(&peer->lock);
+		goto out;
 	judge(peer, link);
 	if (peer_up_link(peer))
 		tell_up(peer);
@@ -728,6 +720,7 @@ void rstream_peer_link_down(struct rstream_link *link)
 	if (peer->declined && peer->asked)
 		peer_asked(peer);
 	peer_schedule(peer);
+out:
 	spin_unlock_bh(&peer->lock);
 }
 

@@ -22,6 +22,9 @@
 #include "ring.h"
 #include "verbs.h"
 
+/* A sender whose stream ends says DONE when its writes have completed. */
+#define DONE_TIME	(10 * HZ)
+
 static struct rx_ring *to_rx(struct rstream_rxring *ring)
 {
 	return container_of(ring, struct rx_ring, pub);
@@ -259,6 +262,7 @@ void rstream_rxring_release(struct rstream_rxring *pub)
 
 	spin_lock_bh(&link->lock);
 	ring->rs = NULL;
+	ring->busy_at = jiffies;
 	link->n_rx--;
 	link->used_at = jiffies;
 	if (rx_finished(ring))
@@ -278,7 +282,10 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 	}
 	landed = ring->pub.landed;
 	if (len > ring->pub.size - (landed - ring->credited)) {
-		if (ring->rs)
+		/* perhaps it is not who was granted the ring that writes */
+		if (!ring->switched)
+			rstream_link_break_locked(link, "too much for a ring not switched to");
+		else if (ring->rs)
 			rstream_ring_data(ring->rs, &ring->pub, true);
 		return;
 	}
@@ -384,6 +391,25 @@ void rstream_ring_find_idle(struct rstream_link *link)
 			rstream_link_event(ring->rs, RSTREAM_LINK_EV_IDLE);
 		}
 	}
+}
+
+/*
+ * Bytes of rings whose streams are gone and whose senders do not say DONE: those
+ * who have never switched have perhaps not seen the grant, and never will.
+ */
+u64 rstream_ring_orphans(struct rstream_link *link)
+{
+	struct rx_ring *ring;
+	u64 bytes = 0;
+	int id;
+
+	lockdep_assert_held(&link->lock);
+	idr_for_each_entry(&link->rx_rings, ring, id)
+		if (!ring->rs && !ring->done &&
+		    (!ring->switched ||
+		     time_after(jiffies, ring->busy_at + DONE_TIME)))
+			bytes += ring->pub.size;
+	return bytes;
 }
 
 void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev)

@@ -9,7 +9,6 @@
 #include "link_priv.h"
 
 #define RSTREAM_RING_MIN	SZ_16K
-#define RSTREAM_RING_MAX	SZ_4M
 #define RSTREAM_CELL_SIZE	64	/* one cache line per writer */
 
 struct rstream_rmb;

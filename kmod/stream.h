@@ -169,7 +169,7 @@ struct rstream_switched {
  *		locklessly
  * @refused:	grants in a row that the peer did not take up
  * @end_told:	the sender was told of the credit at the end of its stream
- * @lost_at:	jiffies when the peer had our BROKEN, in RSTREAM_LOST
+ * @lost_at:	jiffies when the peer was told of what it owes RESUME or SWITCH
  *
  * @tx_tcp_bytes: stream bytes sent on tcp; this and the next are statistics
  * @tx_tcp_msgs: DATA records sent on tcp

@@ -27,7 +27,8 @@ u64 rstream_tx_limit(const struct rstream *rs)
 
 	if (rs->tx.state >= RSTREAM_ON_RING &&
 	    !(rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK))
-		limit = max_t(u64, limit, 2 * rs->tx_ring_size);
+		limit = max_t(u64, limit,
+			      2 * min_t(u64, rs->tx_ring_size, RSTREAM_RING_MAX));
 	return limit;
 }
 

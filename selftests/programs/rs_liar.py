@@ -387,6 +387,41 @@ def link_broken_is_answered(tun):
     linked.peer.close()
 
 
+def link_rings_nobody_ends(tun):
+    """Connections that are gone before their SWITCH keep no memory for ever."""
+    setting = "/proc/sys/net/rdmastream/rmb_max"
+    with open(setting) as file:
+        before = file.read()
+    first = Linked(tun)
+    first.peer.close()
+    first.sock.close()
+    with open(setting, "w") as file:
+        file.write(str(4 << 20))
+    try:
+        for _ in range(40):
+            linked = Linked(tun)
+            if linked.link["id"] != first.link["id"]:
+                break
+            linked.granted()
+            linked.peer.close()
+            linked.sock.close()
+        for _ in range(100):
+            if all(link["id"] != first.link["id"]
+                   for link in json.loads(rsctl("-j links"))):
+                break
+            time.sleep(0.1)
+        else:
+            raise Failed("a new link instead of one whose memory is lost")
+        # who waits for a link gets a ring again
+        linked = Linked(tun)
+        linked.granted()
+        linked.sock.close()
+        linked.peer.close()
+    finally:
+        with open(setting, "w") as file:
+            file.write(before)
+
+
 if __name__ == "__main__":
     Linked.wire = Wire()
     sys.exit(run(chosen(globals(), "link_", "".join(sys.argv[1:2]))))

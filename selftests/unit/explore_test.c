@@ -331,6 +331,8 @@ static bool hear_record(struct world *w, u8 n)
 					    w->rx.epoch), RSTREAM_R_NONE);
 		EXPECT_EQ(rstream_rx_landed(&w->rx, w->landed),
 			  RSTREAM_R_NONE);
+		if (!w->rx_link)
+			lose_rx(w);
 	} else if (msg.type == BACK) {
 		take_back(w, &msg);
 	} else if (msg.type == BROKEN) {
