@@ -8,6 +8,8 @@
 . "$(dirname "$0")/lib.sh"
 
 load 14 1500 || bail "cannot load the module"
+# streams that are idle keep their rings until the link is lost
+set_net ring_idle_ms=600000
 conns=4 busy=24M idle=3M
 [ "$KERNEL" != debug ] || busy=8M
 
@@ -71,7 +73,17 @@ lose() {	# NAME busy|idle|full CMD...: the loss
 	ok "$name: streams are on rings" test $? = 0
 	remember
 	ok "$name: the link is lost" "$@"
-	ok "$name: all streams go on over TCP" wait_for 20 resumed
+	goes_on "$name"
+}
+
+goes_on() {	# NAME
+	local vm
+	ok "$1: all streams go on over TCP" wait_for 30 resumed && return
+	for vm in 0 1; do
+		on $vm rsctl -o links
+		on $vm rsctl -o sockets
+		on $vm rsctl -o stats
+	done | diag
 }
 
 # In the VMs named, or both.
@@ -153,6 +165,10 @@ for vm in 0 1; do
 done
 
 for what in busy idle full; do
+	if [ "$KERNEL" = debug ]; then
+		skip "RoCE held back, $what" "the debug kernel has no sch_plug"
+		continue
+	fi
 	lose "RoCE held back" $what clog
 	unclog
 	whole "RoCE held back, $what"
@@ -176,18 +192,22 @@ whole "as by default"
 roce pass
 pause=$(grep -ho '"longest_pause_ms":[0-9]*' "$tmp/client" "$tmp/server" | cut -d: -f2 | sort -n | tail -n 1)
 diag "nothing moved for $pause ms"
-ok "as by default: a dead path is left within 2 s" test "$pause" -le 2000
+if [ "$KERNEL" = debug ]; then
+	skip "as by default: a dead path is left within 2 s" "the debug kernel is too slow to tell"
+else
+	ok "as by default: a dead path is left within 2 s" test "$pause" -le 2000
+fi
 set_net ack_timeout=14
 
 # There and back and there again, by the same streams.
-busy=$((${busy%M} * 4))M
+[ "$KERNEL" = debug ] || busy=$((${busy%M} * 4))M
 lose "twice" busy roce drop
 roce pass
 remember
 ok "twice: streams return to RDMA" wait_for 30 rings_carry
 remember
 ok "twice: the link is lost again" roce drop
-ok "twice: all streams go on over TCP" wait_for 20 resumed
+goes_on "twice"
 whole "twice"
 roce pass
 
@@ -202,7 +222,7 @@ redis_carries() { [ "$(grown 0 ring-tx-bytes)" -gt 500000 ]; }
 ok "redis: rings carry" wait_for 30 redis_carries
 remember
 ok "redis: the link is lost" roce drop
-ok "redis: its streams go on over TCP" wait_for 20 resumed
+goes_on "redis"
 roce pass
 wait $client
 ok "redis: redis-benchmark ends well" test $? = 0
