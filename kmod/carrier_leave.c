@@ -47,9 +47,11 @@ static void tick(struct rstream *rs, unsigned int ms)
 		rstream_timer(rs, ms);
 }
 
+/* From now on, if it has not owed anything before. */
 static void peer_owes(struct rstream *rs)
 {
-	rs->lost_at = jiffies;
+	if (!rs->lost_at)
+		rs->lost_at = jiffies | 1;
 	tick(rs, TICK_MS);
 }
 
@@ -452,9 +454,11 @@ void rstream_ring_tick(struct rstream *rs)
 {
 	if (rs->sk->sk_state == TCP_CLOSE)
 		return;
-	if (owes_resume(rs) || owes_switch(rs)) {
+	if (!owes_resume(rs) && !owes_switch(rs)) {
+		rs->lost_at = 0;
+	} else {
 		if (!is_told(rs))
-			rs->lost_at = jiffies;
+			rs->lost_at = jiffies | 1;
 		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;

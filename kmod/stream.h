@@ -169,7 +169,8 @@ struct rstream_switched {
  *		locklessly
  * @refused:	grants in a row that the peer did not take up
  * @end_told:	the sender was told of the credit at the end of its stream
- * @lost_at:	jiffies when the peer was told of what it owes RESUME or SWITCH
+ * @lost_at:	jiffies when the peer was told of what it owes RESUME or SWITCH; 0:
+ *		it owes nothing
  *
  * @tx_tcp_bytes: stream bytes sent on tcp; this and the next are statistics
  * @tx_tcp_msgs: DATA records sent on tcp
