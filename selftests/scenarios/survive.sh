@@ -116,7 +116,7 @@ clog() {
 			$TC filter add dev eth0 parent 1: protocol ip u32 match ip dport 4791 0xffff flowid 1:1" ||
 			return
 	done
-	wait_for 20 lost 0 && wait_for 20 lost 1
+	wait_for 20 both_lost
 }
 
 unclog() {
@@ -134,13 +134,18 @@ lost() {	# VM: the link
 	! on "$1" rsctl -j links | jq -e 'any(.[]; .state == "up")' >/dev/null
 }
 
-# Until either end has noticed: a device that cannot send may take its time.
+both_lost() { lost 0 && lost 1; }
+
+# Until both ends have noticed.  The wire holds back meanwhile what VM 0 sends,
+# and its driver complains after 5 s: be quick.
 flap() {
 	local status
+	set_net probe_ms=200 stall_ms=600
 	on 1 ip link set eth0 down
-	wait_for 10 lost 0 && wait_for 10 lost 1
+	wait_for 4 both_lost
 	status=$?
 	on 1 ip link set eth0 up
+	set_net probe_ms=500 stall_ms=1500
 	return $status
 }
 
@@ -181,9 +186,13 @@ for what in busy idle; do
 	whole "message of no meaning, $what"
 done
 
-lose "interface down and up" busy flap
-whole "interface down and up"
-renew 1	# rxe's own management QP does not survive that
+if [ "$KERNEL" = debug ]; then
+	skip "interface down and up" "the debug kernel is too slow for the driver's watchdog"
+else
+	lose "interface down and up" busy flap
+	whole "interface down and up"
+	renew 1	# rxe's own management QP does not survive that
+fi
 
 # With the settings that everybody has: how long does nothing move?
 set_net ack_timeout=15
