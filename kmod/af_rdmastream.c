@@ -11,9 +11,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/rdmastream.h>
-#include <linux/sockios.h>
 #include <linux/tcp.h>
-#include <asm/ioctls.h>
 #include <net/inet_common.h>
 #include <net/inet_connection_sock.h>
 #include <net/ipv6.h>
@@ -30,10 +28,10 @@ module_param_named(family, rstream_family, int, 0444);
 MODULE_PARM_DESC(family, "number of the socket family, default 22");
 
 /*
- * TCP's ops for a socket.  accept4() asks the name of an accepted plain TCP
+ * accept4() asks the name of an accepted plain TCP
  * socket by the listener's ops, that is by ours.
  */
-static const struct proto_ops *ops_of(const struct socket *sock)
+const struct proto_ops *rstream_ops_of(const struct socket *sock)
 {
 	const struct rstream *rs = rstream_of(sock->sk);
 
@@ -61,8 +59,8 @@ static int rstream_bind(struct socket *sock, struct sockaddr *addr, int len)
 {
 	struct sockaddr_storage copy;
 
-	return ops_of(sock)->bind(sock, inner_addr(sock->sk, addr, len, &copy),
-				  len);
+	return rstream_ops_of(sock)->bind(sock, inner_addr(sock->sk, addr, len,
+							   &copy), len);
 }
 
 /* ---- connect ---- */
@@ -101,7 +99,6 @@ static void connect_prepare(struct rstream *rs, const struct sockaddr *addr,
 	rs->nonce = get_random_u32() & RSW_NONCE_MASK;
 	rs->mapped = is_mapped(rs->sk, addr, len);
 	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);
-	rstream_take_rcvlowat(rs);
 	rstream_hook_callbacks(rs);
 	if (!rs->mapped)
 		rstream_option_client(rs);
@@ -185,7 +182,7 @@ static int rstream_listen(struct socket *sock, int backlog)
 		if (err)
 			return err;
 	}
-	return ops_of(sock)->listen(sock, backlog);
+	return rstream_ops_of(sock)->listen(sock, backlog);
 }
 
 /* The client is plain TCP: so is this socket, we are out of it. */
@@ -222,7 +219,7 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 
 static int rstream_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
-	return ops_of(sock)->getname(sock, addr, peer);
+	return rstream_ops_of(sock)->getname(sock, addr, peer);
 }
 
 /* ---- poll ---- */
@@ -243,12 +240,10 @@ static __poll_t poll_framed(const struct rstream *rs)
 		mask |= EPOLLHUP;
 	if (down & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	/* more than half of what can be here at once is never waited for */
-	if (rstream_rx_ready(rs) >= min_t(u64, max(rs->rcvlowat, 1),
-					  max_t(u64, 1, rs->rx.state == RSTREAM_ON_RING ?
-						READ_ONCE(rs->rx_ring_size) / 2 :
-						rs->window / 2)))
+	if (rstream_rx_enough(rs))
 		mask |= EPOLLIN | EPOLLRDNORM;
+	if (rstream_urg_here(rs))
+		mask |= EPOLLPRI;
 	if (down & SEND_SHUTDOWN || rstream_tx_room(rs))
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	/* pairs with rstream_fail() and tcp_reset() */
@@ -274,10 +269,10 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 		if (rstream_mode(rs) == RSTREAM_FRAMED)
 			break;
 		if (READ_ONCE(sk->sk_state) == TCP_CLOSE)
-			return ops_of(sock)->poll(file, sock, NULL);
+			return rstream_ops_of(sock)->poll(file, sock, NULL);
 		return rs->confirmed ? 0 : EPOLLOUT | EPOLLWRNORM;
 	default:
-		mask = ops_of(sock)->poll(file, sock, wait);
+		mask = rstream_ops_of(sock)->poll(file, sock, wait);
 		if (READ_ONCE(rs->guard))
 			mask &= ~(EPOLLIN | EPOLLRDNORM);
 		if (rstream_mode(rs) != RSTREAM_FRAMED)
@@ -296,78 +291,6 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 	return mask;
 }
 
-/* ---- ioctl, options ---- */
-
-static int rstream_ioctl(struct socket *sock, unsigned int cmd,
-			 unsigned long arg)
-{
-	struct rstream *rs = rstream_of(sock->sk);
-	s64 n;
-
-	if (rstream_mode(rs) != RSTREAM_FRAMED)
-		return ops_of(sock)->ioctl(sock, cmd, arg);
-	switch (cmd) {
-	case SIOCINQ:
-		n = rstream_rx_ready(rs);
-		break;
-	case SIOCATMARK:
-		n = 0;
-		break;
-	case SIOCOUTQ:
-		lock_sock(sock->sk);
-		n = rstream_tx_unacked(rs);
-		release_sock(sock->sk);
-		break;
-	case SIOCOUTQNSD:
-		n = READ_ONCE(rs->tx.written) - READ_ONCE(rs->tx.sent);
-		break;
-	default:
-		return ops_of(sock)->ioctl(sock, cmd, arg);
-	}
-	return put_user((int)min_t(s64, n, INT_MAX), (int __user *)arg);
-}
-
-static int rstream_setsockopt(struct socket *sock, int level, int optname,
-			      sockptr_t optval, unsigned int optlen)
-{
-	struct rstream *rs = rstream_of(sock->sk);
-	int err;
-
-	if (level == SOL_TCP && optname == TCP_ULP)
-		return -ENOPROTOOPT;	/* the place is ours */
-	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)
-		return -ENOPROTOOPT;	/* it would replace our proto_ops */
-	if (level == SOL_TCP && optname == TCP_SAVE_SYN &&
-	    rstream_mode(rs) == RSTREAM_LISTEN) {
-		err = ops_of(sock)->setsockopt(sock, level, optname, optval,
-					       optlen);
-		lock_sock(sock->sk);
-		if (!err)
-			rs->user_save_syn = tcp_sk(sock->sk)->save_syn;
-		if (!tcp_sk(sock->sk)->save_syn)
-			tcp_sk(sock->sk)->save_syn = 1;	/* we need it */
-		release_sock(sock->sk);
-		return err;
-	}
-	return ops_of(sock)->setsockopt(sock, level, optname, optval, optlen);
-}
-
-static int rstream_getsockopt(struct socket *sock, int level, int optname,
-			      char __user *optval, int __user *optlen)
-{
-	return ops_of(sock)->getsockopt(sock, level, optname, optval, optlen);
-}
-
-static int rstream_set_rcvlowat(struct sock *sk, int val)
-{
-	struct rstream *rs = rstream_of(sk);
-
-	if (rstream_mode(rs) == RSTREAM_RAW || rstream_mode(rs) == RSTREAM_IDLE)
-		rs->tcp_ops->set_rcvlowat(sk, val);
-	rs->rcvlowat = val ?: 1;
-	return 0;
-}
-
 /* ---- shutdown, release ---- */
 
 static int rstream_shutdown(struct socket *sock, int how)
@@ -377,7 +300,7 @@ static int rstream_shutdown(struct socket *sock, int how)
 	int err = 0;
 
 	if (rstream_mode(rs) != RSTREAM_FRAMED)
-		return ops_of(sock)->shutdown(sock, how);
+		return rstream_ops_of(sock)->shutdown(sock, how);
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	how++;		/* maps to RCV_SHUTDOWN, SEND_SHUTDOWN */
@@ -388,6 +311,7 @@ static int rstream_shutdown(struct socket *sock, int how)
 		if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
 			set_bit(RSTREAM_WANT_FIN, &rs->want);
 		WRITE_ONCE(rs->shutdown, rs->shutdown | how);
+		rs->held = false;
 		rstream_push(rs);
 	}
 	rstream_tcp4.state_change(sk);
@@ -433,6 +357,7 @@ static bool release_framed(struct rstream *rs, struct socket *sock)
 	struct sock *sk = rs->sk;
 
 	rs->shutdown = SHUTDOWN_MASK;
+	rs->held = false;
 	rstream_parse(rs);
 	rstream_ring_count(rs);
 	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
@@ -473,7 +398,7 @@ static int rstream_release(struct socket *sock)
 	if (!sk)
 		return 0;
 	rs = rstream_of(sk);
-	ops = ops_of(sock);
+	ops = rstream_ops_of(sock);
 	if (!rs)
 		return ops->release(sock);
 	if (rstream_mode(rs) == RSTREAM_LISTEN) {
@@ -490,6 +415,20 @@ static int rstream_release(struct socket *sock)
 		release_sock(sk);
 	}
 	return now ? ops->release(sock) : 0;
+}
+
+/* sendfile() has come to an end earlier than it was told: no more follows. */
+static void __maybe_unused rstream_splice_eof(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct rstream *rs = rstream_of(sk);
+
+	lock_sock(sk);
+	if (rs->mode == RSTREAM_FRAMED) {
+		rs->held = false;
+		rstream_push(rs);
+	}
+	release_sock(sk);
 }
 
 const struct proto_ops rstream_proto_ops = {
@@ -514,6 +453,8 @@ const struct proto_ops rstream_proto_ops = {
 	.splice_read = rstream_splice_read,
 	.set_rcvlowat = rstream_set_rcvlowat,
 	RSTREAM_SENDPAGE
+	RSTREAM_SPLICE_EOF
+	RSTREAM_PEEK_OFF
 };
 
 /* ---- the family ---- */

@@ -8,6 +8,8 @@
 extern int rstream_family;		/* number in use, module parameter */
 extern const struct proto_ops rstream_proto_ops;
 
+/* TCP's ops for a socket that is, or was, ours. */
+const struct proto_ops *rstream_ops_of(const struct socket *sock);
 int rstream_af_init(void);
 void rstream_af_exit(void);
 

@@ -103,7 +103,7 @@ bool rstream_ring_leave(struct rstream *rs)
 	if (!rstream_ring_move(rs))
 		return false;
 	rx_release(rs);
-	rstream_wake(rs);
+	rstream_wake_readers(rs);
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 	return true;
 }
@@ -172,7 +172,7 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 		WRITE_ONCE(rs->reason, rs->revoked_for);
 	else
 		grant_next(rs, refused && !revoked, lost);
-	rstream_wake(rs);
+	rstream_wake_readers(rs);
 	return RSTREAM_R_NONE;
 }
 
@@ -240,7 +240,7 @@ static void rx_check(struct rstream *rs)
 	set_bit(RSTREAM_WANT_RESUME, &rs->want);
 	set_bit(RSTREAM_WANT_ACK, &rs->want);
 	peer_owes(rs);
-	rstream_wake(rs);	/* perhaps nothing more will come */
+	rstream_wake_readers(rs);	/* perhaps nothing more will come */
 }
 
 enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)

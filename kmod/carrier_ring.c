@@ -292,7 +292,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	if (rs->closed && rs->rx.arrived > rs->rx.consumed)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 	rstream_ring_check(rs);	/* its link may have been lost meanwhile */
-	rstream_wake(rs);
+	rstream_wake_readers(rs);
 	return RSTREAM_R_NONE;
 }
 
@@ -505,7 +505,8 @@ void rstream_push_ring(struct rstream *rs)
 	ssize_t n;
 	s64 acked;
 
-	if (!queued || !rs->txring || !rstream_link_is_up(rs->txring->link))
+	if (!queued || !rs->txring || !rstream_link_is_up(rs->txring->link) ||
+	    rs->held || !rstream_urg_heard(rs))
 		return;
 	acked = rstream_txring_acked(rs->txring);
 	if (acked < 0) {
@@ -524,6 +525,7 @@ void rstream_push_ring(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	if (n > 0) {
 		rs->tx.sent += n;
+		rs->tx_at = jiffies;
 		rs->tx_ring_bytes += n;
 		rs->tx_ring_msgs++;
 	} else if (!n && queued > space) {
@@ -558,11 +560,11 @@ void rstream_rings_close(struct rstream *rs)
 	}
 	if (rx) {
 		/*
-		 * TCP's FIN is behind all that the peer has ever sent: if no
-		 * SWITCH was before it the ring was never taken up.
+		 * Behind FIN the peer switches to no ring: if no SWITCH was
+		 * before it the ring was never taken up.  A reset may overtake
+		 * what the peer has written by RDMA.
 		 */
-		if (rs->rx.state == RSTREAM_GRANTED &&
-		    sock_flag(rs->sk, SOCK_DONE))
+		if (rs->rx.state == RSTREAM_GRANTED && rs->rx.fin)
 			rstream_rxring_unused(rx);
 		sk_mem_uncharge(rs->sk, rx->size);
 		rstream_rxring_release(rx);
@@ -588,6 +590,9 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 	if (ring->landed != rs->rx_landed) {	/* no mere request for credit */
 		rs->rx_landed = ring->landed;
 		rs->rx_ring_msgs++;
+		WRITE_ONCE(rs->rx_at, jiffies);
+		WRITE_ONCE(rs->rx_stamp, rstream_rx_timed(rs) ?
+			   ktime_get_real() : 0);
 	}
 	smp_mb();	/* pairs with credit() */
 	/* all consumed, or the end is here: no reader will come by to answer */
@@ -597,7 +602,7 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 	    (READ_ONCE(rs->rx.fin) &&
 	     ring->landed == READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.base)))
 		rstream_queue(rs, RSTREAM_DO_CREDIT);
-	rstream_wake(rs);
+	rstream_wake_readers(rs);
 }
 
 void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,

@@ -161,6 +161,19 @@ static void put_resume(struct rstream *rs)
 	put_record(rs, &rec);
 }
 
+/* Ahead of the urgent byte, whichever carrier that takes. */
+static bool put_urg(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_URG, .offset = rs->tx_urg };
+
+	if (!rs->peer_urg)
+		return false;	/* it has been sent before HELLO said so */
+	put_record(rs, &rec);
+	rs->urg_seq = tcp_sk(rs->sk)->write_seq + rs->ctl_len;
+	rs->urg_unheard = true;
+	return true;
+}
+
 /* FIN comes behind the last byte, on whichever carrier that went. */
 static bool put_fin(struct rstream *rs)
 {
@@ -202,6 +215,8 @@ static bool next_control(struct rstream *rs)
 		}
 		return false;
 	}
+	if (rs->hello_in && is_wanted(rs, RSTREAM_WANT_URG) && put_urg(rs))
+		return true;
 	if (is_wanted(rs, RSTREAM_WANT_LINK))
 		put_record(rs, &rec);
 	else if (is_wanted(rs, RSTREAM_WANT_BROKEN))
@@ -230,7 +245,8 @@ static bool next_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u64 window = rstream_tx_window(&rs->tx);
 
-	if (!queued || rs->tx.state >= RSTREAM_ON_RING)
+	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->held ||
+	    test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
 	if (!window) {
 		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_STALL_WINDOW);
@@ -240,6 +256,7 @@ static bool next_data(struct rstream *rs)
 	put_record(rs, &rec);
 	rs->rec_left = rec.len;
 	rs->tx.sent += rec.len;
+	rs->tx_at = jiffies;
 	rs->tx_tcp_bytes += rec.len;
 	rs->tx_tcp_msgs++;
 	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_TCP_TX_BYTES, rec.len);
@@ -276,6 +293,7 @@ void rstream_push(struct rstream *rs)
 	gfp_t gfp = sk->sk_allocation;
 	u8 nonagle = tp->nonagle;
 	u64 mem = rs->tx_mem;
+	bool nospace;
 
 	rstream_assert_held(rs);
 	if (rs->pushing || rs->parsing || rs->error || sk->sk_err)
@@ -287,6 +305,8 @@ void rstream_push(struct rstream *rs)
 		return;
 	}
 	rs->pushing = true;
+	/* TCP's send takes it for the wish of a program that sends again */
+	nospace = test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
 	sk->sk_allocation = GFP_ATOMIC;
 	sk->sk_use_task_frag = in_task();
 	tp->nonagle = TCP_NAGLE_OFF;
@@ -294,6 +314,8 @@ void rstream_push(struct rstream *rs)
 	tp->nonagle = nonagle;
 	sk->sk_allocation = gfp;
 	sk->sk_use_task_frag = true;
+	if (nospace)
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	if (sk->sk_frag.page) {		/* 32 KiB that an idle socket can spare */
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
@@ -344,8 +366,9 @@ static enum rstream_reason got_control(struct rstream *rs,
 					  rec->resume.count);
 	case RSW_REVOKE:
 		return rstream_revoke_got(rs, rec->epoch);
+	case RSW_URG:
+		return rstream_urg_got(rs, rec->offset);
 	default:
-		/* URG: not in what our HELLO offers */
 		return RSTREAM_R_BAD_RECORD;
 	}
 }
@@ -407,6 +430,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 		return;
 	}
 	rs->data_left = rec->len;
+	rs->rx_at = jiffies;
 	rs->rx_tcp_bytes += rec->len;
 	rs->rx_tcp_msgs++;
 	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_TCP_RX_BYTES, rec->len);
@@ -515,11 +539,12 @@ void rstream_parse(struct rstream *rs)
 	tcp_read_sock(sk, &desc, parse_actor);
 	rs->parsing = false;
 	if (!skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
-	    tcp_inq(sk) > 0)
+	    rstream_tcp_unread(sk))
 		rstream_retry(rs);	/* no memory: again */
 	if (rs->rxq_bytes != ready || rs->rx.fin)
-		rstream_wake(rs);
-	if (rs->want || rs->tx.limit != limit)
+		rstream_wake_readers(rs);
+	/* or perhaps TCP can be closed now */
+	if (rs->want || rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
 		rstream_push(rs);
 	if (rs->closed)
 		rstream_queue(rs, RSTREAM_DO_CLOSE);

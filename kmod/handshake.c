@@ -36,20 +36,13 @@ static void set_window(struct rstream *rs)
 	rs->tx.limit = rs->server ? 0 : RSW_FIRST_WINDOW;
 }
 
-/*
- * TCP has to tell us of every byte, whatever the program has set as
- * SO_RCVLOWAT; rs->rcvlowat is the program's.
- */
-void rstream_take_rcvlowat(struct rstream *rs)
-{
-	rs->rcvlowat = max(rs->sk->sk_rcvlowat, 1);
-	WRITE_ONCE(rs->sk->sk_rcvlowat, 1);
-}
-
 static void go_framed(struct rstream *rs)
 {
 	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
 	set_window(rs);
+	rs->tx_at = jiffies;
+	rs->rx_at = jiffies;
+	rstream_hear_all(rs);
 	rstream_register(rs);
 	set_bit(RSTREAM_WANT_HELLO, &rs->want);
 }
@@ -62,6 +55,10 @@ static void leave_alone(struct rstream *rs)
 	WRITE_ONCE(rs->guard, false);
 	rstream_timer(rs, 0);
 	rstream_unhook_callbacks(sk);
+	/* undo rstream_hear_all(), unless TCP's FIN has come */
+	if ((1 << sk->sk_state) & ~(TCPF_CLOSE_WAIT | TCPF_CLOSING |
+				    TCPF_LAST_ACK | TCPF_CLOSE))
+		sock_reset_flag(sk, SOCK_DONE);
 	if (sk->sk_socket != rstream_nobody)
 		return;
 	/* not accepted yet: as TCP has such a child */
@@ -90,7 +87,6 @@ void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
 	rstream_option_off(rs);
 	if (!rs->guard)
 		leave_alone(rs);
-	WRITE_ONCE(sk->sk_rcvlowat, rs->rcvlowat);
 	/* whoever slept on the decision looks again */
 	rstream_tcp4.state_change(sk);
 }
@@ -297,7 +293,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 		.version_max = RSW_VERSION,
 		.role = rs->server ? RSW_ROLE_SYNACK : RSW_ROLE_SYN,
 		.nonce = rs->nonce,
-		.caps = RSW_CAP_RDMA,
+		.caps = RSW_CAP_RDMA | RSW_CAP_URG,
 		.cm_port = rn->set.cm_port,
 		.token = rs->token,
 		.window = rs->rx.limit,
@@ -326,6 +322,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	/* pairs with rstream_token_valid() */
 	smp_store_release(&rs->peer_token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
+	rs->peer_urg = hello->caps & RSW_CAP_URG;
 	if (hello->caps & RSW_CAP_RDMA)
 		rs->peer = rstream_peer_get(sock_net(sk), hello->instance);
 	if (rs->peer)

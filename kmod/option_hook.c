@@ -234,7 +234,7 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rs->nonce = syn->nonce;
 	rs->confirmed = opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
 			opt.role == RSW_ROLE_CONFIRM && opt.nonce == syn->nonce;
-	rstream_take_rcvlowat(rs);
+	rstream_hear_all(rs);
 	rstream_hook_callbacks(rs);
 	rstream_set_mode(rs, RSTREAM_ASKED, RSTREAM_R_NONE);
 	rstream_timer(rs, rstream_net(net)->set.hello_timeout_ms);

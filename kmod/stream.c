@@ -104,7 +104,8 @@ static void check_truncated(struct rstream *rs)
 
 	/* closed by an error that was told, or no memory to read it all yet? */
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
-	    sk->sk_err || rs->error || rs->closed || tcp_inq(sk) > 0)
+	    sk->sk_err || rs->error || rs->closed ||
+	    rstream_tcp_unread(sk))
 		return;
 	/* the last bytes of a ring may be counted a little later */
 	if (!rx->fin || rs->data_left || rs->part_len ||
@@ -169,6 +170,14 @@ void rstream_unhook_callbacks(struct sock *sk)
 void rstream_wake(struct rstream *rs)
 {
 	rstream_tcp4.data_ready(rs->sk);
+}
+
+/* Bytes have come, or none will: is it what somebody waits for? */
+void rstream_wake_readers(struct rstream *rs)
+{
+	if (READ_ONCE(rs->rx.fin) || rstream_rx_enough(rs) ||
+	    rstream_urg_here(rs) || rstream_rx_over(rs))
+		rstream_wake(rs);
 }
 
 /* ---- deferred work ---- */
@@ -301,6 +310,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
 	rstream_tx_reap(rs);
+	rstream_held_look(rs);
 	rstream_push(rs);
 	rstream_wake_writers(rs);
 	if (!rstream_tx_room(rs))
@@ -523,8 +533,12 @@ void rstream_reset_state(struct rstream *rs)
 	rs->ring_next = 0;
 	rs->link_asked = false;
 	rs->blocked = false;
+	rs->peer_urg = false;
+	rs->held = false;
+	rs->urg_unheard = false;
+	rs->urg = RSTREAM_URG_NONE;
+	rs->tx_told = 0;
 	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */
-	WRITE_ONCE(rs->sk->sk_rcvlowat, rs->rcvlowat);
 	rs->peer_token = 0;
 	rs->credited = 0;
 	rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
@@ -555,7 +569,6 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	timer_setup(&rs->retry_timer, on_retry_timer, 0);
 	INIT_LIST_HEAD(&rs->txq);
 	__skb_queue_head_init(&rs->rxq);
-	rs->rcvlowat = 1;
 
 	__module_get(THIS_MODULE);	/* put by tcp_cleanup_ulp() */
 	rcu_assign_pointer(icsk->icsk_ulp_data, rs);

@@ -53,6 +53,7 @@ enum rstream_mode {
 /* Bits of rstream.want: control records to be sent, in this order. */
 enum rstream_want {
 	RSTREAM_WANT_HELLO,
+	RSTREAM_WANT_URG,
 	RSTREAM_WANT_LINK,
 	RSTREAM_WANT_BROKEN,
 	RSTREAM_WANT_RESUME,
@@ -61,6 +62,13 @@ enum rstream_want {
 	RSTREAM_WANT_GRANT,
 	RSTREAM_WANT_REVOKE,
 	RSTREAM_WANT_FIN,
+};
+
+/* The urgent byte of a receiver. */
+enum rstream_urgent {
+	RSTREAM_URG_NONE,
+	RSTREAM_URG_NEW,	/* announced; it need not be here yet */
+	RSTREAM_URG_READ,	/* read out of band, the mark is still ahead */
 };
 
 /* Bits of rstream.todo: what the worker has to do; set in any context. */
@@ -111,6 +119,10 @@ struct rstream_switched {
  * @fin_wait:	closed, and TCP is in FIN_WAIT2: the timer is TCP's
  * @forsaken:	that timer is over: TCP may have the sock
  * @link_asked:	the peer, who makes the links, has been asked for one
+ * @peer_urg:	the peer understands URG
+ * @held:	corked: what is queued waits for more, see rstream_hold()
+ * @urg_unheard: ring bytes wait until TCP has delivered our URG
+ * @urg:	enum rstream_urgent
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
  * @af_ops:	TCP's connection ops, while ours are in place
@@ -144,6 +156,11 @@ struct rstream_switched {
  * @txring:	ring that we write to; NULL: none
  * @txring_new:	granted, SWITCH not yet out
  * @tx_why:	enum rstream_reason of the SWITCH to tcp that is wanted
+ * @tx_urg:	offset behind our last urgent byte
+ * @urg_seq:	TCP sequence number behind our last URG
+ * @held_at:	jiffies when the oldest of what is held was queued
+ * @tx_at:	jiffies when bytes were last given to a carrier
+ * @tx_told:	bytes that TCP_INFO has told to be acknowledged
  * @asked:	an interrupting credit was asked for and has not come
  *
  * @rxq:	skbs with bytes of DATA records (struct rstream_skb_cb)
@@ -153,9 +170,10 @@ struct rstream_switched {
  * @data_left:	payload bytes to come of the present DATA record
  * @skip_left:	payload bytes to pass over
  * @window:	bytes that the peer may be ahead of the program on tcp
- * @rcvlowat:	SO_RCVLOWAT of the program (the sock's own stays 1, so that TCP
- *		tells us of every byte)
  * @rx:		carrier and offsets of what we receive
+ * @rx_urg:	offset of the urgent byte, if @urg
+ * @rx_at:	jiffies when bytes last came
+ * @rx_stamp:	when the ring's last bytes came, if the program wants to know
  * @rxring:	ring that we granted; freed by RCU, for poll(); NULL: none
  * @credited:	ring bytes whose consumption the sender has been told
  * @rx_landed:	@rxring's landed as the last callback of the link saw it
@@ -202,6 +220,10 @@ struct rstream {
 	bool forsaken;
 	bool link_asked;
 	bool closed;
+	bool peer_urg;
+	bool held;
+	bool urg_unheard;
+	u8 urg;
 	bool guard;
 	bool accepted;
 	u8 user_save_syn;
@@ -232,6 +254,10 @@ struct rstream {
 	u16 ctl_len;
 	u16 ctl_off;
 	u32 rec_left;
+	u32 urg_seq;
+	u64 tx_urg;
+	unsigned long held_at, tx_at;
+	u64 tx_told;
 	struct list_head txq;
 	u64 tx_mem;
 	struct rstream_tx tx;
@@ -245,8 +271,10 @@ struct rstream {
 	u32 data_left;
 	u32 skip_left;
 	u64 window;
-	int rcvlowat;
 	struct rstream_rx rx;
+	u64 rx_urg;
+	unsigned long rx_at;
+	ktime_t rx_stamp;
 	struct rstream_rxring *rxring;
 	u64 credited;
 	u64 rx_landed;		/* as the last callback of the link saw it */
@@ -274,6 +302,7 @@ struct rstream_skb_cb {
 	u32 len;
 	u32 charged;	/* bytes of socket memory */
 	bool own;	/* not a clone of TCP's: more can be added */
+	ktime_t stamp;	/* when the last of them came, 0: nobody knows */
 };
 
 static inline struct rstream_skb_cb *rstream_skb_cb(struct sk_buff *skb)
@@ -304,6 +333,15 @@ static inline int rstream_mode(const struct rstream *rs)
 	return READ_ONCE(rs->mode);
 }
 
+/* Bytes that TCP has for us; tcp_inq() is misled by rstream_hear_all(). */
+static inline bool rstream_tcp_unread(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 n = tp->rcv_nxt - tp->copied_seq;
+
+	return n > (sk->sk_shutdown & RCV_SHUTDOWN ? 1 : 0);
+}
+
 /* Assert "held" in either form. */
 static inline void rstream_assert_held(const struct rstream *rs)
 {
@@ -323,6 +361,7 @@ void rstream_unhook_callbacks(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);
+void rstream_wake_readers(struct rstream *rs);
 void rstream_wake_writers(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws a token */
 void rstream_timer(struct rstream *rs, unsigned int ms);
@@ -354,7 +393,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 				      const struct rstream_hello *hello);
 unsigned int rstream_hello_put(struct rstream *rs, u8 *to);
 void rstream_hello_late(struct rstream *rs);
-void rstream_take_rcvlowat(struct rstream *rs);
+void rstream_hear_all(struct rstream *rs);
 void rstream_framed_early(struct rstream *rs);
 void rstream_go_raw(struct rstream *rs, enum rstream_reason reason);
 void rstream_swap_ops(struct rstream *rs, struct socket *sock);
@@ -398,7 +437,10 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 
 /* stream_tx.c */
 int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+void rstream_hold(struct rstream *rs, bool more);
+void rstream_held_look(struct rstream *rs);
 u64 rstream_tx_limit(const struct rstream *rs);
+u64 rstream_tx_unsent(const struct rstream *rs);
 bool rstream_tx_room(const struct rstream *rs);
 bool rstream_tx_done(struct rstream *rs);
 u64 rstream_tx_unacked(struct rstream *rs);
@@ -414,7 +456,31 @@ bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
 bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		     u64 to);
 bool rstream_ring_owes(const struct rstream *rs);
+bool rstream_rx_timed(const struct rstream *rs);
 u64 rstream_rx_ready(const struct rstream *rs);
+bool rstream_rx_enough(const struct rstream *rs);
+bool rstream_rx_over(const struct rstream *rs);
+int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
+		    u64 skip, bool trunc);
+void rstream_rx_consume(struct rstream *rs, size_t len);
 void rstream_rx_free(struct rstream *rs);
+
+/* stream_urg.c: urgent data */
+bool rstream_urg_at_mark(const struct rstream *rs, u64 at);
+bool rstream_urg_here(const struct rstream *rs);
+u64 rstream_urg_inq(const struct rstream *rs);
+void rstream_urg_send(struct rstream *rs);
+bool rstream_urg_heard(struct rstream *rs);
+enum rstream_reason rstream_urg_got(struct rstream *rs, u64 offset);
+int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
+		     int flags);
+
+/* stream_opt.c: options and ioctls */
+int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
+int rstream_setsockopt(struct socket *sock, int level, int optname,
+		       sockptr_t optval, unsigned int optlen);
+int rstream_getsockopt(struct socket *sock, int level, int optname,
+		       char __user *optval, int __user *optlen);
+int rstream_set_rcvlowat(struct sock *sk, int val);
 
 #endif

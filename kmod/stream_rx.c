@@ -32,6 +32,7 @@ static void rx_queue(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len,
 	cb->off = off;
 	cb->len = len;
 	cb->own = own;
+	cb->stamp = 0;
 	cb->charged = 0;
 	if (sk_rmem_schedule(rs->sk, skb, skb->truesize)) {
 		cb->charged = skb->truesize;
@@ -59,6 +60,7 @@ static struct sk_buff *rx_own_tail(struct rstream *rs, u32 len)
  */
 bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 {
+	ktime_t stamp = skb->tstamp;
 	struct sk_buff *to;
 
 	if (len <= RX_COPY_MAX) {
@@ -72,6 +74,8 @@ bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 			return false;
 		rx_queue(rs, to, off, len, false);
 	}
+	if (TCP_SKB_CB(skb)->has_rxtstamp)
+		rstream_skb_cb(to)->stamp = stamp;
 	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes + len);
 	return true;
 }
@@ -116,8 +120,10 @@ bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		__skb_queue_tail(&saved, skb);
 		from += n;
 	}
-	while ((skb = __skb_dequeue(&saved)))
+	while ((skb = __skb_dequeue(&saved))) {
 		rx_queue(rs, skb, 0, skb->len, true);
+		rstream_skb_cb(skb)->stamp = rs->rx_stamp;
+	}
 	return true;
 }
 
@@ -147,6 +153,25 @@ u64 rstream_rx_ready(const struct rstream *rs)
 {
 	/* pairs with rstream_ring_leave() */
 	return smp_load_acquire(&rs->rxq_bytes) + ring_ready(rs);
+}
+
+/*
+ * Is it as much as SO_RCVLOWAT says?  More than half of what can be here at once
+ * is never waited for.  As rstream_rx_ready(), without the lock, too.
+ */
+bool rstream_rx_enough(const struct rstream *rs)
+{
+	u64 target = sock_rcvlowat(rs->sk, 0, INT_MAX);
+	u64 most = rs->rx.state == RSTREAM_ON_RING ?
+		   READ_ONCE(rs->rx_ring_size) / 2 : rs->window / 2;
+	u64 ready = rstream_rx_ready(rs);
+
+	target = min(target, max_t(u64, 1, most));
+	/* the urgent byte at the mark is no byte to read */
+	if (rstream_urg_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&
+	    !sock_flag(rs->sk, SOCK_URGINLINE))
+		target++;
+	return ready >= target;
 }
 
 /* ---- copying out ---- */
@@ -180,15 +205,20 @@ static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
 	u64 at = rstream_ring_at(rs) + skip;
 	u32 pos = at & (ring->size - 1);
 	size_t n = min3(len, (size_t)(ring->size - pos),
-			(size_t)(ring_ready(rs) - skip));
+			(size_t)(ring_ready(rs) - skip)), got;
 
-	if (!trunc)
-		n = copy_to_iter(ring->mem + pos, n, &msg->msg_iter);
-	return n ?: -EFAULT;
+	if (trunc)
+		return n;
+	got = copy_to_iter(ring->mem + pos, n, &msg->msg_iter);
+	if (got < n) {		/* all or nothing, as TCP */
+		iov_iter_revert(&msg->msg_iter, got);
+		return -EFAULT;
+	}
+	return n;
 }
 
-static int copy_some(struct rstream *rs, struct msghdr *msg, size_t len,
-		     u64 skip, bool trunc)
+int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
+		    u64 skip, bool trunc)
 {
 	if (skip < rs->rxq_bytes)
 		return copy_queue(rs, msg, len, skip, trunc);
@@ -196,7 +226,7 @@ static int copy_some(struct rstream *rs, struct msghdr *msg, size_t len,
 }
 
 /* The program has @len bytes more. */
-static void consume(struct rstream *rs, size_t len)
+void rstream_rx_consume(struct rstream *rs, size_t len)
 {
 	size_t from_queue = min_t(u64, len, rs->rxq_bytes), left = from_queue;
 	struct sk_buff *skb;
@@ -216,6 +246,8 @@ static void consume(struct rstream *rs, size_t len)
 	}
 	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes - from_queue);
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + len);
+	if (rs->urg && rs->rx.consumed > rs->rx_urg)
+		WRITE_ONCE(rs->urg, RSTREAM_URG_NONE);
 	if (len > from_queue)
 		rstream_ring_read(rs, len - from_queue);
 }
@@ -246,7 +278,7 @@ bool rstream_ring_owes(const struct rstream *rs)
 	       !READ_ONCE(rs->rx.lost) && !READ_ONCE(rs->error);
 }
 
-static bool rx_over(const struct rstream *rs)
+bool rstream_rx_over(const struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 
@@ -292,40 +324,99 @@ static int wait_data(struct rstream *rs, long *timeo, u64 more_than)
 		return sock_intr_errno(*timeo);
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_wait_event(sk, timeo, rstream_rx_ready(rs) > more_than ||
-		      rx_over(rs), &wait);
+		      rstream_rx_over(rs), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return 0;
 }
 
 /* ---- receive calls ---- */
 
+/* Does the program want to know when bytes came? */
+bool rstream_rx_timed(const struct rstream *rs)
+{
+	return sock_flag(rs->sk, SOCK_TIMESTAMP) ||
+	       sock_flag(rs->sk, SOCK_TIMESTAMPING_RX_SOFTWARE);
+}
+
+/* When the last bytes came that the next read has, 0: nobody knows. */
+static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
+{
+	u64 last = skip + len - 1;
+	struct sk_buff *skb;
+
+	skb_queue_walk(&rs->rxq, skb) {
+		if (last < rstream_skb_cb(skb)->len)
+			return rstream_skb_cb(skb)->stamp;
+		last -= rstream_skb_cb(skb)->len;
+	}
+	return rs->rx_stamp;
+}
+
+/*
+ * Copy what is here, at most @len bytes, @ahead of what has been consumed.
+ * Return: bytes, 0 if there is none, or a negative errno.
+ */
+static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
+		     u64 *ahead, int flags, ktime_t *stamp)
+{
+	u64 at = rs->rx.consumed + *ahead;
+	int n;
+
+	if (rstream_urg_at_mark(rs, at) && rstream_rx_ready(rs) > *ahead &&
+	    !sock_flag(rs->sk, SOCK_URGINLINE)) {
+		/* the urgent byte is passed over */
+		if (flags & MSG_PEEK)
+			++*ahead;
+		else
+			rstream_rx_consume(rs, 1);
+		at++;
+	}
+	if (rstream_rx_ready(rs) <= *ahead)
+		return 0;
+	if (rs->urg && rs->rx_urg > at)
+		len = min_t(u64, len, rs->rx_urg - at);
+	n = rstream_rx_copy(rs, msg, len, *ahead, flags & MSG_TRUNC);
+	if (n <= 0)
+		return n ?: -EFAULT;
+	*stamp = stamp_of(rs, *ahead, n);
+	if (flags & MSG_PEEK) {
+		*ahead += n;
+		sk_peek_offset_fwd(rs->sk, n);
+	} else {
+		rstream_rx_consume(rs, n);
+		sk_peek_offset_bwd(rs->sk, n);
+	}
+	return n;
+}
+
 static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
-		       int flags)
+		       int flags, ktime_t *stamp)
 {
 	struct sock *sk = rs->sk;
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	size_t target = flags & MSG_WAITALL ? len :
-			min_t(size_t, len, rs->rcvlowat) ?: 1;
-	bool peek = flags & MSG_PEEK, trunc = flags & MSG_TRUNC, eof;
+	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+	u64 ahead = max(sk_peek_offset(sk, flags), 0);
+	bool peek = flags & MSG_PEEK, eof;
 	size_t copied = 0;
 	int n, err = 0;
 
 	while (copied < len) {
-		u64 skip = peek ? copied : 0;
-
 		rstream_ring_count(rs);
-		if (rstream_rx_ready(rs) > skip) {
-			n = copy_some(rs, msg, len - copied, skip, trunc);
-			if (n <= 0) {
-				err = n ?: -EFAULT;
+		if (rstream_urg_at_mark(rs, rs->rx.consumed + ahead)) {
+			if (copied)
+				break;
+			if (signal_pending(current)) {
+				err = timeo ? sock_intr_errno(timeo) : -EAGAIN;
 				break;
 			}
-			if (!peek)
-				consume(rs, n);
+		}
+		n = recv_some(rs, msg, len - copied, &ahead, flags, stamp);
+		if (n > 0) {
 			copied += n;
 			continue;
 		}
-		if (copied >= target)
+		err = n;
+		if (err || copied >= target)
 			break;
 		if (copied && (sk->sk_err || !timeo || signal_pending(current)))
 			break;
@@ -334,11 +425,10 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 			break;
 		if (!peek)
 			ack_if_due(rs);
-		if (len > 0)
-			err = wait_data(rs, &timeo, skip);
+		err = wait_data(rs, &timeo, ahead);
 		if (err)
 			break;
-		if (peek && copied && rx_over(rs))
+		if (peek && copied && rstream_rx_over(rs))
 			break;
 	}
 	if (!peek)
@@ -411,10 +501,38 @@ static int recv_connecting(struct rstream *rs, int flags)
 	return err == -EPIPE ? 0 : err;	/* TCP's own receive says it better */
 }
 
+/* SO_TIMESTAMP and kin, as the kernel says it of a packet. */
+static void tell_time(struct sock *sk, struct msghdr *msg, ktime_t stamp)
+{
+	struct sk_buff *skb = alloc_skb(0, GFP_KERNEL);
+
+	if (!skb)
+		return;
+	skb->tstamp = stamp;
+	sock_recv_timestamp(msg, sk, skb);
+	consume_skb(skb);
+}
+
+/* TCP_INQ, and what io_uring asks for; more than nothing at the end. */
+static void tell_inq(struct rstream *rs, struct msghdr *msg)
+{
+	bool asked = tcp_sk(rs->sk)->recvmsg_inq;
+
+	if (!asked && !msg->msg_get_inq)
+		return;
+	msg->msg_inq = min_t(u64, rstream_rx_ready(rs), INT_MAX);
+	if (!msg->msg_inq && rstream_rx_eof(&rs->rx))
+		msg->msg_inq = 1;
+	if (asked)
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq),
+			 &msg->msg_inq);
+}
+
 int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		    int flags)
 {
 	struct rstream *rs = rstream_of(sock->sk);
+	ktime_t stamp = 0;
 	int ret;
 
 	if (rstream_mode(rs) == RSTREAM_CONNECTING) {
@@ -430,11 +548,16 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	if (!ret)
 		return rs->tcp_ops->recvmsg(sock, msg, len, flags);
 	if (flags & MSG_OOB)
-		ret = -EINVAL;		/* as TCP without urgent data */
+		ret = rstream_urg_recv(rs, msg, len, flags);
 	else
-		ret = recv_framed(rs, msg, len, flags);
+		ret = recv_framed(rs, msg, len, flags, &stamp);
 	release_sock(sock->sk);
 	msg->msg_namelen = 0;
+	if (ret >= 0 && !(flags & MSG_OOB)) {
+		if (stamp && rstream_rx_timed(rs))
+			tell_time(sock->sk, msg, stamp);
+		tell_inq(rs, msg);
+	}
 	return ret;
 }
 
@@ -451,6 +574,7 @@ static int splice_fill(struct rstream *rs, struct splice_pipe_desc *spd,
 {
 	struct kvec vec[PIPE_DEF_BUFFERS];
 	struct msghdr msg = {};
+	ktime_t stamp;
 	int i, want = min_t(size_t, DIV_ROUND_UP(len, PAGE_SIZE),
 			    PIPE_DEF_BUFFERS), got;
 
@@ -466,7 +590,7 @@ static int splice_fill(struct rstream *rs, struct splice_pipe_desc *spd,
 	want = i;
 	len = min_t(size_t, len, want * PAGE_SIZE);
 	iov_iter_kvec(&msg.msg_iter, ITER_DEST, vec, want, len);
-	got = recv_framed(rs, &msg, len, flags);
+	got = recv_framed(rs, &msg, len, flags, &stamp);
 	for (i = 0; i < want; i++) {
 		int left = got - i * (int)PAGE_SIZE;
 

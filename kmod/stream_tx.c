@@ -32,13 +32,28 @@ u64 rstream_tx_limit(const struct rstream *rs)
 	return limit;
 }
 
+/*
+ * What no carrier has sent yet: TCP_NOTSENT_LOWAT bounds it.  On the tcp carrier
+ * some of it is in TCP's queue.
+ */
+u64 rstream_tx_unsent(const struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+	u64 queued = READ_ONCE(rs->tx.written) - READ_ONCE(rs->tx.sent);
+
+	if (READ_ONCE(rs->tx.state) >= RSTREAM_ON_RING)
+		return queued;
+	return queued + (READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt));
+}
+
 /* As sk_stream_is_writeable(): a third must be free. */
 bool rstream_tx_room(const struct rstream *rs)
 {
 	u64 used = READ_ONCE(rs->tx_mem) + READ_ONCE(rs->sk->sk_wmem_queued);
 	u64 limit = rstream_tx_limit(rs);
 
-	return used < limit && limit - used >= used / 2;
+	return used < limit && limit - used >= used / 2 &&
+	       rstream_tx_unsent(rs) * 2 < tcp_notsent_lowat(tcp_sk(rs->sk));
 }
 
 static u64 room(struct rstream *rs)
@@ -46,8 +61,46 @@ static u64 room(struct rstream *rs)
 	u64 used = rs->tx_mem + rs->sk->sk_wmem_queued;
 	u64 limit = rstream_tx_limit(rs);
 
+	if (rstream_tx_unsent(rs) >= tcp_notsent_lowat(tcp_sk(rs->sk)))
+		return 0;
 	return used < limit ? limit - used : 0;
 }
+
+/* ---- cork ---- */
+
+/* As long as TCP holds back what is corked. */
+#define HOLD_MS	200
+
+/*
+ * MSG_MORE or TCP_CORK: a segment that is not full waits for more, for a while.
+ * @more: more will follow
+ */
+void rstream_hold(struct rstream *rs, bool more)
+{
+	if (!more || rs->tx.written - rs->tx.sent >= tcp_sk(rs->sk)->mss_cache) {
+		rs->held = false;
+		return;
+	}
+	if (!rs->held)
+		rs->held_at = jiffies;
+	rs->held = true;
+	rstream_held_look(rs);
+}
+
+/* Has it been held for long enough?  Otherwise, look again then. */
+void rstream_held_look(struct rstream *rs)
+{
+	unsigned long end = rs->held_at + msecs_to_jiffies(HOLD_MS);
+
+	if (!rs->held)
+		return;
+	if (time_after_eq(jiffies, end))
+		rs->held = false;
+	else if (!timer_pending(&rs->retry_timer))
+		sk_reset_timer(rs->sk, &rs->retry_timer, end);
+}
+
+/* ---- state ---- */
 
 /* Is everything that the program wrote, and FIN, out of our hands? */
 bool rstream_tx_done(struct rstream *rs)
@@ -75,6 +128,7 @@ u64 rstream_tx_unacked(struct rstream *rs)
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 	u64 queued = rs->tx.written - rs->tx.sent;
 
+	/* records that TCP has not acknowledged count, too */
 	if (rs->tx.state == RSTREAM_LOST)
 		return rs->tx.written - rs->tx.acked;
 	if (rs->tx.state < RSTREAM_ON_RING)
@@ -120,7 +174,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 	struct page_frag *pfrag = &current->task_frag;
 	struct rstream_frag *frag;
 	bool fresh = false;
-	size_t n;
+	size_t n, got;
 
 	if (!sk_page_frag_refill(sk, pfrag))
 		return -EAGAIN;
@@ -138,8 +192,10 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 		get_page(frag->page);
 		fresh = true;
 	}
-	n = copy_page_from_iter(pfrag->page, pfrag->offset, n, &msg->msg_iter);
-	if (!n) {
+	got = copy_page_from_iter(pfrag->page, pfrag->offset, n,
+				  &msg->msg_iter);
+	if (got < n) {		/* all or nothing, as TCP */
+		iov_iter_revert(&msg->msg_iter, got);
 		if (fresh)
 			rstream_frag_free(frag);
 		return -EFAULT;
@@ -261,15 +317,32 @@ static void zerocopy_end(struct ubuf_info *uarg, bool sent)
 		net_zcopy_put_abort(uarg, true);
 }
 
+/* What can be said in control messages is checked, as TCP does it. */
+static int check_control(struct sock *sk, struct msghdr *msg)
+{
+	struct sockcm_cookie sockc = { .tsflags = READ_ONCE(sk->sk_tsflags) };
+
+	if (!msg->msg_controllen)
+		return 0;
+	return sock_cmsg_send(sk, msg, &sockc) ? -EINVAL : 0;
+}
+
 static int send_framed(struct rstream *rs, struct msghdr *msg)
 {
-	struct ubuf_info *uarg = zerocopy_begin(rs->sk, msg);
 	struct sock *sk = rs->sk;
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
+	bool urgent = msg->msg_flags & MSG_OOB;
 	size_t unpushed = 0, done = 0;
+	struct ubuf_info *uarg;
 	ssize_t n;
-	int err = 0;
+	int err;
 
+	if (urgent && rs->hello_in && !rs->peer_urg)
+		return -EOPNOTSUPP;
+	err = check_control(sk, msg);
+	if (err)
+		return sk_stream_error(sk, msg->msg_flags, err);
+	uarg = zerocopy_begin(sk, msg);
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
@@ -280,7 +353,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 		if (n > 0) {
 			done += n;
 			unpushed += n;
-			if (unpushed >= PUSH_EVERY) {
+			if (unpushed >= PUSH_EVERY && msg_data_left(msg)) {
+				rs->held = false;
 				rstream_push(rs);
 				unpushed = 0;
 			}
@@ -289,12 +363,18 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 		err = n;
 		if (n != -EAGAIN)
 			break;
+		rs->held = false;
 		rstream_push(rs);
 		unpushed = 0;
 		err = room(rs) ? wait_memory(rs, &timeo) :
 				 wait_room(rs, &timeo);
 	}
-	if (unpushed)
+	if (urgent && done)
+		rstream_urg_send(rs);
+	if (done)
+		rstream_hold(rs, !urgent && (msg->msg_flags & MSG_MORE ||
+					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
+	if (done)
 		rstream_push(rs);
 	zerocopy_end(uarg, done);
 	if (done)
@@ -362,8 +442,6 @@ int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		if (!ret && rs->mode == RSTREAM_ASKED)
 			ret = wait_decision(rs, msg);
 		if (rs->mode == RSTREAM_FRAMED || ret) {
-			if (!ret && msg->msg_flags & MSG_OOB)
-				ret = -EOPNOTSUPP;
 			if (!ret)
 				ret = send_framed(rs, msg);
 			release_sock(sk);

@@ -61,6 +61,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 #define RSW_FIRST_WINDOW	65536
 
 #define RSW_CAP_RDMA	0x1		/* has an RDMA device */
+#define RSW_CAP_URG	0x2		/* understands URG */
 
 /**
  * struct rsw_hello - fixed part of a HELLO

@@ -153,10 +153,10 @@ static void bind_own_family(void)
 	socklen_t len = rs_addr(&kind, host, 0, &addr);
 	int fd = rs_socket(&kind, 0), l, port;
 
-	if (kind.domain != AF_RDMASTREAM)
+	if (kind.domain != AF_RDMASTREAM || server_kind.domain != AF_RDMASTREAM)
 		api_skip("only for AF_RDMASTREAM");
 	addr.sa.sa_family = AF_RDMASTREAM;
-	l = rs_socket(&kind, 0);
+	l = rs_socket(&server_kind, 0);
 	EXPECT(!bind(l, &addr.sa, len));
 	EXPECT(!listen(l, 1));
 	port = rs_local_port(l);
@@ -168,7 +168,7 @@ static void bind_own_family(void)
 static void v6_maps_v4(void)
 {
 	union rs_addr addr = { .in6.sin6_family = AF_INET6 };
-	int l = rs_socket(&kind, 0), off = 0, fd;
+	int l = rs_socket(&server_kind, 0), off = 0, fd;
 	struct rs_kind four = { AF_INET, IPPROTO_TCP, AF_INET };
 
 	if (kind.family != AF_INET6)
@@ -192,7 +192,7 @@ static void v6_only(void)
 {
 	union rs_addr addr = { .in6.sin6_family = AF_INET6 };
 	struct rs_kind four = { AF_INET, IPPROTO_TCP, AF_INET };
-	int l = rs_socket(&kind, 0), on = 1;
+	int l = rs_socket(&server_kind, 0), on = 1;
 
 	if (kind.family != AF_INET6)
 		api_skip("only for IPv6");

@@ -116,7 +116,7 @@ static void unconnected_io(void)
 
 static void listen_unbound(void)
 {
-	int l = rs_socket(&kind, 0), fd = rs_socket(&kind, 0);
+	int l = rs_socket(&server_kind, 0), fd = rs_socket(&kind, 0);
 
 	EXPECT(!listen(l, 1));
 	EXPECT(rs_local_port(l));

@@ -2,6 +2,7 @@
 /* shutdown(), close(), resets. */
 #include "tap.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -224,6 +225,192 @@ static void fd_passed(void)
 	EXPECT(recv(got, &data, 1, 0) == 1 && data == 'x');
 }
 
+static size_t fill(int fd)
+{
+	static char buf[65536];
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((n = send(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+		sum += n;
+	return sum;
+}
+
+static size_t take_all(int fd)
+{
+	static char buf[65536];
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		sum += n;
+	EXPECT(!n);
+	return sum;
+}
+
+/* close() waits for what is unsent, as long as it is told. */
+static void linger_waits(void)
+{
+	struct linger linger = { .l_onoff = 1, .l_linger = 1 };
+	uint64_t start;
+	size_t len;
+	int fd[2];
+
+	pair(fd);
+	EXPECT(!setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	len = fill(fd[0]);
+	start = rs_now_ms();
+	close(fd[0]);
+	EXPECT(rs_now_ms() - start >= 900);
+	turn();
+	EXPECT(take_all(fd[1]) == len);
+}
+
+/* Unread bytes may still be read after shutdown(SHUT_RD), and new ones, too. */
+static void shut_read_reads(void)
+{
+	char buf[8];
+	int fd[2];
+
+	pair(fd);
+	EXPECT(send(fd[0], "ab", 2, 0) == 2);
+	await_bytes(fd[1], 2);
+	EXPECT(!shutdown(fd[1], SHUT_RD));
+	turn();
+	EXPECT(recv(fd[1], buf, 8, 0) == 2);
+	EXPECT(!recv(fd[1], buf, 8, 0));
+	EXPECT(send(fd[0], "cd", 2, 0) == 2);
+	await_bytes(fd[1], 2);
+	note("%zd", recv(fd[1], buf, 8, 0));
+	EXPECT(!recv(fd[1], buf, 8, 0));
+}
+
+static void half_close_both_orders(void)
+{
+	char buf[8];
+	int fd[2];
+
+	for (int i = 0; i < 2; i++) {
+		pair(fd);
+		EXPECT(!shutdown(fd[i], SHUT_WR));
+		EXPECT(!recv(fd[!i], buf, 8, 0));
+		turn();
+		for (int k = 0; k < 3; k++) {
+			EXPECT(send(fd[!i], "data", 4, 0) == 4);
+			EXPECT(recv(fd[i], buf, 4, MSG_WAITALL) == 4);
+		}
+		close(fd[!i]);
+		EXPECT(!recv(fd[i], buf, 8, 0));
+		close(fd[i]);
+	}
+}
+
+static void shutdown_again(void)
+{
+	static const int how[] = { SHUT_WR, SHUT_WR, SHUT_RD, SHUT_RDWR };
+	int fd[2], r;
+	char c;
+
+	pair(fd);
+	for (int i = 0; i < 4; i++) {
+		r = shutdown(fd[0], how[i]);
+		note("%d %d", r, r ? errno : 0);
+	}
+	EXPECT(!recv(fd[1], &c, 1, 0));
+	EXPECT(!shutdown(fd[1], SHUT_RDWR));
+	await(fd[0], POLLHUP);
+	/* TCP is done with both some time later */
+	EXPECT_SOON(shutdown(fd[0], SHUT_WR) == -1);
+	note("%d", errno);
+}
+
+static void send_cut_by_reset(void)
+{
+	struct linger linger = { .l_onoff = 1 };
+	int fd[2], r;
+	char c;
+
+	pair(fd);
+	fill(fd[0]);
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	close(fd[1]);
+	await(fd[0], POLLERR);
+	r = send(fd[0], "x", 1, MSG_NOSIGNAL);
+	note("%d %d", r, errno);
+	r = send(fd[0], "x", 1, MSG_NOSIGNAL);
+	note("%d %d", r, errno);
+	EXPECT(!recv(fd[0], &c, 1, 0));
+}
+
+static void dup_keeps(void)
+{
+	int fd[2], other;
+	char c;
+
+	pair(fd);
+	other = dup(fd[0]);
+	close(fd[0]);
+	turn();
+	EXPECT(send(other, "x", 1, 0) == 1);
+	EXPECT(recv(fd[1], &c, 1, 0) == 1);
+	EXPECT(!(rs_poll(fd[1], POLLIN | POLLRDHUP, 0)));
+	close(other);
+	EXPECT(!recv(fd[1], &c, 1, 0));
+}
+
+static void exec_keeps(void)
+{
+	char text[32], buf[8];
+	int fd[2];
+
+	pair(fd);
+	snprintf(text, sizeof(text), "printf exec >&%d", fd[0]);
+	EXPECT(!system(text));
+	EXPECT(recv(fd[1], buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "exec", 4));
+	EXPECT(!fcntl(fd[0], F_SETFD, FD_CLOEXEC));
+	EXPECT(system("true") == 0);
+	EXPECT(!(rs_poll(fd[1], POLLIN, 0)));
+}
+
+/* Many processes, one socket: the end comes with the last. */
+static void last_process(void)
+{
+	int fd[2], hold[2];
+	pid_t pid;
+	char c;
+
+	pair(fd);
+	EXPECT(!pipe(hold));
+	pid = fork();
+	if (!pid) {
+		close(fd[1]);
+		close(hold[1]);
+		EXPECT(!read(hold[0], &c, 1));
+		_exit(0);
+	}
+	close(fd[0]);
+	EXPECT(!rs_poll(fd[1], POLLIN, 50));
+	turn();
+	close(hold[1]);
+	EXPECT(!recv(fd[1], &c, 1, 0));
+	waitpid(pid, NULL, 0);
+}
+
+static void killed_by_admin(void)
+{
+	char text[80], c;
+	int fd[2];
+
+	pair(fd);
+	snprintf(text, sizeof(text), "ss -K -t sport = :%d dport = :%d >/dev/null",
+		 rs_local_port(fd[0]), rs_remote_port(fd[0]));
+	if (system(text) || !(rs_poll(fd[0], POLLIN, 1000) & POLLERR))
+		api_skip("ss can't do that here");
+	EXPECT_ERRNO(recv(fd[0], &c, 1, 0), ECONNABORTED);
+	EXPECT(!recv(fd[0], &c, 1, 0));
+	EXPECT_ERRNO(recv(fd[1], &c, 1, 0), ECONNRESET);
+}
+
 #define CASE(fn) { "end: " #fn, fn }
 const struct api_case end_cases[] = {
 	CASE(half_close),
@@ -238,5 +425,14 @@ const struct api_case end_cases[] = {
 	CASE(killed_in_send),
 	CASE(fork_shares),
 	CASE(fd_passed),
+	CASE(linger_waits),
+	CASE(shut_read_reads),
+	CASE(half_close_both_orders),
+	CASE(shutdown_again),
+	CASE(send_cut_by_reset),
+	CASE(dup_keeps),
+	CASE(exec_keeps),
+	CASE(last_process),
+	CASE(killed_by_admin),
 	{ NULL, NULL },
 };

@@ -3,25 +3,38 @@
 #include "tap.h"
 
 #include <getopt.h>
+#include <linux/sockios.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { FAILED = 1, SKIPPED = 4 };
 
 static const char usage[] =
-"rs_api [-k KIND] [-l HOST] [-t SECONDS] [-w ROUNDS] [-f NAME]\n"
+"rs_api [-k KIND] [-s KIND] [-x] [-l HOST] [-t SECONDS] [-w ROUNDS]\n"
+"       [-S COMMAND] [-R FILE | -C FILE] [-f NAME]\n"
 "  -k KIND   tcp4 tcp6 inet inet6 rds4 rds6\n"
+"  -s KIND   of the listening end, if it is another one\n"
+"  -x        the first of a pair is what accept() returned\n"
 "  -l HOST   local address to meet at, default loopback\n"
 "  -t        limit of one case\n"
 "  -w        exchange so many bytes on a new pair first, one at a time, then\n"
 "            64 KiB each way: lets the carrier change\n"
+"  -S        runs COMMAND where a case says \"now\": changes the carrier\n"
+"  -R FILE   record what cases note: the answers of plain TCP\n"
+"  -C FILE   cases must note what FILE has\n"
 "  -f NAME   only cases whose name contains NAME\n";
 
-struct rs_kind kind;
+struct rs_kind kind, server_kind;
 const char *host;
-static int warm;
+static const char *turn_command, *filter = "", *notes_from;
+static FILE *notes_to;
+static int warm, crossed;
 static unsigned int limit = 20;
+static int notes;			/* memory file: of the case that runs */
 
 void api_fail(const char *file, int line, const char *what)
 {
@@ -40,7 +53,7 @@ void api_skip(const char *why)
 
 int listener(uint16_t *port)
 {
-	int fd = rs_listen(&kind, host, 0, 16);
+	int fd = rs_listen(&server_kind, host, 0, 16);
 
 	*port = rs_local_port(fd);
 	return fd;
@@ -49,7 +62,7 @@ int listener(uint16_t *port)
 int connect_to(int fd, uint16_t port)
 {
 	union rs_addr addr;
-	socklen_t len = rs_addr(&kind, host, port, &addr);
+	socklen_t len = rs_addr(&server_kind, host, port, &addr);
 
 	return connect(fd, &addr.sa, len);
 }
@@ -58,6 +71,43 @@ void await(int fd, int events)
 {
 	if (!(rs_poll(fd, events, 2000) & events))
 		api_fail(__FILE__, __LINE__, "poll events within 2 s");
+}
+
+void await_bytes(int fd, int n)
+{
+	int have = -1;
+
+	EXPECT_SOON(!ioctl(fd, SIOCINQ, &have) && have == n);
+}
+
+void set_int(int fd, int level, int name, int value)
+{
+	EXPECT(!setsockopt(fd, level, name, &value, sizeof(value)));
+}
+
+int get_int(int fd, int level, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	EXPECT(!getsockopt(fd, level, name, &value, &len));
+	return value;
+}
+
+void note(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	EXPECT(vdprintf(notes, fmt, args) > 0);
+	va_end(args);
+	EXPECT(write(notes, ";", 1) == 1);
+}
+
+void turn(void)
+{
+	if (turn_command)
+		EXPECT(!system(turn_command));
 }
 
 static void warm_up(const int fd[2])
@@ -78,14 +128,52 @@ static void warm_up(const int fd[2])
 void pair(int fd[2])
 {
 	uint16_t port;
-	int l = listener(&port);
+	int l = listener(&port), client = !!crossed;
 
-	fd[0] = rs_socket(&kind, 0);
-	EXPECT(!connect_to(fd[0], port));
-	fd[1] = accept(l, NULL, NULL);
-	EXPECT(fd[1] >= 0);
+	fd[client] = rs_socket(&kind, 0);
+	EXPECT(!connect_to(fd[client], port));
+	fd[!client] = accept(l, NULL, NULL);
+	EXPECT(fd[!client] >= 0);
 	close(l);
 	warm_up(fd);
+}
+
+/* What plain TCP has noted in this case; NULL: there was none. */
+static char *noted(const char *name, char *line, size_t size)
+{
+	FILE *f = fopen(notes_from, "r");
+	size_t len = strlen(name);
+	char *found = NULL;
+
+	while (f && !found && fgets(line, size, f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!strncmp(line, name, len) && line[len] == '\t')
+			found = line + len + 1;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* Return: false if @c has noted something else than plain TCP. */
+static bool notes_agree(const struct api_case *c)
+{
+	static char ours[16384], line[17000];
+	char *theirs;
+	ssize_t n = pread(notes, ours, sizeof(ours) - 1, 0);
+
+	if (n < 0)
+		rs_die("notes: %m");
+	ours[n] = 0;
+	if (notes_to)
+		fprintf(notes_to, "%s\t%s\n", c->name, ours);
+	if (!notes_from)
+		return true;
+	theirs = noted(c->name, line, sizeof(line));
+	if (!strcmp(ours, theirs ?: ""))
+		return true;
+	printf("# TCP:  %s\n# here: %s\n", theirs ?: "(has not passed)", ours);
+	return false;
 }
 
 static int run_case(const struct api_case *c)
@@ -94,6 +182,11 @@ static int run_case(const struct api_case *c)
 	int status;
 
 	fflush(stdout);
+	if (notes_to)
+		fflush(notes_to);
+	notes = memfd_create("notes", MFD_CLOEXEC);
+	if (notes < 0)
+		rs_die("memfd_create: %m");
 	pid = fork();
 	if (!pid) {
 		alarm(limit);
@@ -102,37 +195,69 @@ static int run_case(const struct api_case *c)
 		_exit(0);
 	}
 	waitpid(pid, &status, 0);
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	printf("# ended by signal %s\n", sigabbrev_np(WTERMSIG(status)));
-	return FAILED;
+	if (!WIFEXITED(status)) {
+		printf("# ended by signal %s\n",
+		       sigabbrev_np(WTERMSIG(status)));
+		status = FAILED;
+	} else {
+		status = WEXITSTATUS(status);
+	}
+	if (!status && !notes_agree(c))
+		status = FAILED;
+	close(notes);
+	return status;
 }
 
-int main(int argc, char **argv)
+static const char *options(int argc, char **argv)
 {
-	static const struct api_case * const groups[] = {
-		address_cases, connect_cases, io_cases, end_cases,
-	};
-	const char *filter = "";
-	int c, n = 0, failed = 0;
+	bool other = false;
+	int c;
 
 	rs_kind_parse("tcp4", &kind);
-	while ((c = getopt(argc, argv, "k:l:t:w:f:")) != -1) {
+	while ((c = getopt(argc, argv, "k:s:xl:t:w:S:R:C:f:")) != -1) {
 		if (c == 'k' && rs_kind_parse(optarg, &kind))
 			continue;
-		if (c == 'l')
+		if (c == 's' && rs_kind_parse(optarg, &server_kind))
+			other = true;
+		else if (c == 'x')
+			crossed = 1;
+		else if (c == 'l')
 			host = optarg;
 		else if (c == 't')
 			limit = atoi(optarg);
 		else if (c == 'w')
 			warm = atoi(optarg);
+		else if (c == 'S')
+			turn_command = optarg;
+		else if (c == 'R')
+			notes_to = fopen(optarg, "we");
+		else if (c == 'C')
+			notes_from = optarg;
 		else if (c == 'f')
 			filter = optarg;
 		else
-			rs_die("%s", usage);
+			return usage;
 	}
+	if (!other)
+		server_kind = kind;
+	return server_kind.family == kind.family ? NULL :
+	       "both ends must be of one address family";
+}
+
+int main(int argc, char **argv)
+{
+	static const struct api_case * const groups[] = {
+		address_cases, connect_cases, listen_cases, io_cases,
+		msg_cases, urgent_cases, wait_cases, uring_cases, option_cases,
+		end_cases,
+	};
+	const char *wrong = options(argc, argv);
+	int n = 0, failed = 0;
+
+	if (wrong)
+		rs_die("%s", wrong);
 	printf("TAP version 13\n");
-	for (int g = 0; g < 4; g++)
+	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
 		for (const struct api_case *a = groups[g]; a->name; a++) {
 			int result;
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sock.h"
 
@@ -17,20 +18,37 @@ struct api_case {
 	void (*run)(void);
 };
 
-extern const struct api_case address_cases[], connect_cases[], io_cases[],
+extern const struct api_case address_cases[], connect_cases[], listen_cases[],
+			     io_cases[], msg_cases[], urgent_cases[],
+			     wait_cases[], uring_cases[], option_cases[],
 			     end_cases[];
 
 extern struct rs_kind kind;		/* of the sockets under test */
+extern struct rs_kind server_kind;	/* of those that listen: the same, or not */
 extern const char *host;		/* address to meet at */
 
-/* A connected pair: [0] the client's socket, [1] what accept() returned. */
+/* A connected pair: [0] the client's socket, [1] what accept() returned, or,
+ * with -x, the other way round.
+ */
 void pair(int fd[2]);
+/* "Now": with -S the carriers of all sockets change here. */
+void turn(void);
+/*
+ * What TCP answers depends on the kernel: note it.  All kinds must have noted
+ * what plain TCP has.
+ */
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A listener at a free port of @host. */
 int listener(uint16_t *port);
 /* connect() to @port of @host. Return: 0 or -1 with errno. */
 int connect_to(int fd, uint16_t port);
 /* Fail the case unless @events of poll() come within two seconds. */
 void await(int fd, int events);
+/* Bytes that can be read are @n, within two seconds. */
+void await_bytes(int fd, int n);
+/* Integer options; a failure ends the case. */
+void set_int(int fd, int level, int name, int value);
+int get_int(int fd, int level, int name);
 
 void api_fail(const char *file, int line, const char *what)
 	__attribute__((noreturn));
@@ -40,6 +58,16 @@ void api_skip(const char *why) __attribute__((noreturn));
 	do { \
 		if (!(cond)) \
 			api_fail(__FILE__, __LINE__, #cond); \
+	} while (0)
+
+/* Until @cond, for two seconds at most. */
+#define EXPECT_SOON(cond) \
+	do { \
+		for (uint64_t end_ = rs_now_ms() + 2000; !(cond);) { \
+			if (rs_now_ms() > end_) \
+				api_fail(__FILE__, __LINE__, #cond " soon"); \
+			usleep(2000); \
+		} \
 	} while (0)
 
 /* @call fails with @err */

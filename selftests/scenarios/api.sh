@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug timeout=400
+# vm: n=1 kernels=6.12,6.1,debug timeout=1500
 # A program cannot tell our socket from TCP's: the same cases on plain TCP, and
-# on ours with each carrier.
+# on ours with each carrier, with a plain end, and while the carriers change.
+# What cases note on plain TCP they must note on ours.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -16,31 +17,48 @@ api() {	# TITLE RS_API-OPTION...
 		"not ok "*)	ok "$title: $(cut -d' ' -f4- <<<"$line")" false ;;
 		"#"*)		echo "$line" ;;
 		esac
-	done < <(rs_api "$@")
+	done < <(rs_api ${ONLY:+-f "$ONLY"} "$@")
 }
 
 load || bail "cannot load the module"
 set_net upgrade_self=1
-api "TCP" -k tcp4
-api "TCP, IPv6" -k tcp6
+api "TCP" -k tcp4 -l "$ADDR4_0" -R "$tmp/tcp4"
+api "TCP, IPv6" -k tcp6 -l "$ADDR6_0" -R "$tmp/tcp6" -x
 use raw
-api "raw" -k rds4 -l "$ADDR4_0"
+api "raw" -k rds4 -l "$ADDR4_0" -C "$tmp/tcp4"
 use tcp
-api "tcp carrier" -k inet -l "$ADDR4_0"
-api "tcp carrier, IPv6" -k rds6 -l "$ADDR6_0"
+api "tcp carrier" -k inet -l "$ADDR4_0" -C "$tmp/tcp4"
+api "tcp carrier, IPv6" -k rds6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
 
 use ring
+api "plain client" -k tcp4 -s inet -l "$ADDR4_0" -C "$tmp/tcp4"
+api "plain server" -k inet6 -s tcp6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
 # keeps a link up meanwhile
-rs_stream -b -k inet -l "$ADDR4_0" -n 4M -t 200 --hold "$tmp/go" >/dev/null &
+rs_stream -b -k inet -l "$ADDR4_0" -n 4M -t 1200 --hold "$tmp/go" >/dev/null &
 held=$!
 ok "a link comes up" wait_for 30 has_link 0
 wait_for 30 test -e "$tmp/go.held"
 mark 0
-api "ring carrier" -k rds4 -l "$ADDR4_0" -w 20
-api "ring carrier, IPv6" -k inet6 -l "$ADDR6_0" -w 20
+api "ring carrier" -k rds4 -l "$ADDR4_0" -w 20 -C "$tmp/tcp4"
+api "ring carrier, IPv6" -k inet6 -l "$ADDR6_0" -w 20 -C "$tmp/tcp6" -x
 ok "rings carried bytes" test "$(grown 0 ring-tx-bytes)" -gt 1000000
+
+# from the first byte on, while the case runs
+set_net upgrade=1
+api "to a ring meanwhile" -k inet -s rds4 -l "$ADDR4_0" -C "$tmp/tcp4"
+
+# off the ring, and back when there is a link again
+cat >"$tmp/turn" <<'END'
+#!/bin/sh
+rsctl drain on && rsctl drain off
+END
+chmod +x "$tmp/turn"
+mark 0
+api "turned" -k inet -l "$ADDR4_0" -w 20 -C "$tmp/tcp4" -t 40 -S "$tmp/turn >/dev/null"
+[ -n "${ONLY-}" ] ||
+	ok "carriers have changed" test "$(grown 0 switch:drained)" -gt 20
 touch "$tmp/go"
 wait $held
 ok "the held connection was not disturbed" test $? = 0
-ok "no socket is left" wait_for 20 no_sockets
+ok "no socket is left" wait_for 70 no_sockets
 done_testing

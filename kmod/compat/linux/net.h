@@ -24,4 +24,17 @@
 #define RSTREAM_SENDPAGE
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define RSTREAM_SPLICE_EOF
+#else
+#define RSTREAM_SPLICE_EOF	.splice_eof = rstream_splice_eof,
+#endif
+
+/* 6.9: TCP has SO_PEEK_OFF (05ea491641d3) */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define RSTREAM_PEEK_OFF
+#else
+#define RSTREAM_PEEK_OFF	.set_peek_off = sk_set_peek_off,
+#endif
+
 #endif

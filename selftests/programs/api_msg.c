@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Flags, messages with control data, and calls that take more than a buffer. */
+#include "tap.h"
+
+#include <fcntl.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "pattern.h"
+
+#ifndef TCP_CM_INQ
+#define TCP_CM_INQ TCP_INQ
+#endif
+
+static void result(const char *what, ssize_t n)
+{
+	note("%s %zd %d", what, n, n < 0 ? errno : 0);
+}
+
+/* Where the good bytes before a bad pointer go. */
+static void partly_bad(void)
+{
+	char buf[16] = "";
+	struct iovec iov[2] = { { "good", 4 }, { (void *)8, 4 } };
+	int fd[2];
+
+	pair(fd);
+	turn();
+	result("send", writev(fd[0], iov, 2));
+	EXPECT(send(fd[0], "12345678", 8, 0) == 8);
+	EXPECT_SOON(recv(fd[1], buf, 16, MSG_PEEK) >= 8);
+	iov[0].iov_base = buf;
+	result("recv", readv(fd[1], iov, 2));
+	result("then", recv(fd[1], buf, 16, MSG_DONTWAIT));
+}
+
+static void flags(void)
+{
+	static const int out[] = {
+		MSG_CONFIRM, MSG_DONTROUTE, MSG_EOR, MSG_TRUNC, MSG_CTRUNC,
+		MSG_PROXY, MSG_WAITALL, MSG_PEEK, MSG_SYN, MSG_FIN, MSG_RST,
+		MSG_ERRQUEUE, 1 << 22,
+	};
+	static const int in[] = {
+		MSG_CONFIRM, MSG_EOR, MSG_CTRUNC, MSG_CMSG_CLOEXEC, MSG_NOSIGNAL,
+		MSG_MORE, MSG_DONTROUTE, 1 << 22,
+	};
+	char buf[4];
+	int fd[2];
+
+	pair(fd);
+	for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
+		ssize_t n = send(fd[0], "x", 1, out[i] | MSG_NOSIGNAL);
+
+		result("send", n);
+		if (n > 0)
+			EXPECT(recv(fd[1], buf, 1, 0) == 1);
+	}
+	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++) {
+		EXPECT(send(fd[0], "x", 1, 0) == 1);
+		await(fd[1], POLLIN);
+		result("recv", recv(fd[1], buf, 4, in[i]));
+	}
+	result("queue", recv(fd[1], buf, 4, MSG_ERRQUEUE));
+}
+
+static void message_names(void)
+{
+	union rs_addr addr;
+	char buf[4], control[64];
+	struct iovec iov = { buf, 4 };
+	struct msghdr msg = {
+		.msg_name = &addr, .msg_namelen = sizeof(addr), .msg_iov = &iov,
+		.msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	socklen_t len = sizeof(addr);
+	int fd[2];
+
+	pair(fd);
+	result("sendto", sendto(fd[0], "abcd", 4, 0, &addr.sa,
+				rs_addr(&kind, host, 9, &addr)));
+	EXPECT(send(fd[0], "efgh", 4, 0) == 4);
+	await_bytes(fd[1], 8);
+	EXPECT(recvmsg(fd[1], &msg, 0) == 4);
+	note("name %d control %zu flags %x", msg.msg_namelen,
+	     msg.msg_controllen, msg.msg_flags);
+	result("recvfrom", recvfrom(fd[1], buf, 4, 0, &addr.sa, &len));
+	note("len %d", len);
+}
+
+static void control_sent(void)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd[2];
+
+	pair(fd);
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = 9999;
+	result("unknown", sendmsg(fd[0], &msg, 0));
+	c->cmsg_level = IPPROTO_TCP;
+	result("level", sendmsg(fd[0], &msg, 0));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SO_TIMESTAMPING;
+	result("stamp", sendmsg(fd[0], &msg, 0));
+	c->cmsg_len = 1;
+	result("short", sendmsg(fd[0], &msg, 0));
+}
+
+static void many_messages(void)
+{
+	static char out[64], in[64];
+	struct iovec iov[8];
+	struct mmsghdr msg[8] = {};
+	int fd[2], n;
+
+	pair(fd);
+	pattern_fill((uint8_t *)out, 64, 1, 0);
+	for (int i = 0; i < 8; i++) {
+		iov[i] = (struct iovec){ out + i * 8, 8 };
+		msg[i].msg_hdr = (struct msghdr){ .msg_iov = &iov[i],
+						  .msg_iovlen = 1 };
+	}
+	EXPECT(sendmmsg(fd[0], msg, 4, MSG_MORE) == 4);
+	turn();
+	EXPECT(sendmmsg(fd[0], msg + 4, 4, 0) == 4);
+	EXPECT(msg[7].msg_len == 8);
+	await_bytes(fd[1], 64);
+	for (int i = 0; i < 8; i++)
+		iov[i].iov_base = in + i * 8;
+	n = recvmmsg(fd[1], msg, 8, MSG_WAITFORONE, NULL);
+	EXPECT(n == 8 && !memcmp(in, out, 64));
+	iov[0].iov_base = (void *)8;
+	result("bad", sendmmsg(fd[0], msg, 2, 0));
+	iov[0].iov_base = out;
+	iov[1].iov_base = (void *)8;
+	result("second bad", sendmmsg(fd[0], msg, 2, 0));
+}
+
+static void more_held(void)
+{
+	uint64_t start;
+	char buf[16];
+	int fd[2], n;
+
+	pair(fd);
+	start = rs_now_ms();
+	EXPECT(send(fd[0], "ab", 2, MSG_MORE) == 2);
+	EXPECT(send(fd[0], "cd", 2, MSG_MORE) == 2);
+	/* unless this machine stood still */
+	EXPECT(!ioctl(fd[1], SIOCINQ, &n) && (!n || rs_now_ms() - start > 150));
+	EXPECT(send(fd[0], "ef", 2, 0) == 2);
+	await_bytes(fd[1], 6);
+	EXPECT(recv(fd[1], buf, 16, 0) == 6 && !memcmp(buf, "abcdef", 6));
+	EXPECT(send(fd[0], "gh", 2, MSG_MORE) == 2);
+	await_bytes(fd[1], 2);		/* not for ever */
+	EXPECT(send(fd[0], "ij", 2, MSG_MORE) == 2);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	EXPECT(recv(fd[1], buf, 16, MSG_WAITALL) == 4);
+}
+
+static void corked(void)
+{
+	char buf[16];
+	int fd[2], n;
+	uint64_t start;
+
+	pair(fd);
+	set_int(fd[0], IPPROTO_TCP, TCP_CORK, 1);
+	EXPECT(get_int(fd[0], IPPROTO_TCP, TCP_CORK) == 1);
+	turn();
+	start = rs_now_ms();
+	EXPECT(send(fd[0], "ab", 2, 0) == 2);
+	EXPECT(send(fd[0], "cd", 2, 0) == 2);
+	EXPECT(!ioctl(fd[1], SIOCINQ, &n) && (!n || rs_now_ms() - start > 150));
+	set_int(fd[0], IPPROTO_TCP, TCP_CORK, 0);
+	await_bytes(fd[1], 4);
+	EXPECT(!get_int(fd[0], IPPROTO_TCP, TCP_CORK));
+	set_int(fd[0], IPPROTO_TCP, TCP_CORK, 1);
+	EXPECT(send(fd[0], "ef", 2, 0) == 2);
+	set_int(fd[0], IPPROTO_TCP, TCP_NODELAY, 1);	/* pushes once */
+	await_bytes(fd[1], 6);
+	EXPECT(send(fd[0], "gh", 2, 0) == 2);
+	await_bytes(fd[1], 8);				/* not for ever */
+	EXPECT(send(fd[0], "ij", 2, 0) == 2);
+	close(fd[0]);
+	EXPECT(recv(fd[1], buf, 16, MSG_WAITALL) == 10);
+	EXPECT(!memcmp(buf, "abcdefghij", 10));
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *signal_soon(void *arg)
+{
+	for (int i = 0; i < 100; i++) {
+		usleep(50000);
+		pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	}
+	return NULL;
+}
+
+static void drain(int fd, size_t len)
+{
+	static uint8_t buf[65536];
+	size_t sum = 0;
+
+	while (sum < len) {
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+
+		EXPECT(n > 0);
+		EXPECT(pattern_check(buf, n, 1, sum) == (size_t)n);
+		sum += n;
+	}
+	EXPECT(recv(fd, buf, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+}
+
+/* A signal in the middle: a count, and that many bytes. */
+static void send_interrupted(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	static uint8_t buf[1 << 24];
+	pthread_t thread, self = pthread_self();
+	size_t sum = 0;
+	ssize_t n;
+	int fd[2];
+
+	pair(fd);
+	sigaction(SIGUSR1, &sa, NULL);
+	pattern_fill(buf, sizeof(buf), 1, 0);
+	pthread_create(&thread, NULL, signal_soon, &self);
+	n = send(fd[0], buf, sizeof(buf), 0);
+	EXPECT(n > 0 && n < (ssize_t)sizeof(buf));
+	do {
+		sum += n;
+		n = send(fd[0], buf + sum, sizeof(buf) - sum, 0);
+	} while (n > 0);
+	EXPECT(n == -1 && errno == EINTR);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	turn();
+	drain(fd[1], sum);
+}
+
+static void recv_interrupted(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	pthread_t thread, self = pthread_self();
+	char buf[8];
+	int fd[2];
+
+	pair(fd);
+	sigaction(SIGUSR1, &sa, NULL);
+	EXPECT(send(fd[0], "abc", 3, 0) == 3);
+	pthread_create(&thread, NULL, signal_soon, &self);
+	EXPECT(recv(fd[1], buf, 8, MSG_WAITALL) == 3);
+	EXPECT_ERRNO(recv(fd[1], buf, 8, 0), EINTR);
+	struct timeval tv = { .tv_sec = 30 };
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	EXPECT_ERRNO(recv(fd[1], buf, 8, 0), EINTR);
+}
+
+static void send_timeout_counts(void)
+{
+	struct timeval tv = { .tv_usec = 200000 };
+	static uint8_t buf[1 << 24];
+	ssize_t n;
+	int fd[2];
+
+	pair(fd);
+	pattern_fill(buf, sizeof(buf), 1, 0);
+	EXPECT(!setsockopt(fd[0], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+	n = send(fd[0], buf, sizeof(buf), 0);
+	EXPECT(n > 0 && n < (ssize_t)sizeof(buf));
+	turn();
+	drain(fd[1], n);
+}
+
+static void peek_offset(void)
+{
+	int off = 2, fd[2], r;
+	socklen_t len = sizeof(off);
+	char buf[8];
+
+	pair(fd);
+	EXPECT(send(fd[0], "abcdef", 6, 0) == 6);
+	await_bytes(fd[1], 6);
+	r = setsockopt(fd[1], SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
+	result("set", r);
+	result("get", getsockopt(fd[1], SOL_SOCKET, SO_PEEK_OFF, &off, &len));
+	if (r)
+		return;		/* a kernel that does not have it */
+	EXPECT(recv(fd[1], buf, 2, MSG_PEEK) == 2 && !memcmp(buf, "cd", 2));
+	turn();
+	EXPECT(recv(fd[1], buf, 8, MSG_PEEK) == 2 && !memcmp(buf, "ef", 2));
+	result("beyond", recv(fd[1], buf, 8, MSG_PEEK | MSG_DONTWAIT));
+	EXPECT(recv(fd[1], buf, 3, 0) == 3 && !memcmp(buf, "abc", 3));
+	note("now %d", get_int(fd[1], SOL_SOCKET, SO_PEEK_OFF));
+	EXPECT(send(fd[0], "gh", 2, 0) == 2);
+	EXPECT(recv(fd[1], buf, 8, MSG_PEEK) == 2 && !memcmp(buf, "gh", 2));
+	off = -1;
+	result("off", setsockopt(fd[1], SOL_SOCKET, SO_PEEK_OFF, &off, len));
+	EXPECT(recv(fd[1], buf, 8, MSG_PEEK) == 5 && !memcmp(buf, "defgh", 5));
+}
+
+/* Receive, and note which control messages came along. */
+static void note_control(int fd, size_t len, int how)
+{
+	char buf[64], control[256];
+	struct iovec iov = { buf, len };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	ssize_t n;
+
+	n = recvmsg(fd, &msg, how);
+	note("recv %zd %x", n, msg.msg_flags);
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
+		if (c->cmsg_level == IPPROTO_TCP)
+			note("%d: %d", c->cmsg_type, *(int *)CMSG_DATA(c));
+		else
+			note("%d/%d %zu", c->cmsg_level, c->cmsg_type,
+			     c->cmsg_len);
+}
+
+static void inq_told(void)
+{
+	int fd[2];
+
+	pair(fd);
+	set_int(fd[1], IPPROTO_TCP, TCP_INQ, 1);
+	EXPECT(get_int(fd[1], IPPROTO_TCP, TCP_INQ) == 1);
+	EXPECT(send(fd[0], "abcdefgh", 8, 0) == 8);
+	await_bytes(fd[1], 8);
+	turn();
+	note_control(fd[1], 3, 0);
+	note_control(fd[1], 2, MSG_PEEK);
+	note_control(fd[1], 5, 0);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	await(fd[1], POLLRDHUP);
+	note_control(fd[1], 1, 0);
+}
+
+static bool stamped(const int fd[2])
+{
+	char c, control[64];
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+
+	EXPECT(send(fd[0], "x", 1, 0) == 1);
+	EXPECT(recvmsg(fd[1], &msg, 0) == 1);
+	return CMSG_FIRSTHDR(&msg);
+}
+
+static void time_told(void)
+{
+	static const int options[] = {
+		SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING,
+	};
+	struct timeval tv;
+	struct timespec now;
+	char c[4], control[64];
+	struct iovec iov = { c, 4 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	int fd[2], keep = rs_socket(&kind, 0);
+
+	/* as long as somebody wants stamps packets have them, soon */
+	set_int(keep, SOL_SOCKET, SO_TIMESTAMP, 1);
+	pair(fd);
+	set_int(fd[1], SOL_SOCKET, SO_TIMESTAMP, 1);
+	EXPECT_SOON(stamped(fd));
+	for (int i = 0; i < 3; i++) {
+		set_int(fd[1], SOL_SOCKET, options[i], i < 2 ? 1 :
+			SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE);
+		EXPECT(send(fd[0], "abc", 3, 0) == 3);
+		await_bytes(fd[1], 3);
+		note_control(fd[1], 1, MSG_PEEK);
+		note_control(fd[1], 2, 0);
+		turn();
+		note_control(fd[1], 2, 0);
+		set_int(fd[1], SOL_SOCKET, options[i], 0);
+	}
+	set_int(fd[1], SOL_SOCKET, SO_TIMESTAMP, 1);
+	EXPECT(send(fd[0], "abc", 3, 0) == 3);
+	msg.msg_controllen = sizeof(control);
+	EXPECT(recvmsg(fd[1], &msg, 0) == 3 && CMSG_FIRSTHDR(&msg));
+	memcpy(&tv, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(tv));
+	clock_gettime(CLOCK_REALTIME, &now);
+	EXPECT(tv.tv_sec <= now.tv_sec && tv.tv_sec >= now.tv_sec - 5);
+}
+
+/* Completed sends, as the error queue tells. */
+static void zero_copy(void)
+{
+	static char buf[100000], in[sizeof(buf)];
+	char control[256];
+	struct msghdr msg = {};
+	struct sock_extended_err *e;
+	struct cmsghdr *c;
+	unsigned int next = 0;
+	int fd[2];
+
+	pair(fd);
+	EXPECT(send(fd[0], buf, 1, MSG_ZEROCOPY) == 1);	/* not asked for */
+	EXPECT(recv(fd[1], in, 1, 0) == 1);
+	set_int(fd[0], SOL_SOCKET, SO_ZEROCOPY, 1);
+	EXPECT(get_int(fd[0], SOL_SOCKET, SO_ZEROCOPY) == 1);
+	for (int i = 0; i < 3; i++) {
+		ssize_t n = send(fd[0], buf, sizeof(buf), MSG_ZEROCOPY);
+
+		EXPECT(n > 0);
+		EXPECT(recv(fd[1], in, n, MSG_WAITALL) == n);
+		turn();
+	}
+	while (next < 3) {
+		await(fd[0], POLLERR);
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		msg.msg_flags = 0;
+		EXPECT(!recvmsg(fd[0], &msg, MSG_ERRQUEUE));
+		c = CMSG_FIRSTHDR(&msg);
+		EXPECT(c && (c->cmsg_level == SOL_IP || c->cmsg_level == SOL_IPV6));
+		e = (void *)CMSG_DATA(c);
+		EXPECT(e->ee_errno == 0);
+		EXPECT(e->ee_origin == SO_EE_ORIGIN_ZEROCOPY);
+		EXPECT(e->ee_info == next && e->ee_data >= next);
+		next = e->ee_data + 1;
+	}
+	note("code %d flags %x", e->ee_code, msg.msg_flags);
+	EXPECT_ERRNO(recvmsg(fd[0], &msg, MSG_ERRQUEUE), EAGAIN);
+	EXPECT(!(rs_poll(fd[0], POLLIN, 0) & POLLERR));
+}
+
+static void file_to_full_socket(void)
+{
+	int file = memfd_create("api", 0), fd[2];
+	static uint8_t out[1 << 24];
+	size_t sum = 0;
+	off_t at = 0;
+	ssize_t n;
+
+	pattern_fill(out, sizeof(out), 1, 0);
+	EXPECT(write(file, out, sizeof(out)) == sizeof(out));
+	pair(fd);
+	rs_nonblock(fd[0]);
+	do {
+		n = sendfile(fd[0], file, &at, sizeof(out) - sum);
+		sum += n > 0 ? n : 0;
+	} while (n > 0 && sum < sizeof(out));
+	EXPECT(n == -1 && errno == EAGAIN);
+	EXPECT((size_t)at == sum && sum < sizeof(out));
+	turn();
+	drain(fd[1], sum);
+	result("from", sendfile(file, fd[1], NULL, 10));
+}
+
+static void splice_more(void)
+{
+	int a[2], fd[2];
+	char buf[16];
+
+	EXPECT(!pipe(a));
+	pair(fd);
+	EXPECT(write(a[1], "ab", 2) == 2);
+	EXPECT(splice(a[0], NULL, fd[0], NULL, 2, SPLICE_F_MORE) == 2);
+	await_bytes(fd[1], 2);			/* held, but not for ever */
+	EXPECT(write(a[1], "cd", 2) == 2);
+	EXPECT(splice(a[0], NULL, fd[0], NULL, 9, 0) == 2);
+	EXPECT(recv(fd[1], buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "abcd", 4));
+	off_t at = 0;
+	result("at", splice(fd[1], &at, a[1], NULL, 4, 0));
+	rs_nonblock(fd[1]);
+	EXPECT_ERRNO(splice(fd[1], NULL, a[1], NULL, 4, SPLICE_F_NONBLOCK),
+		     EAGAIN);
+	EXPECT(!splice(fd[1], NULL, a[1], NULL, 0, 0));
+	while (write(a[1], buf, 1) == 1 && fcntl(a[1], F_SETFL, O_NONBLOCK) == 0)
+		;
+	EXPECT(send(fd[0], "ef", 2, 0) == 2);
+	await(fd[1], POLLIN);
+	result("full pipe", splice(fd[1], NULL, a[1], NULL, 4, SPLICE_F_NONBLOCK));
+	EXPECT(recv(fd[1], buf, 4, 0) == 2);
+}
+
+#define CASE(fn) { "msg: " #fn, fn }
+const struct api_case msg_cases[] = {
+	CASE(partly_bad),
+	CASE(flags),
+	CASE(message_names),
+	CASE(control_sent),
+	CASE(many_messages),
+	CASE(more_held),
+	CASE(corked),
+	CASE(send_interrupted),
+	CASE(recv_interrupted),
+	CASE(send_timeout_counts),
+	CASE(peek_offset),
+	CASE(inq_told),
+	CASE(time_told),
+	CASE(zero_copy),
+	CASE(file_to_full_socket),
+	CASE(splice_more),
+	{ NULL, NULL },
+};
