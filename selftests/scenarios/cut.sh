@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1 timeout=700
+# Whoever ends a TCP connection from outside ends ours, with the same errors:
+# an administrator, a firewall, timeouts.  An outage is survived.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+loss=$(dirname "$0")/loss.sh
+
+load 14 || bail "cannot load the module"
+
+# a firewall that answers with resets, for one port
+cat >"$tmp/reject" <<'END'
+#!/bin/sh
+on 1 nft "add table inet no;
+	add chain inet no in { type filter hook input priority 0; };
+	add rule inet no in tcp dport 7400 reject with tcp reset"
+END
+cat >"$tmp/allow" <<'END'
+#!/bin/sh
+on 1 nft "add table inet no; delete table inet no"
+END
+chmod +x "$tmp/reject" "$tmp/allow"
+
+cut() {	# KIND CASE CUT [MEND]: what the program sees
+	local kind=$1 server out
+	on_bg 1 rs_cut -s -k "$kind" -p 7400
+	server=$!
+	wait_for 20 listens 1 7400
+	out=$(rs_cut -c "$(addr "$kind" 1)" -k "$kind" -p 7400 --cut "$3" --mend "${4-true}" "$2" 2>&1)
+	eval "${4-true}" 2>/dev/null
+	kill $server
+	wait $server
+	echo "$out"
+}
+
+same() {	# CASE KIND CUT [MEND]
+	local got
+	got=$(cut "$2" "$1" "${@:3}")
+	echo "TCP:  ${tcp[$1]}"
+	echo "here: $got"
+	[ "$got" = "${tcp[$1]}" ]
+}
+
+declare -A tcp expect=(
+	[killed]=poll [rejected]=poll [user_timeout]=poll [keepalive]=poll
+	[outage]="survived,"
+) cuts=(
+	[killed]="ss -K -t 'sport = :%LPORT'"
+	[rejected]="$tmp/reject"
+	[user_timeout]="$loss mute 1"
+	[keepalive]="$loss mute 1"
+	[outage]="$loss mute 1"
+) mends=(
+	[killed]=true
+	[rejected]="$tmp/allow"
+	[user_timeout]="$loss pass 1"
+	[keepalive]="$loss pass 1"
+	[outage]="$loss pass 1"
+)
+
+for what in killed rejected user_timeout keepalive outage; do
+	tcp[$what]=$(cut tcp4 "$what" "${cuts[$what]}" "${mends[$what]}")
+	ok "TCP: $what" test "${tcp[$what]%% *}" = "${expect[$what]}"
+	diag "${tcp[$what]}"
+done
+for how in raw tcp ring; do
+	use $how
+	mark 0
+	[ $how != ring ] || ok "a link comes up" want_link
+	for what in killed rejected user_timeout keepalive outage; do
+		# stated differences: bytes of a ring pass no firewall for TCP, and
+		# that the link is lost is data to TCP, which then asks no more
+		case "$how $what" in
+		"ring rejected" | "ring keepalive") continue ;;
+		esac
+		[ $how != ring ] || want_link
+		ok "$how: $what" same "$what" inet "${cuts[$what]}" "${mends[$what]}"
+	done
+done
+ok "rings carried bytes" test "$(grown 0 ring-tx-bytes)" -gt 10000
+ok "no socket is left" wait_for 100 no_sockets
+done_testing
