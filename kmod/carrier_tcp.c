@@ -306,7 +306,8 @@ void rstream_push(struct rstream *rs)
 	}
 	rs->pushing = true;
 	/* TCP's send takes it for the wish of a program that sends again */
-	nospace = test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
+	nospace = sock_flag(sk, SOCK_FASYNC) &&
+		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
 	sk->sk_allocation = GFP_ATOMIC;
 	sk->sk_use_task_frag = in_task();
 	tp->nonagle = TCP_NAGLE_OFF;

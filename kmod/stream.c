@@ -538,6 +538,7 @@ void rstream_reset_state(struct rstream *rs)
 	rs->urg_unheard = false;
 	rs->urg = RSTREAM_URG_NONE;
 	rs->tx_told = 0;
+	rs->lost_at = 0;
 	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */
 	rs->peer_token = 0;
 	rs->credited = 0;
