@@ -28,8 +28,8 @@ module_param_named(family, rstream_family, int, 0444);
 MODULE_PARM_DESC(family, "number of the socket family, default 22");
 
 /*
- * accept4() asks the name of an accepted plain TCP
- * socket by the listener's ops, that is by ours.
+ * accept4() asks the name of an accepted plain TCP socket by the listener's ops,
+ * that is by ours.
  */
 const struct proto_ops *rstream_ops_of(const struct socket *sock)
 {
@@ -311,7 +311,7 @@ static int rstream_shutdown(struct socket *sock, int how)
 		if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
 			set_bit(RSTREAM_WANT_FIN, &rs->want);
 		WRITE_ONCE(rs->shutdown, rs->shutdown | how);
-		rs->held = false;
+		rstream_hold(rs, false);
 		rstream_push(rs);
 	}
 	rstream_tcp4.state_change(sk);
@@ -357,7 +357,7 @@ static bool release_framed(struct rstream *rs, struct socket *sock)
 	struct sock *sk = rs->sk;
 
 	rs->shutdown = SHUTDOWN_MASK;
-	rs->held = false;
+	rstream_hold(rs, false);
 	rstream_parse(rs);
 	rstream_ring_count(rs);
 	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
@@ -420,15 +420,7 @@ static int rstream_release(struct socket *sock)
 /* sendfile() has come to an end earlier than it was told: no more follows. */
 static void __maybe_unused rstream_splice_eof(struct socket *sock)
 {
-	struct sock *sk = sock->sk;
-	struct rstream *rs = rstream_of(sk);
-
-	lock_sock(sk);
-	if (rs->mode == RSTREAM_FRAMED) {
-		rs->held = false;
-		rstream_push(rs);
-	}
-	release_sock(sk);
+	rstream_uncork(rstream_of(sock->sk), true);
 }
 
 const struct proto_ops rstream_proto_ops = {

@@ -482,5 +482,6 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 int rstream_getsockopt(struct socket *sock, int level, int optname,
 		       char __user *optval, int __user *optlen);
 int rstream_set_rcvlowat(struct sock *sk, int val);
+void rstream_uncork(struct rstream *rs, bool now);
 
 #endif

@@ -13,6 +13,15 @@
 #include "af_rdmastream.h"
 #include "stream.h"
 
+/* Are there records in TCP's queue, or can there be? */
+static bool has_records(const struct rstream *rs)
+{
+	int mode = rstream_mode(rs);
+
+	return mode == RSTREAM_FRAMED || mode == RSTREAM_ASKED ||
+	       (mode == RSTREAM_RAW && READ_ONCE(rs->guard));
+}
+
 int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
 	struct rstream *rs = rstream_of(sock->sk);
@@ -60,8 +69,7 @@ int rstream_set_rcvlowat(struct sock *sk, int val)
 	struct rstream *rs = rstream_of(sk);
 	int err = rs->tcp_ops->set_rcvlowat(sk, val);
 
-	if (rs->mode == RSTREAM_ASKED || rs->mode == RSTREAM_FRAMED ||
-	    (rs->mode == RSTREAM_RAW && rs->guard))
+	if (has_records(rs))
 		rstream_hear_all(rs);
 	if (rs->mode == RSTREAM_FRAMED)
 		rstream_wake_readers(rs);
@@ -86,13 +94,13 @@ static int set_save_syn(struct rstream *rs, struct socket *sock,
 	return err;
 }
 
-/* What TCP does at once when it is uncorked, or told not to delay. */
-static void uncork(struct rstream *rs, bool nodelay)
+/* @now: whatever TCP_CORK says.  Takes the socket lock. */
+void rstream_uncork(struct rstream *rs, bool now)
 {
 	lock_sock(rs->sk);
 	if (rs->mode == RSTREAM_FRAMED &&
-	    (nodelay || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
-		rs->held = false;
+	    (now || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
+		rstream_hold(rs, false);
 		rstream_push(rs);
 	}
 	release_sock(rs->sk);
@@ -118,7 +126,7 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 	err = ops->setsockopt(sock, level, optname, optval, optlen);
 	if (!err && level == SOL_TCP &&
 	    (optname == TCP_CORK || optname == TCP_NODELAY))
-		uncork(rs, optname == TCP_NODELAY);
+		rstream_uncork(rs, optname == TCP_NODELAY);
 	return err;
 }
 
@@ -195,10 +203,8 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 	struct rstream *rs = rstream_of(sock->sk);
 	int mode = rstream_mode(rs), err, len;
 
-	/* there are records in TCP's queue, or may be */
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&
-	    (mode == RSTREAM_FRAMED || mode == RSTREAM_ASKED ||
-	     (mode == RSTREAM_RAW && READ_ONCE(rs->guard))))
+	    has_records(rs))
 		return -ENOPROTOOPT;
 	err = rstream_ops_of(sock)->getsockopt(sock, level, optname, optval,
 					       optlen);

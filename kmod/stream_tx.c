@@ -354,7 +354,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 			done += n;
 			unpushed += n;
 			if (unpushed >= PUSH_EVERY && msg_data_left(msg)) {
-				rs->held = false;
+				rstream_hold(rs, false);
 				rstream_push(rs);
 				unpushed = 0;
 			}
@@ -363,19 +363,19 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 		err = n;
 		if (n != -EAGAIN)
 			break;
-		rs->held = false;
+		rstream_hold(rs, false);
 		rstream_push(rs);
 		unpushed = 0;
 		err = room(rs) ? wait_memory(rs, &timeo) :
 				 wait_room(rs, &timeo);
 	}
-	if (urgent && done)
-		rstream_urg_send(rs);
-	if (done)
+	if (done) {
+		if (urgent)
+			rstream_urg_send(rs);
 		rstream_hold(rs, !urgent && (msg->msg_flags & MSG_MORE ||
 					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
-	if (done)
 		rstream_push(rs);
+	}
 	zerocopy_end(uarg, done);
 	if (done)
 		return done;

@@ -205,20 +205,20 @@ static int set_option(int c)
 	return err ? -1 - err : 0;
 }
 
+#define OPTIONS "jpsdnoc::N:Vh"
+
 /*
- * Options up to the first other word (@how "+") or anywhere (@how "").
+ * @known: OPTIONS anywhere, or "+" OPTIONS up to the first other word.
  * Return: 0 with optind at the first word that is none; -1 - exit status.
  */
-static int get_options(int argc, char **argv, const char *how)
+static int get_options(int argc, char **argv, const char *known)
 {
-	char *known = xprintf("%s%s", how, "jpsdnoc::N:Vh");
 	int c, ret = 0;
 
 	optind = 0;	/* glibc: from the beginning */
 	while (!ret && (c = getopt_long(argc, argv, known, long_options,
 					NULL)) != -1)
 		ret = set_option(c);
-	free(known);
 	return ret;
 }
 
@@ -227,7 +227,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 	int ret;
 
-	ret = get_options(argc, argv, "+");
+	ret = get_options(argc, argv, "+" OPTIONS);
 	if (ret)
 		return -1 - ret;
 	argc -= optind;
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
 	}
 	/* what stands behind "run" is the program's */
 	if (command->run != cmd_run) {
-		ret = get_options(argc, argv, "");
+		ret = get_options(argc, argv, OPTIONS);
 		if (ret)
 			return -1 - ret;
 		/* the words that are left, behind the command */
