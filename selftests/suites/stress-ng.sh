@@ -5,7 +5,7 @@ needs="stress-ng"
 limit=500
 
 stress() {	# OPTION...
-	timeout 90 stress-ng --verify --metrics-brief --no-rand-seed -t 4 "$@"
+	timeout 90 stress-ng --verify --metrics-brief --no-rand-seed -t 3 "$@"
 }
 
 run() {
