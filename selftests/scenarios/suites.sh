@@ -25,6 +25,7 @@ fi
 
 absent() {	# SUITE: why it cannot run
 	local package
+	"$suites/suite" "$1" unfit
 	[ ! -s "$suites/../../build/suites/$1.skip" ] || cat "$suites/../../build/suites/$1.skip"
 	for package in $(property "$1" needs); do
 		dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^[ih]i' ||
@@ -70,7 +71,7 @@ go() {		# tcp|raw|ring SUITE [CASE...]
 
 # Cases that did not end as on TCP: "CASE RESULT-ON-TCP RESULT"
 differing() {	# TCP-RESULTS RESULTS
-	awk 'NR == FNR { tcp[$1] = tcp[$1] $2; next } { ours[$1] = ours[$1] $2 }
+	awk 'FILENAME == ARGV[1] { tcp[$1] = tcp[$1] $2; next } { ours[$1] = ours[$1] $2 }
 		END {
 			for (name in tcp)
 				if (tcp[name] != ours[name])
@@ -108,11 +109,13 @@ compare() {	# raw|ring SUITE
 		if [ ${#again[@]} != 0 ]; then
 			go tcp "$name" "${again[@]}" >"$base.tcp2"
 			go "$how" "$name" "${again[@]}" >"$base.2"
-			# still differs: as before, and now
 			differing "$base.tcp2" "$base.2" | cut -d' ' -f1 >"$base.still"
-			awk 'NR == FNR { still[$1]; next } $1 in still' "$base.still" "$base.first" >"$base.differs"
+			# what did run again, and ended alike
+			cut -d' ' -f1 "$base.2" | grep -vxFf "$base.still" >"$base.settled"
+			awk 'FILENAME == ARGV[1] { settled[$1]; next } !($1 in settled)' "$base.settled" "$base.first" >"$base.differs"
 		fi
 	fi
+	grep -vxFf "$base.differs" "$base.first" | sed "s/^/$name, $how, but once only: /" | diag
 	sed "s/^/$name, $how: /" "$base.differs" | diag
 	ok "$name, $how: every case ends as on TCP" test ! -s "$base.differs"
 }
