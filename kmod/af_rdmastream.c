@@ -355,6 +355,14 @@ static int rstream_setsockopt(struct socket *sock, int level, int optname,
 static int rstream_getsockopt(struct socket *sock, int level, int optname,
 			      char __user *optval, int __user *optlen)
 {
+	int len;
+
+	if (level == SOL_TCP && optname == TCP_ULP) {
+		/* as TCP says that there is none: the program asked for none */
+		if (get_user(len, optlen))
+			return -EFAULT;
+		return len < 0 ? -EINVAL : put_user(0, optlen);
+	}
 	return ops_of(sock)->getsockopt(sock, level, optname, optval, optlen);
 }
 

@@ -5,7 +5,6 @@
 . "$(dirname "${BASH_SOURCE[0]}")/relays.sh"
 needs="haproxy socat curl apache2-utils python3"
 limit=240
-quick=yes
 
 # Debian's haproxy uses that instruction without asking.
 unfit() { grep -qw cx16 /proc/cpuinfo || echo "the CPU has no cmpxchg16b"; }

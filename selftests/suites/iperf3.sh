@@ -3,7 +3,6 @@
 # iperf3, in both directions, by write and by sendfile.
 needs="iperf3 jq"
 limit=200
-quick=yes
 least=4000000
 
 all_came() {	# BYTES OPTION...: the rest is still under way when it counts

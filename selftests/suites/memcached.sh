@@ -3,7 +3,6 @@
 # memcached with four threads, and libmemcached's tests of its protocol.
 needs="memcached libmemcached-tools"
 limit=200
-quick=yes
 
 there_and_back() {	# FILE
 	memccp --servers="$HOST:11311" "$1" && memccat --servers="$HOST:11311" "$1" | head -c -1 | cmp - "$1"

@@ -3,7 +3,6 @@
 # rstream of librdmacm on sockets of the kernel.
 needs="rdmacm-utils"
 limit=200
-quick=yes
 
 stream() {	# OPTION...
 	local server status=0

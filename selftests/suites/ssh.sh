@@ -3,7 +3,6 @@
 # OpenSSH and rsync: commands, copies, forwarded ports.
 needs="openssh-server openssh-client rsync socat"
 limit=300
-quick=yes
 
 conf() {
 	cat <<-END
