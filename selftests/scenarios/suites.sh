@@ -101,7 +101,8 @@ proved() {	# raw|ring SUITE
 compare() {	# raw|ring SUITE
 	local how=$1 name=$2 base=$log/$2.$1 again
 	go "$how" "$name" >"$base"
-	ok "$name, $how: went that way, $(grew ring-tx-bytes) bytes by RDMA" proved "$how" "$name"
+	bytes=$(grew ring-tx-bytes)
+	ok "$name, $how: went that way, $bytes bytes by RDMA" proved "$how" "$name"
 	differing "$log/$name.tcp" "$base" >"$base.differs"
 	cp "$base.differs" "$base.first"
 	if [ -s "$base.differs" ]; then
@@ -155,7 +156,7 @@ for name in $SUITES; do
 		differ=$(lines "$log/$name.$how.differs")
 		row+=($((total - differ)) "$differ")
 	done
-	printf '%-12s %6s %7s  %6s %6s  %6s %6s %12s\n' "${row[@]}" "$(grew ring-tx-bytes)" >>"$log/table"
+	printf '%-12s %6s %7s  %6s %6s  %6s %6s %12s\n' "${row[@]}" "$bytes" >>"$log/table"
 done
 diag <"$log/table"
 touch "$tmp/go"
