@@ -32,6 +32,10 @@ SECONDS ?= 600
 soak:
 	scripts/soak $(SOAKFLAGS) $(SECONDS) $(SEED)
 
+SUITES ?=
+suites:
+	scripts/suites $(SUITESFLAGS) $(SUITES)
+
 style:
 	scripts/style
 
@@ -64,6 +68,8 @@ help:
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
 	@echo "soak          random traffic while links are lost, SECONDS=N long (600); SEED=N"
 	@echo "              repeats one, SOAKFLAGS=\"-k 6.1\" chooses the kernel"
+	@echo "suites        suites that others wrote (Python's, Redis', nginx, ...), compared with"
+	@echo "              TCP; SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
 	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
 	@echo "bench         a table: TCP, rsockets, SMC-R, rdmastream"

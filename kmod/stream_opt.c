@@ -197,12 +197,24 @@ static int info_patch(struct rstream *rs, char __user *to, int len)
 	       INFO_PUT(tcpi_last_data_recv);
 }
 
+/* As TCP says that there is none: the program has not asked for ours. */
+static int get_no_ulp(int __user *optlen)
+{
+	int len;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	return len < 0 ? -EINVAL : put_user(0, optlen);
+}
+
 int rstream_getsockopt(struct socket *sock, int level, int optname,
 		       char __user *optval, int __user *optlen)
 {
 	struct rstream *rs = rstream_of(sock->sk);
 	int mode = rstream_mode(rs), err, len;
 
+	if (level == SOL_TCP && optname == TCP_ULP)
+		return get_no_ulp(optlen);
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&
 	    has_records(rs))
 		return -ENOPROTOOPT;

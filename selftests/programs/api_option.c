@@ -48,12 +48,26 @@ static void socket_options(void)
 	sweep(both[0], SOL_SOCKET, 80, SOCKET_BUT);
 }
 
+static void ulp(int fd)
+{
+	char name[16] = "?";
+	socklen_t len = sizeof(name);
+	int err = getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &len) ? errno : 0;
+
+	note("ULP: %d %d %c", err, len, name[0]);
+	len = -1;
+	err = getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &len) ? errno : 0;
+	note("ULP: %d", err);
+}
+
 static void tcp_options(void)
 {
 	int fd = rs_socket(&kind, 0), both[2];
 
+	ulp(fd);
 	sweep(fd, IPPROTO_TCP, 45, TCP_BUT);
 	pair(both);
+	ulp(both[0]);
 	sweep(both[0], IPPROTO_TCP, 45, TCP_BUT);
 }
 
