@@ -57,21 +57,6 @@ static size_t fill(int fd)
 	return sum;
 }
 
-static void drain(int fd, size_t len)
-{
-	static uint8_t buf[65536];
-	size_t sum = 0;
-
-	while (sum < len) {
-		ssize_t n = recv(fd, buf, sizeof(buf), 0);
-
-		EXPECT(n > 0);
-		EXPECT(pattern_check(buf, n, 1, sum) == (size_t)n);
-		sum += n;
-	}
-	EXPECT(sum == len);
-}
-
 static void send_whole_mib(void)
 {
 	uint8_t *out = malloc(MIB), *in = malloc(MIB);

@@ -220,21 +220,6 @@ static void *signal_soon(void *arg)
 	return NULL;
 }
 
-static void drain(int fd, size_t len)
-{
-	static uint8_t buf[65536];
-	size_t sum = 0;
-
-	while (sum < len) {
-		ssize_t n = recv(fd, buf, sizeof(buf), 0);
-
-		EXPECT(n > 0);
-		EXPECT(pattern_check(buf, n, 1, sum) == (size_t)n);
-		sum += n;
-	}
-	EXPECT(recv(fd, buf, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
-}
-
 /* A signal in the middle: a count, and that many bytes. */
 static void send_interrupted(void)
 {

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pattern.h"
+
 enum { FAILED = 1, SKIPPED = 4 };
 
 static const char usage[] =
@@ -78,6 +80,22 @@ void await_bytes(int fd, int n)
 	int have = -1;
 
 	EXPECT_SOON(!ioctl(fd, SIOCINQ, &have) && have == n);
+}
+
+void drain(int fd, size_t len)
+{
+	static uint8_t buf[65536];
+	size_t sum = 0;
+
+	while (sum < len) {
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+
+		EXPECT(n > 0);
+		EXPECT(pattern_check(buf, n, 1, sum) == (size_t)n);
+		sum += n;
+	}
+	EXPECT(sum == len);
+	EXPECT(recv(fd, buf, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 }
 
 void set_int(int fd, int level, int name, int value)

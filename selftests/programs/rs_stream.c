@@ -40,11 +40,15 @@ static const char usage[] =
 "  --half-close       the client ends its direction before the server begins\n"
 "  --hold FILE        when all is sent, create FILE.held and wait for FILE\n"
 "  --hold-at BYTES    ... already when that much is sent each way\n"
+"  --until FILE       go on beyond -n, 256 KiB at a time, until FILE is there\n"
+"  --pace MS          wait before each of these\n"
 "  --rcvbuf BYTES     SO_RCVBUF of all sockets\n"
 "  --wait             until somebody listens\n"
 "  --expect-reset     every connection must end with ECONNRESET\n";
 
 enum { MAX_PHASES = 5 };
+
+#define STRIDE (256 << 10)	/* bytes between the places where --until may end */
 
 /* Goals of one phase, by who sends: [0] client, [1] server. */
 struct phase {
@@ -83,6 +87,8 @@ static struct {
 	bool half_close;
 	const char *hold;
 	uint64_t hold_at;
+	const char *until;
+	unsigned int pace;
 	bool expect_reset;
 	bool wait;
 	unsigned int limit;
@@ -212,16 +218,36 @@ struct job {
 	pthread_t thread;
 };
 
+/*
+ * Shall @h go on beyond its goal?  Who sends decides that, at places that both
+ * ends know.
+ */
+static bool goes_on(const struct half *h)
+{
+	char byte;
+
+	if (!opt.until)
+		return false;
+	if (h->tx) {
+		usleep(opt.pace * 1000);
+		return access(opt.until, F_OK);
+	}
+	return recv(h->fd, &byte, 1, MSG_PEEK);
+}
+
 static void *job_run(void *arg)
 {
 	struct job *job = arg;
+	uint64_t goal = job->phase->goal[job->dir];
 	int more;
 
 	if (opt.read_delay && !job->half->tx && job->phase == phases)
 		usleep(opt.read_delay * 1000);
 	do {
-		more = half_step(job->half, job->phase->goal[job->dir]);
-	} while (more > 0);
+		while ((more = half_step(job->half, goal)) > 0)
+			;
+		goal += STRIDE;
+	} while (!more && job->phase->end[job->dir] && goes_on(job->half));
 	if (!more && job->phase->end[job->dir])
 		half_end(job->half);
 	return NULL;
@@ -478,8 +504,8 @@ static struct rs_kind kind(const char *name)
 	return kind;
 }
 
-enum { FIRST = 256, READ_DELAY, HALF_CLOSE, HOLD, HOLD_AT, EXPECT_RESET, WAIT,
-       RCVBUF };
+enum { FIRST = 256, READ_DELAY, HALF_CLOSE, HOLD, HOLD_AT, UNTIL, PACE,
+       EXPECT_RESET, WAIT, RCVBUF };
 
 static const struct option longs[] = {
 	{ "first", required_argument, NULL, FIRST },
@@ -487,6 +513,8 @@ static const struct option longs[] = {
 	{ "half-close", no_argument, NULL, HALF_CLOSE },
 	{ "hold", required_argument, NULL, HOLD },
 	{ "hold-at", required_argument, NULL, HOLD_AT },
+	{ "until", required_argument, NULL, UNTIL },
+	{ "pace", required_argument, NULL, PACE },
 	{ "expect-reset", no_argument, NULL, EXPECT_RESET },
 	{ "wait", no_argument, NULL, WAIT },
 	{ "rcvbuf", required_argument, NULL, RCVBUF },
@@ -564,6 +592,12 @@ static void option(int c)
 	case HOLD_AT:
 		opt.hold_at = rs_bytes(optarg);
 		break;
+	case UNTIL:
+		opt.until = optarg;
+		break;
+	case PACE:
+		opt.pace = atoi(optarg);
+		break;
 	case EXPECT_RESET:
 		opt.expect_reset = true;
 		break;
@@ -594,7 +628,7 @@ int main(int argc, char **argv)
 		opt.bytes[1] = opt.bytes[0];
 	if (optind < argc || !(opt.run[0] || opt.run[1]) || !opt.chunk[0] ||
 	    !opt.chunk[1] || opt.n_conns < 1 ||
-	    (opt.epoll && opt.how[1] == HALF_WAITALL))
+	    (opt.epoll && (opt.how[1] == HALF_WAITALL || opt.until)))
 		option('?');
 	plan();
 	start_ms = rs_now_ms();

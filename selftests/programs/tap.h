@@ -46,6 +46,8 @@ int connect_to(int fd, uint16_t port);
 void await(int fd, int events);
 /* Bytes that can be read are @n, within two seconds. */
 void await_bytes(int fd, int n);
+/* Read the @len bytes of pattern 1 that there are to come, and no more. */
+void drain(int fd, size_t len);
 /* Integer options; a failure ends the case. */
 void set_int(int fd, int level, int name, int value);
 int get_int(int fd, int level, int name);

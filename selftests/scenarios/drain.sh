@@ -10,8 +10,7 @@
 load 20 || bail "cannot load the module"
 # rings stay as they are, unless they are drained
 set_net ring_idle_ms=3600000 ring_size=32768
-busy=16M idle=2M conns=4
-[ "$KERNEL" != debug ] || busy=6M
+idle=2M conns=4
 
 # ---- what rsctl tells ----
 
@@ -50,9 +49,10 @@ start() {
 	mark 0
 	mark 1
 	local port=$((7000 + RANDOM % 20000))
-	on_bg 1 rs_stream -s -k inet -p $port -C 2 -t 300 -n $busy >"$tmp/out.0"
+	local busy=(-C 2 -p "$port" -t 300 -n 1M --until "$hold" --pace 200)
+	on_bg 1 rs_stream -s -k inet "${busy[@]}" >"$tmp/out.0"
 	pids=($!)
-	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C 2 -t 300 -n $busy >"$tmp/out.1" &
+	rs_stream -c "$ADDR4_1" -k inet --wait "${busy[@]}" >"$tmp/out.1" &
 	pids+=($!)
 	idle $conns $((port + 1)) 2
 	wait_for 40 carries ring 500000

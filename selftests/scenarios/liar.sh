@@ -16,22 +16,11 @@ ok "a link comes up" want_link
 remember_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
 mark 0
 hold=$tmp/go
-on_bg 1 rs_stream -s -k inet -p 7200 -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900 >"$tmp/server"
-server=$!
-rs_stream -c "$ADDR4_1" -k inet -p 7200 --wait -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900 >"$tmp/client" &
-client=$!
+begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
 ok "honest streams use it" wait_for 30 remember_rings
 retell "peer" < <(rs_liar 2>&1)
-on 1 mkdir -p "$tmp"
 in_all touch "$hold"
-gone() { ! kill -0 "$1"; }
-whole() {	# PID FILE
-	wait_for 60 gone "$1"
-	cat "$2"
-	grep -q '"ok":true' "$2"
-}
-ok "the honest client's streams are whole" whole $client "$tmp/client"
-ok "the honest server's streams are whole" whole $server "$tmp/server"
+whole_streams "honest"
 ok "a link is there again" want_link
 ok "no socket is left" wait_for 20 no_sockets
 rsctl stats

@@ -21,9 +21,9 @@ set_net() {	# NAME=VALUE...: settings, in every VM
 	in_all sysctl -q -w "${@/#/net.rdmastream.}"
 }
 
-# load [ACK-TIMEOUT [STALL-MS]]: the module in all VMs.  A VM of a busy machine may stand still for a second;
+# The module in all VMs.  A VM of a busy machine may stand still for a second;
 # that shall not break its links.
-load() {
+load() {	# [ACK-TIMEOUT [STALL-MS]]
 	load_module && set_net ack_timeout="${1:-18}" stall_ms="${2:-10000}"
 }
 
@@ -69,6 +69,36 @@ stream() {	# SERVER_KIND CLIENT_KIND [OPTION...]
 	rs_stream -c "$(addr "$server" 1)" -k "$client" -p $port --wait "$@" || status=1
 	wait $pid || status=1
 	return $status
+}
+
+# The same in the background, with files in $tmp of both VMs; sets client, server.
+begin_streams() {	# [OPTION...]
+	local port=$((7000 + RANDOM % 20000))
+	on 1 mkdir -p "$tmp"
+	on_bg 1 rs_stream -s -k inet -p $port "$@" >"$tmp/server"
+	server=$!
+	rs_stream -c "$ADDR4_1" -k inet -p $port --wait "$@" >"$tmp/client" &
+	client=$!
+}
+
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+content() {	# PID FILE: rs_stream's
+	wait_for 160 gone "$1"
+	cat "$2"
+	grep -q '"ok":true' "$2"
+}
+
+equal_ends() {
+	jq -es '.[0].tx_bytes == .[1].rx_bytes and .[1].tx_bytes == .[0].rx_bytes' "$tmp/client" "$tmp/server"
+}
+
+whole_streams() {	# NAME
+	ok "$1: the client's streams are whole" content "$client" "$tmp/client"
+	ok "$1: the server's streams are whole" content "$server" "$tmp/server"
+	ok "$1: as many bytes at both ends" equal_ends
+	kill "$client" "$server" 2>/dev/null
+	wait "$client" "$server" 2>/dev/null
 }
 
 # What a VM's counters must say about the bytes sent and received since "mark".

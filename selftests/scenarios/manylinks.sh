@@ -64,28 +64,13 @@ begin() {	# NAME OPTION...
 	local name=$1
 	shift
 	hold=$tmp/go.$RANDOM
-	port=$((7000 + RANDOM % 20000))
 	remember
-	on 1 mkdir -p "$tmp"
-	on_bg 1 rs_stream -s -k inet -p $port -C $conns -t 200 "$@" --hold "$hold" >"$tmp/server"
-	server=$!
-	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C $conns -t 200 "$@" --hold "$hold" >"$tmp/client" &
-	client=$!
+	begin_streams -C $conns -t 200 "$@" --hold "$hold"
 	ok "$name" wait_for 60 all_on_rings
 }
-go() { in_all touch "$hold"; }
-gone() { ! kill -0 "$1"; }
-finished() {	# PID FILE
-	wait_for 120 gone "$1"
-	cat "$2"
-	grep -q '"ok":true' "$2"
-}
 whole() {	# NAME
-	go
-	ok "$1: the client's streams are whole" finished $client "$tmp/client"
-	ok "$1: the server's streams are whole" finished $server "$tmp/server"
-	kill $client $server 2>/dev/null
-	wait $client $server 2>/dev/null
+	in_all touch "$hold"
+	whole_streams "$1"
 	ok "$1: no socket is left" wait_for 20 no_sockets
 }
 

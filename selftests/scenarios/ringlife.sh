@@ -22,32 +22,18 @@ hold() {	# CONNS BYTES [OPTION...]: held after so many bytes, until "go"
 	local conns=$1 bytes=$2
 	shift 2
 	file=$tmp/go.$RANDOM
-	port=$((7000 + RANDOM % 20000))
-	on 1 mkdir -p "$tmp"
-	on_bg 1 rs_stream -s -k inet -p $port -C "$conns" -n "$total" -t 150 --hold-at "$bytes" --hold "$file" "$@" >"$tmp/server"
-	server=$!
-	rs_stream -c "$ADDR4_1" -k inet -p $port --wait -C "$conns" -n "$total" -t 150 --hold-at "$bytes" --hold "$file" "$@" >"$tmp/client" &
-	client=$!
+	begin_streams -C "$conns" -n "$total" -t 150 --hold-at "$bytes" --hold "$file" "$@"
 	wait_for 60 test -e "$file.held"
-}
-gone() { ! kill -0 "$1"; }
-finished() {	# PID FILE
-	wait_for 160 gone "$1"
-	cat "$2"
-	grep -q '"ok":true' "$2"
 }
 whole() {	# NAME
 	in_all touch "$file"
-	ok "$1: the client's streams are whole" finished $client "$tmp/client"
-	ok "$1: the server's streams are whole" finished $server "$tmp/server"
-	kill $client $server 2>/dev/null
-	wait $client $server 2>/dev/null
+	whole_streams "$1"
 }
 
 set_net ring_idle_ms=1500 link_idle_ms=600000
 ok "a link comes up" want_link
 mark 0
-hold 1 4K
+hold 1 4K --until "$tmp/enough"
 ok "little traffic: held" test $? = 0
 ok "little traffic: the ring is small" has_ring 1 16384
 ok "little traffic: the ring is no larger" test "$(greatest 1)" -le 32768
@@ -57,6 +43,7 @@ ok "idle: no memory is registered for rings" wait_for 30 nothing_pinned
 ok "idle: the reason is told" sh -c 'rsctl -j sockets | grep -q ring-idle'
 in_all touch "$file"
 ok "busy again: a ring of full size" wait_for 20 has_ring 1 262144
+in_all touch "$tmp/enough"
 whole "busy again"
 ok "rings carried it" test "$(grown 0 ring-tx-bytes)" -gt 12000000
 

@@ -10,14 +10,18 @@
 #
 # "on N CMD..." itself is a program in the PATH; see guest/on.
 
-tap_number=0 tap_failed=0
+tap_number=0 tap_failed=0 tap_time=$SECONDS
 
-# ok NAME CMD...: one TAP line; CMD's output is shown if it fails.
+# ok NAME CMD...: one TAP line; the output of CMD is shown if it fails, and the time
+# since the last line if it is long.
 ok() {
-	local name=$1 output status=0
+	local name=$1 output status=0 took
 	shift
 	output=$("$@" 2>&1) || status=$?
 	tap_number=$((tap_number + 1))
+	took=$((SECONDS - tap_time))
+	tap_time=$SECONDS
+	[ $took -lt 5 ] || name+=" # $took s"
 	if [ $status = 0 ]; then
 		echo "ok $tap_number - $name"
 		return 0
