@@ -27,6 +27,10 @@ gid=${gid##*/}
 
 declare -A port=([tcp]=7300 [rsockets]=7301 [smc]=7302 [ours-tcp]=7303 [ours-ring]=7304)
 declare -A kind=([tcp]=tcp [rsockets]=tcp [smc]=smc [ours-tcp]=ours [ours-ring]=ours)
+# one end ours, with the other end's server
+declare -A mixed=([to-tcp]=tcp [from-tcp]=ours-tcp)
+port[to-tcp]=${port[tcp]} kind[to-tcp]=ours
+port[from-tcp]=${port[ours-tcp]} kind[from-tcp]=tcp
 declare -A gone=()
 
 tell() { echo "$*" >>"$results"; }
@@ -66,7 +70,8 @@ prepare() {
 	rsockets)	[ -e "$preload" ] || { echo "no librspreload.so"; return 1; } ;;
 	smc)		in_all modprobe smc && in_all "$BIN/smc_setup" add eth0 rxe0 ;;
 	ours-tcp)	load_module && in_all sysctl -q -w net.rdmastream.link_idle_ms=600000 ;;
-	ours-ring)	[ -e /proc/sys/net/rdmastream ] || { echo "no rdmastream"; return 1; } ;;
+	ours-ring|*-tcp)
+			[ -e /proc/sys/net/rdmastream ] || { echo "no rdmastream"; return 1; } ;;
 	esac
 }
 
@@ -82,7 +87,10 @@ choose() {	# PATH
 counters() {	# PATH
 	case $1 in
 	smc)	"$BIN/smc_setup" stats ;;
-	ours-*)	"$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"' ;;
+	ours-*|to-tcp)
+		"$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"' ;;
+	from-tcp)
+		on 1 "$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"' ;;
 	esac
 }
 
@@ -104,6 +112,14 @@ carried() {
 	((sent > 0 && tx * 100 >= sent * $2 && rx * 100 >= received * $2))
 }
 
+# became NAME: what so many of our sockets were; none had records.
+became() {
+	local n
+	n=$(grown "$1")
+	echo "$1 +$n, tcp-tx-bytes +$(grown tcp-tx-bytes), ring-tx-bytes +$(grown ring-tx-bytes)"
+	((n > 1 && $(grown tcp-tx-bytes) == 0 && $(grown ring-tx-bytes) == 0))
+}
+
 # What shows that PATH was taken.  Fails if it was not.
 proof() {
 	case $1 in
@@ -113,6 +129,8 @@ proof() {
 	smc)		carried "" 99 ;;
 	ours-tcp)	carried tcp- 99 && (($(grown ring-tx-bytes) == 0)) ;;
 	ours-ring)	carried ring- 90 ;;	# what comes first is on TCP
+	to-tcp)		became raw ;;
+	from-tcp)	became plain-accepts ;;
 	esac
 }
 
@@ -195,7 +213,7 @@ measure_verbs() {
 
 # ---- all ----
 
-paths=(tcp rsockets smc ours-tcp ours-ring)
+paths=(tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp)
 : >"$results"
 tell "setting kernel $(uname -r)"
 tell "setting mtu $(cat /sys/class/net/eth0/mtu)"
@@ -208,6 +226,7 @@ for path in "${paths[@]}"; do
 		give_up "$path" "cannot be set up: $why"
 		continue
 	fi
+	[ -z "${mixed[$path]-}" ] || continue
 	serve "$path"
 	wait_for 20 serving "$path" ||
 		give_up "$path" "no listener: $(tail -n 1 "$tmp/$path.server")"
@@ -228,6 +247,10 @@ wire_works() {
 	echo "# the wire between the VMs is dead"
 	return 1
 }
+
+for path in "${!mixed[@]}"; do
+	[ -z "${gone[${mixed[$path]}]-}" ] || give_up "$path" "no ${mixed[$path]}"
+done
 
 for ((round = 1; round <= rounds; round++)); do
 	for path in "${paths[@]}"; do

@@ -5,8 +5,13 @@
 
 def paths: [
 	["tcp", "TCP"], ["rsockets", "rsockets"], ["smc", "SMC-R"],
-	["ours-tcp", "ours: tcp"], ["ours-ring", "ours: ring"], ["verbs", "perftest"]
+	["ours-tcp", "ours: tcp"], ["ours-ring", "ours: ring"], ["verbs", "perftest"],
+	["to-tcp", "ours to TCP"], ["from-tcp", "TCP to ours"]
 ];
+
+# Columns of the two tables.
+def carriers: ["tcp", "rsockets", "smc", "ours-tcp", "ours-ring", "verbs"];
+def fallback: ["tcp", "to-tcp", "from-tcp"];
 
 def measures: [
 	["rtt-64", "RTT 64 B", "us"], ["rtt-4K", "RTT 4 KiB", "us"], ["rtt-64K", "RTT 64 KiB", "us"],
@@ -57,18 +62,26 @@ def number: if . >= 100 then round elif . >= 10 then round_to(10) else round_to(
 def cell: if . == null then "-" else
 	"\(.median | number) (\(.ratio_to_tcp | if . == null then "-" else round_to(100) end))" end;
 
+def columns($names): .paths
+	| [$names[] as $name | .[] | select(.name == $name)] as $paths
+	| ([("" | pad(20)), ($paths[] | .title | lpad(15))] | join(" ")),
+	(measures[] | . as [$name, $title, $unit]
+		| [("\($title), \($unit)" | pad(20)),
+		   ($paths[] | .results[$name] | cell | lpad(15))] | join(" "));
+
 def table:
 	. as $all
 	| "Linux \(.settings.kernel), MTU \(.settings.mtu), median of \([.paths[0].results[].samples | length] | min) rounds; in brackets: TCP = 1",
 	"",
-	([("" | pad(20)), ($all.paths[] | .title | lpad(15))] | join(" ")),
-	(measures[] | . as [$name, $title, $unit]
-		| [("\($title), \($unit)" | pad(20)),
-		   ($all.paths[] | .results[$name] | cell | lpad(15))] | join(" ")),
+	columns(carriers),
+	"",
+	"One end ours, the other one plain TCP:",
+	"",
+	columns(fallback),
 	"",
 	"Proof, from the last round:",
-	($all.paths[] | select(.proof != []) | "  \(.title | pad(10))  \(.proof[-1])"),
+	($all.paths[] | select(.proof != []) | "  \(.title | pad(11))  \(.proof[-1])"),
 	"",
 	"Not measured:",
-	($all.missing[] | "  all         \(.)"),
-	($all.paths[] | .title as $title | .missing[] | "  \($title | pad(10))  \(.)");
+	($all.missing[] | "  all          \(.)"),
+	($all.paths[] | .title as $title | .missing[] | "  \($title | pad(11))  \(.)");
