@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=400
+# vm: n=2 kernels=6.12,6.1,debug timeout=600
 # An administrator drains a host of RDMA under streams, unloads the driver, brings
 # it back and ends the drain; no program notices.  And what rsctl tells of it.
 # shellcheck source=selftests/scenarios/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=400
+# vm: n=2 kernels=6.12,6.1,debug timeout=600
 # Several links to one peer: streams are spread over them, leave those that break
 # for others, also of another RDMA device, and a link that comes and goes is made
 # ever less often.  Every byte is checked against its offset.
