@@ -240,6 +240,16 @@ void rstream_grant_try(struct rstream *rs)
 	WRITE_ONCE(rs->reason, reason);
 }
 
+/* A link, even if the stream does not want a ring yet. */
+void rstream_link_try(struct rstream *rs)
+{
+	enum rstream_reason reason = grant_policy(rs);
+
+	if (rs->hello_in && !rs->closed && !rs->error &&
+	    (!reason || reason == RSTREAM_R_WAIT_BYTES))
+		rstream_link_wanted(rs);
+}
+
 /* Bytes have moved on tcp: is it time for a ring now? */
 void rstream_grant_look(struct rstream *rs)
 {

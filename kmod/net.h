@@ -97,6 +97,12 @@ static inline struct rstream_net *rstream_net(const struct net *net)
 int rstream_sysctl_net_init(struct rstream_net *rn);
 void rstream_sysctl_net_exit(struct rstream_net *rn);
 
+/*
+ * Return: 0, -ENOENT: no such setting, -EPERM: it is fixed, -ERANGE: out of its
+ * range, -EINVAL: no power of two.  Whether one may is the caller's business.
+ */
+int rstream_setting_set(struct net *net, const char *name, u64 val);
+
 int rstream_netlink_init(void);
 void rstream_netlink_exit(void);
 

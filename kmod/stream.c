@@ -303,6 +303,8 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	check_truncated(rs);
 	if (todo & BIT(RSTREAM_DO_GRANT))
 		rstream_grant_try(rs);
+	if (todo & BIT(RSTREAM_DO_LINK))
+		rstream_link_try(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
 		rstream_ring_later(rs);
 	if (todo & BIT(RSTREAM_DO_CREDIT))
@@ -384,6 +386,42 @@ void rstream_links_changed(struct net *net)
 		timer_queue(rs, RSTREAM_DO_GRANT);
 	}
 	rcu_read_unlock();
+}
+
+/*
+ * A link shall be made for the connection with this inode.  Return: 0, -ENOENT:
+ * there is none, -ENOTCONN: it has no peer, -EPERM: it is another user's.
+ */
+int rstream_link_make(struct net *net, u64 inode, bool any_user)
+{
+	struct rstream_net *rn = rstream_net(net);
+	int err = -ENOENT;
+	struct rstream *rs;
+	struct sock *sk;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rs, &rn->streams, node) {
+		sk = rs->sk;
+		/* as rstream_info_dump() does */
+		if (!refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		if (rstream_of(sk) != rs || sock_i_ino(sk) != inode) {
+			sock_gen_put(sk);
+			continue;
+		}
+		err = 0;
+		if (!any_user && !uid_eq(sock_i_uid(sk), current_fsuid()))
+			err = -EPERM;
+		else if (rstream_mode(rs) != RSTREAM_FRAMED)
+			err = -ENOTCONN;
+		if (err)
+			sock_gen_put(sk);
+		else
+			timer_queue(rs, RSTREAM_DO_LINK);
+		break;
+	}
+	rcu_read_unlock();
+	return err;
 }
 
 /* ---- close ---- */

@@ -77,6 +77,7 @@ enum rstream_todo {
 	RSTREAM_DO_GRANT,	/* see whether a ring can be granted now */
 	RSTREAM_DO_LATER,	/* ... in a while: there was no link, or no memory */
 	RSTREAM_DO_CREDIT,	/* the sender wants to hear of space */
+	RSTREAM_DO_LINK,	/* an administrator wants to see a link */
 	RSTREAM_DO_IDLE,	/* our ring has not been used for long */
 	RSTREAM_DO_RESET,	/* rstream.reason says why */
 	RSTREAM_DO_TIMEOUT,	/* the HELLO is late */
@@ -369,6 +370,7 @@ void rstream_close_step(struct rstream *rs);
 u64 rstream_close_progress(struct rstream *rs);
 void rstream_retry(struct rstream *rs);
 void rstream_links_changed(struct net *net);
+int rstream_link_make(struct net *net, u64 inode, bool any_user);
 int rstream_stream_init(void);
 void rstream_stream_exit(void);
 int rstream_stream_net_init(struct rstream_net *rn);
@@ -419,6 +421,7 @@ u64 rstream_ring_at(const struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
 void rstream_grant_look(struct rstream *rs);
 void rstream_link_wanted(struct rstream *rs);
+void rstream_link_try(struct rstream *rs);
 void rstream_link_asked(struct rstream *rs);
 size_t rstream_tx_reap(struct rstream *rs);
 
