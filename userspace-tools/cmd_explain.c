@@ -113,6 +113,16 @@ static const struct advice *advice_of(uint64_t reason)
 	return &peer_fault;
 }
 
+const char *reason_cause(uint64_t reason)
+{
+	return advice_of(reason)->cause;
+}
+
+const char *reason_remedy(uint64_t reason)
+{
+	return advice_of(reason)->remedy;
+}
+
 static void show(uint64_t reason)
 {
 	const struct item *item = reason_item(reason);

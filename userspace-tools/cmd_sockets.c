@@ -13,23 +13,9 @@ static const struct column columns[] = {
 	{ "SENT", true }, { "RCVD", true }, { "REASON", false },
 };
 
-static char *word(const struct attrs *a, unsigned int type, enum word list)
-{
-	uint64_t val;
-
-	return attr_uint(a, type, &val) ? word_of(list, val) : NULL;
-}
-
-static char *reason(const struct attrs *a, unsigned int type)
-{
-	uint64_t val;
-
-	return attr_uint(a, type, &val) ? reason_name(val) : NULL;
-}
-
 static char *carrier(const struct attrs *dir)
 {
-	return word(dir, RDMASTREAM_A_DIRECTION_CARRIER, WORD_CARRIER);
+	return attr_word(dir, RDMASTREAM_A_DIRECTION_CARRIER, WORD_CARRIER);
 }
 
 static enum paint carrier_paint(const char *name)
@@ -88,7 +74,7 @@ static char *pairs(const char *head, const struct attrs *a,
 static void note_switch(struct table *t, const char *head,
 			const struct attrs *dir)
 {
-	char *to = word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO, WORD_CARRIER);
+	char *to = attr_word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO, WORD_CARRIER);
 	uint64_t n, ms = 0, why = 0;
 	char *name;
 
@@ -135,7 +121,7 @@ static void note_direction(struct table *t, const char *head,
 static void note_socket(struct table *t, const struct attrs *a)
 {
 	static const struct pair inode = { "inode", RDMASTREAM_A_SOCK_INODE };
-	char *state = word(a, RDMASTREAM_A_SOCK_TCP_STATE, WORD_TCP_STATE);
+	char *state = attr_word(a, RDMASTREAM_A_SOCK_TCP_STATE, WORD_TCP_STATE);
 	char *peer = attr_hex(a, RDMASTREAM_A_SOCK_PEER);
 	char *user = owner(a);
 	char *head = xprintf("tcp %s  owner %s", state ? state : "-", user);
@@ -169,12 +155,12 @@ static void row(struct table *t, const struct attrs *a)
 
 	table_cell(t, attr_endpoint(a, RDMASTREAM_A_SOCK_LOCAL), PAINT_NONE);
 	table_cell(t, attr_endpoint(a, RDMASTREAM_A_SOCK_REMOTE), PAINT_NONE);
-	table_cell(t, word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE), PAINT_NONE);
+	table_cell(t, attr_word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE), PAINT_NONE);
 	table_cell(t, tx_on, carrier_paint(tx_on));
 	table_cell(t, rx_on, carrier_paint(rx_on));
 	table_bytes(t, &tx, RDMASTREAM_A_DIRECTION_OFFSET);
 	table_bytes(t, &rx, RDMASTREAM_A_DIRECTION_OFFSET);
-	table_cell(t, reason(a, RDMASTREAM_A_SOCK_REASON), PAINT_NONE);
+	table_cell(t, attr_reason(a, RDMASTREAM_A_SOCK_REASON), PAINT_NONE);
 	if (opt.details) {
 		note_socket(t, a);
 		note_reason(t, a);
@@ -199,10 +185,10 @@ static void object_direction(const char *key, const struct attrs *dir)
 	json_attr("ring_bytes", dir, RDMASTREAM_A_DIRECTION_RING_BYTES);
 	json_attr("ring_msgs", dir, RDMASTREAM_A_DIRECTION_RING_MSGS);
 	json_attr("switches", dir, RDMASTREAM_A_DIRECTION_SWITCHES);
-	json_take("switch_to", word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO,
+	json_take("switch_to", attr_word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO,
 				    WORD_CARRIER));
 	json_take("switch_reason",
-		  reason(dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON));
+		  attr_reason(dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON));
 	json_attr("switch_ms", dir, RDMASTREAM_A_DIRECTION_SWITCH_MS);
 	json_object_end();
 }
@@ -216,10 +202,10 @@ static void object(const struct attrs *a)
 	json_object(NULL);
 	json_take("local", attr_endpoint(a, RDMASTREAM_A_SOCK_LOCAL));
 	json_take("remote", attr_endpoint(a, RDMASTREAM_A_SOCK_REMOTE));
-	json_take("mode", word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE));
-	json_take("tcp_state", word(a, RDMASTREAM_A_SOCK_TCP_STATE,
+	json_take("mode", attr_word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE));
+	json_take("tcp_state", attr_word(a, RDMASTREAM_A_SOCK_TCP_STATE,
 				    WORD_TCP_STATE));
-	json_take("reason", reason(a, RDMASTREAM_A_SOCK_REASON));
+	json_take("reason", attr_reason(a, RDMASTREAM_A_SOCK_REASON));
 	json_attr("uid", a, RDMASTREAM_A_SOCK_UID);
 	json_attr("inode", a, RDMASTREAM_A_SOCK_INODE);
 	json_take("peer", attr_hex(a, RDMASTREAM_A_SOCK_PEER));
@@ -228,17 +214,32 @@ static void object(const struct attrs *a)
 	json_object_end();
 }
 
+static const struct filter_key keys[] = {
+	{ "port", FILTER_PORT, RDMASTREAM_A_SOCK_PORT },
+	{ "sport", FILTER_PORT, RDMASTREAM_A_SOCK_LOCAL_PORT },
+	{ "dport", FILTER_PORT, RDMASTREAM_A_SOCK_REMOTE_PORT },
+	{ "peer", FILTER_PEER, RDMASTREAM_A_SOCK_PEER },
+	{ "device", FILTER_STRING, RDMASTREAM_A_SOCK_DEVICE },
+	{ "state", FILTER_WORD + WORD_MODE, RDMASTREAM_A_SOCK_MODE },
+	{ "mode", FILTER_WORD + WORD_MODE, RDMASTREAM_A_SOCK_MODE },
+	{ "carrier", FILTER_WORD + WORD_CARRIER, RDMASTREAM_A_SOCK_CARRIER },
+	{ "reason", FILTER_REASON, RDMASTREAM_A_SOCK_REASON },
+	{ NULL }
+};
+
 int cmd_sockets(int argc, char **argv)
 {
+	struct wants wants = { 0 };
 	struct table *t = NULL;
 	struct replies r;
 	struct attrs a;
 	size_t i;
 	int ret;
 
-	if (no_arguments(argc, argv))
-		return EXIT_USAGE;
-	ret = genl_ask(RDMASTREAM_CMD_SOCK_GET, true, &r);
+	ret = filter_parse(argc, argv, keys, &wants);
+	if (ret)
+		return ret;
+	ret = genl_ask_for(RDMASTREAM_CMD_SOCK_GET, true, &wants, &r);
 	if (ret)
 		return ret;
 	if (opt.json)
