@@ -173,7 +173,7 @@ unsigned int rstream_verbs_addrs(struct net *net, struct rstream_addr *to,
 
 /* One port, for netlink.  An InfiniBand port's GIDs are no IP addresses. */
 static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
-		     struct rstream_addr *addrs, struct rstream_dev_info *info)
+		      struct rstream_addr *addrs, struct rstream_dev_info *info)
 {
 	bool roce = rdma_protocol_roce(dev->ib, port);
 	enum ib_port_state state;

@@ -37,6 +37,20 @@ struct here {
 
 int see_here(struct here *here);
 
+/* How links to a peer went. */
+struct links {
+	bool known;
+	bool active, self, drained;
+	uint64_t up;
+	char why[96];		/* the last one ended */
+	uint64_t why_ms;
+	uint64_t fails, refused;	/* over all paths */
+	uint64_t rtt_us;		/* 0: none known */
+	char text[192];		/* device and addresses of one that is up */
+};
+
+int see_links(const uint8_t *peer, struct links *links);
+
 /* Everything below fails after some seconds without an answer. */
 #define TALK_PATIENCE	20	/* seconds */
 

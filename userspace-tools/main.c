@@ -58,7 +58,7 @@ static void usage(FILE *to)
 	      "  -d, --details       everything that is known\n"
 	      "  -n, --numeric       numbers instead of names and units\n"
 	      "  -o, --oneline       never fold a table\n"
-	      "  -w, --watch[=SECS]  stats: again each second, with rates\n"
+	      "  -w, --watch[=SECS]  stats: again and again, with rates\n"
 	      "  -c, --color[=WHEN]  always, auto (-c alone) or never\n"
 	      "  -N, --netns NAME    in this network namespace\n"
 	      "  -V, --version       version of rsctl\n"

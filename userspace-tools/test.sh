@@ -86,16 +86,55 @@ exits 2 "drain on for more than a day" "$rsctl" drain on 86401
 exits 2 "drain on and more" "$rsctl" drain on 5 6
 exits 2 "drain off for a while" "$rsctl" drain off 5
 exits 2 "drain abbreviated is not off" "$rsctl" drain of
+exits 2 "filter that is none" "$rsctl" sockets frob 1
+says "none of port" "it tells which there are"
+exits 2 "filter without a value" "$rsctl" sockets dport =
+exits 2 "filter by a port that is none" "$rsctl" sockets dport :99999
+exits 2 "filter by a state that is none" "$rsctl" links state broke-n
+says "is one of: connecting" "it tells which states there are"
+exits 2 "filter by a reason that is none" "$rsctl" sockets reason frob
+exits 2 "a setting without a value" "$rsctl" set upgrade
+exits 2 "a value that is no number" "$rsctl" set upgrade 1x
+exits 2 "a value that is too long" "$rsctl" set rmb_max 99999999999999999999G
+exits 2 "show two settings" "$rsctl" show upgrade ring_size
+exits 2 "check nothing" "$rsctl" check
+exits 2 "check something else" "$rsctl" check host 1 hard
+exits 1 "check listen at no port" "$rsctl" check listen nowhere
+exits 2 "watch what cannot be watched" "$rsctl" -w links
+exits 2 "watch for no time" "$rsctl" --watch=0 stats
+
+# Each command and option that help tells is in the manual.
+man=$(dirname "$0")/rsctl.8
+"$rsctl" help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$tmp/commands"
+(missing=0
+while read -r c; do
+	grep -Eq "^\.(B|BR|BI) \"?$c( |\$|\")" "$man" || { echo "no $c in $man"; missing=1; }
+done <"$tmp/commands"
+exit $missing) >"$tmp/out" 2>"$tmp/err"
+result $? "the manual has each command"
+"$rsctl" help | sed -n 's/^  -., --\([a-z]*\).*/\1/p' >"$tmp/options"
+(missing=0
+while read -r o; do
+	grep -q -- "\\\\-\\\\-$o" "$man" || { echo "no --$o in $man"; missing=1; }
+done <"$tmp/options"
+exit $missing) >"$tmp/out" 2>"$tmp/err"
+result $? "the manual has each option"
+jq -e '."$defs" | has("links") and has("check")' "$(dirname "$0")/rsctl.schema.json" \
+	>"$tmp/out" 2>"$tmp/err"
+result $? "the schema is JSON"
+
 exits 2 "monitor something" "$rsctl" monitor links
 
 if [ -d /sys/module/rdmastream ]; then
-	for c in links sockets stats version drain; do
+	for c in links sockets stats version drain peers devices memory show; do
 		exits 0 "$c in JSON" "$rsctl" -j "$c"
 		jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
 		result $? "$c: JSON is an array"
 	done
 else
-	for c in links sockets stats version drain "drain on" "drain off" monitor; do
+	for c in links sockets stats version drain "drain on" "drain off" monitor \
+		peers devices memory show "set upgrade 1" "check 127.0.0.1 1" \
+		"links peer 01" "stats -w"; do
 		# shellcheck disable=SC2086
 		exits 3 "$c without the module" "$rsctl" $c
 		[ "$(wc -l <"$tmp/err")" = 1 ] && [ ! -s "$tmp/out" ]
