@@ -25,6 +25,15 @@ void rstream_event_switch(struct rstream *rs, enum rstream_way_info way,
 			  enum rstream_reason reason);
 
 /**
+ * rstream_event_stall() - what a sender waits for has changed
+ * @rs:		the socket, held
+ * @why:	STALL_..., or NONE: it goes on
+ *
+ * Also counts the time, and notes it in @rs.
+ */
+void rstream_event_stall(struct rstream *rs, enum rstream_reason why);
+
+/**
  * rstream_event_link() - a link has come up or ended
  * @link:	the link, locked; its state is UP or BROKEN
  * @reason:	why it ended, or NONE

@@ -54,6 +54,9 @@ enum rstream_way_info {
  * @switch_to:	enum rstream_carrier_info, behind the last switch
  * @switch_reason: enum rstream_reason
  * @switch_ms:	milliseconds since then
+ * @stall:	tx: enum rstream_reason: what the sender waits for; or NONE
+ * @stall_us:	tx: microseconds since it waits for that
+ * @stalls:	tx: how often it has waited for each, and for how many microseconds
  */
 struct rstream_dir_info {
 	u8 carrier;
@@ -68,6 +71,12 @@ struct rstream_dir_info {
 	u8 switch_to;
 	u8 switch_reason;
 	u64 switch_ms;
+	u8 stall;
+	u64 stall_us;
+	struct {
+		u32 count;
+		u64 us;
+	} stalls[RSTREAM_STALLS];
 };
 
 struct rstream_info {

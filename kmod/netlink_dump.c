@@ -162,6 +162,38 @@ static int put_switch(struct sk_buff *skb, const struct rstream_dir_info *dir)
 	       put_u64(skb, RDMASTREAM_A_DIRECTION_SWITCH_MS, dir->switch_ms);
 }
 
+static int put_stall(struct sk_buff *skb, const struct rstream_dir_info *dir,
+		     unsigned int i)
+{
+	struct nlattr *nest;
+
+	if (!dir->stalls[i].count)
+		return 0;
+	nest = nla_nest_start(skb, RDMASTREAM_A_DIRECTION_STALLS);
+	if (!nest ||
+	    nla_put_u32(skb, RDMASTREAM_A_STALL_REASON,
+			RSTREAM_R_STALL_WINDOW + i) ||
+	    nla_put_u32(skb, RDMASTREAM_A_STALL_COUNT, dir->stalls[i].count) ||
+	    put_u64(skb, RDMASTREAM_A_STALL_US, dir->stalls[i].us))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_stalls(struct sk_buff *skb, const struct rstream_dir_info *dir)
+{
+	unsigned int i;
+
+	if (dir->stall &&
+	    (nla_put_u32(skb, RDMASTREAM_A_DIRECTION_STALL, dir->stall) ||
+	     put_u64(skb, RDMASTREAM_A_DIRECTION_STALL_US, dir->stall_us)))
+		return -EMSGSIZE;
+	for (i = 0; i < RSTREAM_STALLS; i++)
+		if (put_stall(skb, dir, i))
+			return -EMSGSIZE;
+	return 0;
+}
+
 static int put_direction(struct sk_buff *skb, int attr,
 			 const struct rstream_dir_info *dir)
 {
@@ -180,7 +212,7 @@ static int put_direction(struct sk_buff *skb, int attr,
 		    dir->ring_bytes) ||
 	    put_u64(skb, RDMASTREAM_A_DIRECTION_TCP_MSGS, dir->tcp_msgs) ||
 	    put_u64(skb, RDMASTREAM_A_DIRECTION_RING_MSGS, dir->ring_msgs) ||
-	    put_switch(skb, dir))
+	    put_switch(skb, dir) || put_stalls(skb, dir))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

@@ -22,6 +22,7 @@
 #include "option_hook.h"
 #include "stats.h"
 #include "stream.h"
+#include "trace.h"
 
 struct rstream_tcp rstream_tcp4, rstream_tcp6;
 struct socket *rstream_nobody;
@@ -208,6 +209,7 @@ void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
 	WRITE_ONCE(rs->reason, reason);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_RESETS);
 	rstream_mib_reason(sock_net(rs->sk), reason);
+	trace_rstream_reset(rs->sk, 0, reason);
 	rstream_queue(rs, RSTREAM_DO_RESET);
 }
 
@@ -475,6 +477,8 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		return;
 	rs->reason = reason;
 	WRITE_ONCE(rs->mode, mode);
+	if (mode == RSTREAM_RAW)
+		trace_rstream_fallback(rs->sk, 0, reason);
 }
 
 void rstream_register(struct rstream *rs)

@@ -92,6 +92,14 @@ struct rstream_switched {
 	u8 reason;		/* enum rstream_reason */
 };
 
+/* What a sender has waited for; by reason, STALL_WINDOW first. */
+struct rstream_stalls {
+	u64 since;		/* nanoseconds, if @why */
+	u64 ns[RSTREAM_STALLS];	/* without what it waits for now */
+	u32 count[RSTREAM_STALLS];
+	u8 why;			/* enum rstream_reason; NONE: it does not wait */
+};
+
 /* Room for a HELLO and a record behind it. */
 #define RSTREAM_CTL_SPACE	(RSW_HELLO_MAX + 2 * RSTREAM_RECORD_MAX)
 
@@ -201,6 +209,7 @@ struct rstream_switched {
  * @rx_ring_msgs: messages received on rings
  * @tx_switched: last switch of what we send
  * @rx_switched: last switch of what we receive
+ * @stalls:	of what we send
  * @rcu:	frees it after lockless readers
  */
 struct rstream {
@@ -294,6 +303,7 @@ struct rstream {
 	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
 	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
 	struct rstream_switched tx_switched, rx_switched;
+	struct rstream_stalls stalls;
 	struct rcu_head rcu;
 };
 

@@ -94,6 +94,18 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_PEER_DRAINED] = {
 		"An administrator ran \"rsctl drain on\" on the peer.",
 		"Nothing; streams return to RDMA when that is over." },
+	[RDMASTREAM_REASON_STALL_WINDOW] = {
+		"The program at the other end reads more slowly than this one writes.",
+		"See what it does there; a greater SO_RCVBUF there lets more be under way." },
+	[RDMASTREAM_REASON_STALL_RING] = {
+		"The program at the other end reads more slowly than this one writes, or the ring is too small for the distance.",
+		"See what it does there; if it waits itself, raise net.rdmastream.ring_size there." },
+	[RDMASTREAM_REASON_STALL_SLOT] = {
+		"The RDMA device is busy: the link carries all that it can.",
+		"More links: net.rdmastream.links_per_peer, on both hosts." },
+	[RDMASTREAM_REASON_STALL_CREDIT] = {
+		"The other host is slow to process messages of the link: its CPUs are busy.",
+		"Larger writes, or more links: net.rdmastream.links_per_peer, on both hosts." },
 	[RDMASTREAM_REASON_GRANT_REFUSED] = {
 		"The peer had no memory or link for the ring, or had all sent.",
 		"Nothing; it is tried again.  If it stays so, see \"rsctl stats\" on the peer." },

@@ -92,6 +92,61 @@ static void note_switch(struct table *t, const char *head,
 	free(to);
 }
 
+/* Of one thing that the sender has waited for: "stall-ring 12x 0.340s" */
+static char *stall(const struct nlattr *nest)
+{
+	uint64_t why = 0, n = 0, us = 0;
+	char *name, *text;
+	struct attrs s;
+
+	attrs_nested(&s, nest);
+	attr_uint(&s, RDMASTREAM_A_STALL_REASON, &why);
+	attr_uint(&s, RDMASTREAM_A_STALL_COUNT, &n);
+	attr_uint(&s, RDMASTREAM_A_STALL_US, &us);
+	name = reason_name(why);
+	text = xprintf("%s %" PRIu64 "x %" PRIu64 ".%06us", name, n,
+		       us / 1000000, (unsigned int)(us % 1000000));
+	free(name);
+	return text;
+}
+
+/* What the sender waits for, and has waited for. */
+static void note_stalls(struct table *t, const char *head,
+			const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+	char *text, *one, *more;
+	struct attrs dir;
+	uint64_t why, us;
+	bool any = false;
+
+	attrs_nested(&dir, nest);
+	text = xprintf("%s", head);
+	mnl_attr_for_each_nested(attr, nest) {
+		if (mnl_attr_get_type(attr) != RDMASTREAM_A_DIRECTION_STALLS)
+			continue;
+		any = true;
+		one = stall(attr);
+		more = xprintf("%s  %s", text, one);
+		free(one);
+		free(text);
+		text = more;
+	}
+	if (attr_uint(&dir, RDMASTREAM_A_DIRECTION_STALL, &why) &&
+	    attr_uint(&dir, RDMASTREAM_A_DIRECTION_STALL_US, &us)) {
+		one = reason_name(why);
+		more = xprintf("%s  now %s for %" PRIu64 ".%06us", text, one,
+			       us / 1000000, (unsigned int)(us % 1000000));
+		free(one);
+		free(text);
+		text = more;
+	}
+	if (any)
+		table_note(t, text);
+	else
+		free(text);
+}
+
 static void note_direction(struct table *t, const char *head,
 			   const struct attrs *dir)
 {
@@ -165,13 +220,38 @@ static void row(struct table *t, const struct attrs *a)
 		note_socket(t, a);
 		note_reason(t, a);
 	}
-	if ((opt.details || opt.stats) && has_tx)
+	if ((opt.details || opt.stats) && has_tx) {
 		note_direction(t, "tx", &tx);
+		note_stalls(t, "tx", a->tb[RDMASTREAM_A_SOCK_TX]);
+	}
 	if ((opt.details || opt.stats) && has_rx)
 		note_direction(t, "rx", &rx);
 }
 
-static void object_direction(const char *key, const struct attrs *dir)
+static void object_stalls(const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+	struct attrs s;
+
+	json_array_in("stalls");
+	if (nest) {
+		mnl_attr_for_each_nested(attr, nest) {
+			if (mnl_attr_get_type(attr) !=
+			    RDMASTREAM_A_DIRECTION_STALLS)
+				continue;
+			attrs_nested(&s, attr);
+			json_object(NULL);
+			json_take("reason", attr_reason(&s, RDMASTREAM_A_STALL_REASON));
+			json_attr("count", &s, RDMASTREAM_A_STALL_COUNT);
+			json_attr("us", &s, RDMASTREAM_A_STALL_US);
+			json_object_end();
+		}
+	}
+	json_array_end();
+}
+
+static void object_direction(const char *key, const struct attrs *dir,
+			     const struct nlattr *nest)
 {
 	json_object(key);
 	json_take("carrier", carrier(dir));
@@ -190,6 +270,9 @@ static void object_direction(const char *key, const struct attrs *dir)
 	json_take("switch_reason",
 		  attr_reason(dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON));
 	json_attr("switch_ms", dir, RDMASTREAM_A_DIRECTION_SWITCH_MS);
+	json_take("stall", attr_reason(dir, RDMASTREAM_A_DIRECTION_STALL));
+	json_attr("stall_us", dir, RDMASTREAM_A_DIRECTION_STALL_US);
+	object_stalls(nest);
 	json_object_end();
 }
 
@@ -209,8 +292,8 @@ static void object(const struct attrs *a)
 	json_attr("uid", a, RDMASTREAM_A_SOCK_UID);
 	json_attr("inode", a, RDMASTREAM_A_SOCK_INODE);
 	json_take("peer", attr_hex(a, RDMASTREAM_A_SOCK_PEER));
-	object_direction("tx", &tx);
-	object_direction("rx", &rx);
+	object_direction("tx", &tx, a->tb[RDMASTREAM_A_SOCK_TX]);
+	object_direction("rx", &rx, a->tb[RDMASTREAM_A_SOCK_RX]);
 	json_object_end();
 }
 
