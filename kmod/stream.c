@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "af_rdmastream.h"
+#include "events.h"
 #include "option_hook.h"
 #include "stats.h"
 #include "stream.h"
@@ -533,6 +534,8 @@ bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
 static void drop_connection(struct rstream *rs)
 {
 	unregister(rs);
+	if (rs->stalls.why)
+		rstream_event_stall(rs, RSTREAM_R_NONE);
 	rstream_rings_close(rs);
 	if (rs->peer) {
 		rstream_peer_forget(rs->peer, rs);
@@ -555,6 +558,7 @@ void rstream_reset_state(struct rstream *rs)
 	memset(&rs->rx, 0, sizeof(rs->rx));
 	memset(&rs->tx_switched, 0, sizeof(rs->tx_switched));
 	memset(&rs->rx_switched, 0, sizeof(rs->rx_switched));
+	memset(&rs->stalls, 0, sizeof(rs->stalls));
 	rs->ctl_len = 0;
 	rs->ctl_off = 0;
 	rs->rec_left = 0;

@@ -92,7 +92,36 @@ ok "rates" eval 'timeout 5 rsctl -j stats -w >"$tmp/rates"; head -n 1 "$tmp/rate
 	jq -e "any(.[]; .name == \"ring-rx-bytes\" and .since > 0 and .rate > 0)"'
 ok "rates to be read" eval 'timeout 4 rsctl stats --watch=1 | grep -q ring-rx-bytes'
 
-kill $client $server
+# A sender whose peer does not read: what it waits for has a name, and is timed.
+kill $client
+wait $client 2>/dev/null
+lazy() {
+	exec python3 - "$ADDR4_1" <<-'END'
+		import socket, sys, time
+		s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+		s.connect((sys.argv[1], 7000))
+		s.sendall("rsctl-check give 100000000".ljust(47).encode() + b"\n")
+		s.recv(1)
+		time.sleep(1000)
+	END
+}
+waits() {	# REASON
+	on 1 rsctl -j sockets | jq -e "any(.[]; .tx.stall == \"$1\" and .tx.stall_us > 100000 and
+		any(.tx.stalls[]; .reason == \"$1\" and .count > 0 and .us > 100000))"
+}
+for how in tcp ring; do
+	use $how
+	[ $how = tcp ] && why=stall-window || why=stall-ring
+	lazy &
+	client=$!
+	ok "$how: a sender waits: $why" wait_for 30 waits $why
+	on 1 rsctl -o -d sockets state framed | grep stall
+	kill $client
+	wait $client 2>/dev/null
+	timed() { [ "$(counter 1 $why-us)" -gt 100000 ]; }
+	ok "$how: ... and the time is counted" wait_for 30 timed
+done
+kill $server
 messages=5000
 [ "$KERNEL" != debug ] || messages=1500
 retell netlink < <(rs_netlink $messages 2>&1)
