@@ -603,6 +603,9 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 		WRITE_ONCE(rs->rx_at, jiffies);
 		WRITE_ONCE(rs->rx_stamp, rstream_rx_timed(rs) ?
 			   ktime_get_real() : 0);
+		if (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
+			rstream_hist_arrived(rs, READ_ONCE(rs->rx.base) +
+						 ring->landed);
 	}
 	smp_mb();	/* pairs with credit() */
 	/* all consumed, or the end is here: no reader will come by to answer */

@@ -339,6 +339,7 @@ void rstream_push(struct rstream *rs)
 	}
 	rs->pushing = false;
 	stall_look(rs);
+	rstream_hist_sent(rs);
 	/* without memory and with nothing queued, TCP would never call us */
 	if (rs->blocked && tcp_rtx_and_write_queues_empty(sk))
 		rstream_retry(rs);
@@ -509,6 +510,8 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		if (!rstream_rx_add(rs, skb, off, n))
 			return 0;
 		rs->data_left -= n;
+		if (!rs->data_left)
+			rstream_hist_arrived(rs, rs->rx.arrived);
 		return n;
 	}
 	if (rs->skip_left) {

@@ -15,6 +15,7 @@
 
 struct sock;
 
+#define RSTREAM_HIST_BUCKETS	24	/* of microseconds: 0, 1, 2-3, 4-7, ... */
 #define RSTREAM_INFO_PATHS	8
 #define RSTREAM_INFO_ADDRS	32
 
@@ -57,6 +58,8 @@ enum rstream_way_info {
  * @stall:	tx: enum rstream_reason: what the sender waits for; or NONE
  * @stall_us:	tx: microseconds since it waits for that
  * @stalls:	tx: how often it has waited for each, and for how many microseconds
+ * @has_hist:	the next one is there
+ * @hist:	tx: from send to consumed by the peer; rx: from arrival to read
  */
 struct rstream_dir_info {
 	u8 carrier;
@@ -77,6 +80,8 @@ struct rstream_dir_info {
 		u32 count;
 		u64 us;
 	} stalls[RSTREAM_STALLS];
+	bool has_hist;
+	u32 hist[RSTREAM_HIST_BUCKETS];
 };
 
 struct rstream_info {

@@ -45,6 +45,7 @@ enum rstream_upgrade {
  * @links_per_peer: how many links we make to a peer, streams are spread over them
  * @link_stable_ms: a link that was up for so long makes up for one that broke
  * @tell_addresses: HELLO names our other RDMA addresses
+ * @histograms:	sockets take samples of their times
  */
 struct rstream_settings {
 	int negotiate;
@@ -65,6 +66,7 @@ struct rstream_settings {
 	int links_per_peer;
 	int link_stable_ms;
 	int tell_addresses;
+	int histograms;
 };
 
 struct rstream_net {

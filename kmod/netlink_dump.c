@@ -212,7 +212,9 @@ static int put_direction(struct sk_buff *skb, int attr,
 		    dir->ring_bytes) ||
 	    put_u64(skb, RDMASTREAM_A_DIRECTION_TCP_MSGS, dir->tcp_msgs) ||
 	    put_u64(skb, RDMASTREAM_A_DIRECTION_RING_MSGS, dir->ring_msgs) ||
-	    put_switch(skb, dir) || put_stalls(skb, dir))
+	    put_switch(skb, dir) || put_stalls(skb, dir) ||
+	    (dir->has_hist && nla_put(skb, RDMASTREAM_A_DIRECTION_HIST,
+				      sizeof(dir->hist), dir->hist)))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

@@ -36,7 +36,10 @@ static struct workqueue_struct *stream_wq;
 
 static void stream_free_rcu(struct rcu_head *head)
 {
-	kmem_cache_free(stream_cache, container_of(head, struct rstream, rcu));
+	struct rstream *rs = container_of(head, struct rstream, rcu);
+
+	kfree(rs->hist);
+	kmem_cache_free(stream_cache, rs);
 }
 
 static void stream_put(struct rstream *rs)
@@ -559,6 +562,8 @@ void rstream_reset_state(struct rstream *rs)
 	memset(&rs->tx_switched, 0, sizeof(rs->tx_switched));
 	memset(&rs->rx_switched, 0, sizeof(rs->rx_switched));
 	memset(&rs->stalls, 0, sizeof(rs->stalls));
+	if (rs->hist)
+		memset(rs->hist, 0, sizeof(*rs->hist));
 	rs->ctl_len = 0;
 	rs->ctl_off = 0;
 	rs->rec_left = 0;

@@ -24,6 +24,7 @@
 #include <net/tcp.h>
 
 #include "carrier.h"
+#include "info.h"
 #include "link.h"
 #include "net.h"
 #include "record.h"
@@ -98,6 +99,19 @@ struct rstream_stalls {
 	u64 ns[RSTREAM_STALLS];	/* without what it waits for now */
 	u32 count[RSTREAM_STALLS];
 	u8 why;			/* enum rstream_reason; NONE: it does not wait */
+};
+
+/* Bytes that are being timed, up to @end; 0: none are. */
+struct rstream_timed {
+	u64 end;		/* stream offset */
+	u64 at;			/* nanoseconds when they were sent or came */
+};
+
+/* Samples of a socket's times, in buckets of microseconds, see stream_hist.c. */
+struct rstream_hist {
+	struct rstream_timed sent, came;
+	u32 tx[RSTREAM_HIST_BUCKETS];
+	u32 rx[RSTREAM_HIST_BUCKETS];
 };
 
 /* Room for a HELLO and a record behind it. */
@@ -210,6 +224,7 @@ struct rstream_stalls {
  * @tx_switched: last switch of what we send
  * @rx_switched: last switch of what we receive
  * @stalls:	of what we send
+ * @hist:	NULL until the setting "histograms" was on; freed with it
  * @rcu:	frees it after lockless readers
  */
 struct rstream {
@@ -304,6 +319,7 @@ struct rstream {
 	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
 	struct rstream_switched tx_switched, rx_switched;
 	struct rstream_stalls stalls;
+	struct rstream_hist *hist;
 	struct rcu_head rcu;
 };
 
@@ -477,6 +493,11 @@ int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
 		    u64 skip, bool trunc);
 void rstream_rx_consume(struct rstream *rs, size_t len);
 void rstream_rx_free(struct rstream *rs);
+
+/* stream_hist.c: how long it takes */
+void rstream_hist_sent(struct rstream *rs);
+void rstream_hist_read(struct rstream *rs);
+void rstream_hist_arrived(struct rstream *rs, u64 end);	/* any context */
 
 /* stream_urg.c: urgent data */
 bool rstream_urg_at_mark(const struct rstream *rs, u64 at);

@@ -80,6 +80,18 @@ static void stall_info(const struct rstream_stalls *stalls,
 	dir->stalls[why - RSTREAM_R_STALL_WINDOW].us += dir->stall_us;
 }
 
+static void hist_info(const struct rstream *rs, struct rstream_info *info)
+{
+	const struct rstream_hist *hist = smp_load_acquire(&rs->hist);
+
+	if (!hist)
+		return;
+	info->tx.has_hist = true;
+	info->rx.has_hist = true;
+	memcpy(info->tx.hist, hist->tx, sizeof(info->tx.hist));
+	memcpy(info->rx.hist, hist->rx, sizeof(info->rx.hist));
+}
+
 static void dir_info(const struct rstream *rs, struct rstream_info *info)
 {
 	info->tx.carrier = rs->tx.state == RSTREAM_ON_RING ?
@@ -105,6 +117,7 @@ static void dir_info(const struct rstream *rs, struct rstream_info *info)
 	info->rx.ring_bytes = rs->rx_ring_bytes;
 	info->rx.ring_msgs = rs->rx_ring_msgs;
 	stall_info(&rs->stalls, &info->tx);
+	hist_info(rs, info);
 	switch_info(&rs->tx_switched, &info->tx);
 	switch_info(&rs->rx_switched, &info->rx);
 }

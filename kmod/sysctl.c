@@ -128,6 +128,7 @@ static const struct ctl_table template[] = {
 	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),
 	SETTING_INT(link_stable_ms, &stable_min, &stable_max),
 	SETTING_INT(tell_addresses, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(histograms, SYSCTL_ZERO, SYSCTL_ONE),
 	NUMBER("family", &rstream_family),
 	NUMBER("protocol", &protocol),
 };

@@ -92,6 +92,41 @@ static void note_switch(struct table *t, const char *head,
 	free(to);
 }
 
+#define HIST_BAR	30	/* characters */
+
+/* How the times are spread: a line for each bucket between the first and last. */
+static void note_hist(struct table *t, const char *head,
+		      const struct nlattr *hist)
+{
+	unsigned int i, n, first, last = 0, width;
+	const uint32_t *count;
+	uint64_t most = 0;
+
+	if (!hist)
+		return;
+	count = mnl_attr_get_payload(hist);
+	n = mnl_attr_get_payload_len(hist) / sizeof(*count);
+	for (i = 0, first = n; i < n; i++) {
+		if (!count[i])
+			continue;
+		first = first < i ? first : i;
+		last = i;
+		most = count[i] > most ? count[i] : most;
+	}
+	if (!most) {
+		table_note(t, xprintf("%s  no samples yet", head));
+		return;
+	}
+	table_note(t, xprintf("%s  microseconds", head));
+	for (i = first; i <= last; i++) {
+		width = (count[i] * (uint64_t)HIST_BAR + most - 1) / most;
+		table_note(t, xprintf("  %8llu%c %-*.*s %u", 1ULL << (i + 1 < n ? i : i - 1),
+				      i + 1 < n ? ' ' : '+', HIST_BAR, width,
+				      "##############################",
+				      count[i]));
+	}
+}
+
 /* Of one thing that the sender has waited for: "stall-ring 12x 0.340s" */
 static char *stall(const struct nlattr *nest)
 {
@@ -224,8 +259,14 @@ static void row(struct table *t, const struct attrs *a)
 		note_direction(t, "tx", &tx);
 		note_stalls(t, "tx", a->tb[RDMASTREAM_A_SOCK_TX]);
 	}
+	if (opt.details)
+		note_hist(t, "sent to consumed, below",
+			  tx.tb[RDMASTREAM_A_DIRECTION_HIST]);
 	if ((opt.details || opt.stats) && has_rx)
 		note_direction(t, "rx", &rx);
+	if (opt.details)
+		note_hist(t, "arrived to read, below",
+			  rx.tb[RDMASTREAM_A_DIRECTION_HIST]);
 }
 
 static void object_stalls(const struct nlattr *nest)
@@ -246,6 +287,22 @@ static void object_stalls(const struct nlattr *nest)
 			json_attr("us", &s, RDMASTREAM_A_STALL_US);
 			json_object_end();
 		}
+	}
+	json_array_end();
+}
+
+static void object_hist(const struct nlattr *hist)
+{
+	const uint32_t *count;
+	unsigned int i, n;
+	uint64_t val;
+
+	json_array_in("hist");
+	n = hist ? mnl_attr_get_payload_len(hist) / sizeof(*count) : 0;
+	count = hist ? mnl_attr_get_payload(hist) : NULL;
+	for (i = 0; i < n; i++) {
+		val = count[i];
+		json_uint(NULL, &val);
 	}
 	json_array_end();
 }
@@ -273,6 +330,7 @@ static void object_direction(const char *key, const struct attrs *dir,
 	json_take("stall", attr_reason(dir, RDMASTREAM_A_DIRECTION_STALL));
 	json_attr("stall_us", dir, RDMASTREAM_A_DIRECTION_STALL_US);
 	object_stalls(nest);
+	object_hist(dir->tb[RDMASTREAM_A_DIRECTION_HIST]);
 	json_object_end();
 }
 

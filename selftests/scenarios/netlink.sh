@@ -92,6 +92,15 @@ ok "rates" eval 'timeout 5 rsctl -j stats -w >"$tmp/rates"; head -n 1 "$tmp/rate
 	jq -e "any(.[]; .name == \"ring-rx-bytes\" and .since > 0 and .rate > 0)"'
 ok "rates to be read" eval 'timeout 4 rsctl stats --watch=1 | grep -q ring-rx-bytes'
 
+sampled() {
+	rsctl -j sockets state framed | jq -e 'length == 2 and all(.[]; (.tx.hist | add) > 0 and (.rx.hist | add) > 0)'
+}
+rsctl set histograms 1
+ok "histograms are filled" wait_for 30 sampled
+ok "... and drawn" eval 'rsctl -d sockets state framed | grep -q "#####"'
+ok "sockets with all that: JSON as the schema says" valid sockets
+rsctl set histograms 0
+
 # A sender whose peer does not read: what it waits for has a name, and is timed.
 kill $client
 wait $client 2>/dev/null
