@@ -38,9 +38,10 @@ static struct rstream_hist *hist_of(struct rstream *rs)
 	if (hist)
 		return hist;
 	hist = kzalloc(sizeof(*hist), GFP_ATOMIC | __GFP_NOWARN);
-	/* pairs with rstream_hist_arrived() */
-	if (hist)
-		smp_store_release(&rs->hist, hist);
+	if (!hist)
+		return NULL;
+	/* pairs with rstream_hist_arrived() and hist_info(): it is zeroed */
+	smp_store_release(&rs->hist, hist);
 	return hist;
 }
 
@@ -80,6 +81,7 @@ void rstream_hist_sent(struct rstream *rs)
 
 void rstream_hist_arrived(struct rstream *rs, u64 end)
 {
+	/* pairs with hist_of() */
 	struct rstream_hist *hist = smp_load_acquire(&rs->hist);
 
 	if (!hist || !hist_on(rs) || READ_ONCE(hist->came.end))
@@ -87,6 +89,7 @@ void rstream_hist_arrived(struct rstream *rs, u64 end)
 	if (cmpxchg(&hist->came.end, 0, BEING_NOTED))
 		return;
 	hist->came.at = ktime_get_ns();
+	/* pairs with rstream_hist_read(): the time is there */
 	smp_store_release(&hist->came.end, end);
 }
 
@@ -101,9 +104,11 @@ void rstream_hist_read(struct rstream *rs)
 		return;
 	}
 	hist_consumed(rs, hist);
+	/* pairs with rstream_hist_arrived() */
 	end = smp_load_acquire(&hist->came.end);
 	if (!end || rs->rx.consumed < end)
 		return;
 	hist_add(hist->rx, ktime_get_ns() - hist->came.at);
+	/* pairs with cmpxchg(): the time has been read */
 	smp_store_release(&hist->came.end, 0);
 }

@@ -82,6 +82,7 @@ static void stall_info(const struct rstream_stalls *stalls,
 
 static void hist_info(const struct rstream *rs, struct rstream_info *info)
 {
+	/* pairs with hist_of() */
 	const struct rstream_hist *hist = smp_load_acquire(&rs->hist);
 
 	if (!hist)
