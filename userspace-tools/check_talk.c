@@ -12,13 +12,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <netdb.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +28,7 @@
 #define LINE	48
 #define REPORT	512
 #define CHUNK	(64 * 1024)
+#define SERVERS_MAX	32	/* clients at once */
 #define MOST	(1ULL << 40)	/* bytes that may be asked for */
 
 static char chunk[CHUNK];
@@ -357,14 +358,22 @@ static int listen_any(const char *port)
 	return -1;
 }
 
-/* One after the other, each in a process of its own: who hangs, hangs alone. */
+/* Return: how many are still at work, of @n. */
+static unsigned int still_serving(unsigned int n)
+{
+	while (n && waitpid(-1, NULL, WNOHANG) > 0)
+		n--;
+	return n;
+}
+
+/* Each in a process of its own: who hangs, hangs alone. */
 int talk_listen(const char *port)
 {
 	int fd = listen_any(port), one;
+	unsigned int n = 0;
 
 	if (fd < 0)
 		return EXIT_FAILED;
-	signal(SIGCHLD, SIG_IGN);
 	if (!opt.json)
 		printf("listening at port %s%s\n", port,
 		       access("/proc/sys/net/rdmastream", F_OK) ?
@@ -379,13 +388,16 @@ int talk_listen(const char *port)
 			complain("accept: %s", strerror(errno));
 			return EXIT_FAILED;
 		}
-		switch (fork()) {
+		n = still_serving(n);
+		switch (n < SERVERS_MAX ? fork() : -1) {
 		case 0:
 			close(fd);
 			serve_all(one);
 			_exit(EXIT_OK);
 		case -1:
-			serve_all(one);
+			break;		/* it may try again */
+		default:
+			n++;
 		}
 		close(one);
 	}

@@ -368,6 +368,35 @@ static const struct filter_key keys[] = {
 	{ NULL }
 };
 
+static struct filter_addr src, dst;
+
+/* Takes "src ADDRESS" and "dst ADDRESS" out of the words. */
+static int take_addresses(int *argc, char **argv)
+{
+	int from, to = 1, sign, ret;
+	bool is_src;
+
+	for (from = 1; from < *argc; from++) {
+		is_src = !strcmp(argv[from], "src");
+		if (!is_src && strcmp(argv[from], "dst")) {
+			argv[to++] = argv[from];
+			continue;
+		}
+		sign = from + 1 < *argc && filter_sign(argv[from + 1]);
+		if (from + sign + 1 >= *argc) {
+			complain("sockets: \"%s\" needs a value", argv[from]);
+			return EXIT_USAGE;
+		}
+		ret = filter_address(argv[from], argv[from + sign + 1],
+				     is_src ? &src : &dst);
+		if (ret)
+			return ret;
+		from += sign + 1;
+	}
+	*argc = to;
+	return EXIT_OK;
+}
+
 int cmd_sockets(int argc, char **argv)
 {
 	struct wants wants = { 0 };
@@ -377,7 +406,9 @@ int cmd_sockets(int argc, char **argv)
 	size_t i;
 	int ret;
 
-	ret = filter_parse(argc, argv, keys, &wants);
+	ret = take_addresses(&argc, argv);
+	if (!ret)
+		ret = filter_parse(argc, argv, keys, &wants);
 	if (ret)
 		return ret;
 	ret = genl_ask_for(RDMASTREAM_CMD_SOCK_GET, true, &wants, &r);
@@ -389,6 +420,9 @@ int cmd_sockets(int argc, char **argv)
 		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < r.n; i++) {
 		attrs_of(&a, r.msg[i]);
+		if (!filter_fits(&src, a.tb[RDMASTREAM_A_SOCK_LOCAL]) ||
+		    !filter_fits(&dst, a.tb[RDMASTREAM_A_SOCK_REMOTE]))
+			continue;
 		if (t)
 			row(t, &a);
 		else

@@ -11,7 +11,7 @@
 #include "rsctl.h"
 
 /* ss(8) writes "sport = :80": the sign is as good as nothing. */
-static bool is_sign(const char *word)
+bool filter_sign(const char *word)
 {
 	return !strcmp(word, "=") || !strcmp(word, "==") || !strcmp(word, "eq");
 }
@@ -190,7 +190,7 @@ int filter_parse(int argc, char **argv, const struct filter_key *keys,
 			complain_key(keys, argv[0], argv[i]);
 			return EXIT_USAGE;
 		}
-		if (i + 1 < argc && is_sign(argv[i + 1]))
+		if (i + 1 < argc && filter_sign(argv[i + 1]))
 			i++;
 		if (++i == argc) {
 			complain("%s: \"%s\" needs a value", argv[0], key->name);
@@ -201,4 +201,49 @@ int filter_parse(int argc, char **argv, const struct filter_key *keys,
 			return ret;
 	}
 	return EXIT_OK;
+}
+
+int filter_address(const char *name, const char *word, struct filter_addr *to)
+{
+	char text[INET6_ADDRSTRLEN];
+	const char *slash = strchr(word, '/');
+	size_t len = slash ? (size_t)(slash - word) : strlen(word);
+	unsigned long bits;
+
+	memset(to, 0, sizeof(*to));
+	if (len < sizeof(text)) {
+		memcpy(text, word, len);
+		text[len] = '\0';
+		if (inet_pton(AF_INET, text, to->addr) == 1)
+			to->bytes = 4;
+		else if (inet_pton(AF_INET6, text, to->addr) == 1)
+			to->bytes = 16;
+	}
+	bits = 8 * to->bytes;
+	if (!to->bytes || (slash && !get_number(slash + 1, bits, &bits))) {
+		complain("%s: \"%s\" is no address", name, word);
+		return EXIT_USAGE;
+	}
+	to->bits = bits;
+	to->set = true;
+	return EXIT_OK;
+}
+
+bool filter_fits(const struct filter_addr *want, const struct nlattr *nest)
+{
+	unsigned int whole = want->bits / 8, rest = want->bits % 8;
+	const struct nlattr *attr;
+	const uint8_t *addr;
+	struct attrs a;
+
+	if (!want->set)
+		return true;
+	if (!attrs_nested(&a, nest))
+		return false;
+	attr = a.tb[RDMASTREAM_A_ENDPOINT_ADDR];
+	if (!attr || mnl_attr_get_payload_len(attr) != want->bytes)
+		return false;
+	addr = mnl_attr_get_payload(attr);
+	return !memcmp(addr, want->addr, whole) &&
+	       (!rest || !((addr[whole] ^ want->addr[whole]) >> (8 - rest)));
 }

@@ -204,6 +204,18 @@ enum filter_kind {
 	FILTER_WORD,	/* + enum word: FILTER_WORD must be last */
 };
 
+/* An address with the length of its prefix, for src and dst: chosen by us. */
+struct filter_addr {
+	bool set;
+	unsigned int bytes;	/* 4 or 16 */
+	unsigned int bits;
+	uint8_t addr[16];
+};
+
+int filter_address(const char *name, const char *word, struct filter_addr *to);
+/* Does the endpoint @nest fit?  One that is not set fits all. */
+bool filter_fits(const struct filter_addr *want, const struct nlattr *nest);
+
 struct filter_key {
 	const char *name;
 	int kind;
@@ -213,5 +225,6 @@ struct filter_key {
 /* @keys end with a NULL name.  Return: EXIT_OK, or what was complained about. */
 int filter_parse(int argc, char **argv, const struct filter_key *keys,
 		 struct wants *wants);
+bool filter_sign(const char *word);	/* "=", as ss(8) writes it */
 
 #endif

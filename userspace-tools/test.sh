@@ -93,6 +93,9 @@ exits 2 "filter by a port that is none" "$rsctl" sockets dport :99999
 exits 2 "filter by a state that is none" "$rsctl" links state broke-n
 says "is one of: connecting" "it tells which states there are"
 exits 2 "filter by a reason that is none" "$rsctl" sockets reason frob
+exits 2 "filter by an address that is none" "$rsctl" sockets dst 10.77.0
+exits 2 "filter by too long a prefix" "$rsctl" sockets dst 10.77.0.1/33
+exits 2 "filter by no address" "$rsctl" sockets state framed src
 exits 2 "a setting without a value" "$rsctl" set upgrade
 exits 2 "a value that is no number" "$rsctl" set upgrade 1x
 exits 2 "a value that is too long" "$rsctl" set rmb_max 99999999999999999999G

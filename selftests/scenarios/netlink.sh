@@ -61,6 +61,9 @@ ok "check: JSON as the schema says" valid check "$ADDR4_1" 7000
 peer=$(rsctl -j peers | jq -r '.[0].peer')
 ok "sockets of a port" entries 2 sockets dport = :7000
 ok "sockets of another port" entries 0 sockets port 7001
+ok "sockets to an address" entries 2 sockets dst "$ADDR4_1"
+ok "sockets to a network" entries 2 sockets dst = "${ADDR4_1%.*}.0/24" carrier ring
+ok "sockets to another address" entries 0 sockets dst "$ADDR4_0"
 ok "sockets of a peer" entries 2 sockets peer "${peer:0:6}"
 ok "sockets on a device" entries 2 sockets device rxe0
 ok "sockets on another device" entries 0 sockets device rxe1
