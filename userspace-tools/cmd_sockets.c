@@ -94,11 +94,22 @@ static void note_switch(struct table *t, const char *head,
 
 #define HIST_BAR	30	/* characters */
 
-/* How the times are spread: a line for each bucket between the first and last. */
+static char *hist_line(const uint32_t *count, unsigned int i, unsigned int n,
+		       uint64_t most)
+{
+	unsigned int width = (count[i] * (uint64_t)HIST_BAR + most - 1) / most;
+	bool last = i + 1 == n;		/* all that is longer */
+
+	return xprintf("  %8llu%c %-*.*s %u", 1ULL << (last ? i - 1 : i),
+		       last ? '+' : ' ', HIST_BAR, width,
+		       "##############################", count[i]);
+}
+
+/* How the times are spread: a line for each bucket, a gap for many empty ones. */
 static void note_hist(struct table *t, const char *head,
 		      const struct nlattr *hist)
 {
-	unsigned int i, n, first, last = 0, width;
+	unsigned int i, n, first, last = 0, empty = 0;
 	const uint32_t *count;
 	uint64_t most = 0;
 
@@ -117,13 +128,13 @@ static void note_hist(struct table *t, const char *head,
 		table_note(t, xprintf("%s  no samples yet", head));
 		return;
 	}
-	table_note(t, xprintf("%s  microseconds", head));
+	table_note(t, xprintf("%s: microseconds below, samples", head));
 	for (i = first; i <= last; i++) {
-		width = (count[i] * (uint64_t)HIST_BAR + most - 1) / most;
-		table_note(t, xprintf("  %8llu%c %-*.*s %u", 1ULL << (i + 1 < n ? i : i - 1),
-				      i + 1 < n ? ' ' : '+', HIST_BAR, width,
-				      "##############################",
-				      count[i]));
+		empty = count[i] ? 0 : empty + 1;
+		if (empty <= 2)
+			table_note(t, hist_line(count, i, n, most));
+		else if (empty == 3)
+			table_note(t, xprintf("       ..."));
 	}
 }
 
@@ -260,12 +271,12 @@ static void row(struct table *t, const struct attrs *a)
 		note_stalls(t, "tx", a->tb[RDMASTREAM_A_SOCK_TX]);
 	}
 	if (opt.details)
-		note_hist(t, "sent to consumed, below",
+		note_hist(t, "sent to consumed",
 			  tx.tb[RDMASTREAM_A_DIRECTION_HIST]);
 	if ((opt.details || opt.stats) && has_rx)
 		note_direction(t, "rx", &rx);
 	if (opt.details)
-		note_hist(t, "arrived to read, below",
+		note_hist(t, "arrived to read",
 			  rx.tb[RDMASTREAM_A_DIRECTION_HIST]);
 }
 
