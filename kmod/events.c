@@ -204,6 +204,15 @@ void rstream_event_link(const struct rstream_link *link,
 		event_send(net, skb, hdr, put_link(skb, link, reason, why));
 }
 
+void rstream_event_link_refused(struct net *net,
+				const struct sockaddr_storage *from,
+				enum rstream_reason reason)
+{
+	rstream_mib_inc(net, RSTREAM_MIB_CM_REJECTED);
+	rstream_mib_reason(net, reason);
+	trace_rstream_link_refused(from, reason);
+}
+
 /* ---- the namespace ---- */
 
 void rstream_event_drain(struct net *net, bool on)

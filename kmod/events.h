@@ -42,6 +42,18 @@ void rstream_event_stall(struct rstream *rs, enum rstream_reason why);
 void rstream_event_link(const struct rstream_link *link,
 			enum rstream_reason reason, const char *why);
 
+/**
+ * rstream_event_link_refused() - a peer asked for a link in vain
+ * @net:	that it asked
+ * @from:	its RDMA address
+ * @reason:	why
+ *
+ * Also counts it.  Process context.
+ */
+void rstream_event_link_refused(struct net *net,
+				const struct sockaddr_storage *from,
+				enum rstream_reason reason);
+
 /* The namespace is, or is no longer, drained.  Process context. */
 void rstream_event_drain(struct net *net, bool on);
 

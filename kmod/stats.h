@@ -70,7 +70,7 @@ enum rstream_mib_item {
 /*
  * Why a connection is plain TCP, why it is framed but not on a ring, why one of
  * its directions has switched to another carrier, what its sender waits for, why it
- * was reset; and why a link has ended.
+ * was reset; and why a link has ended, or was refused.
  */
 /* X(name, "text") */
 #define RSTREAM_REASON_LIST(X) \
@@ -114,7 +114,10 @@ enum rstream_mib_item {
 	X(STALL_WINDOW, "peer's window is closed: its program does not read") \
 	X(STALL_RING, "no space in the ring: the peer's program does not read") \
 	X(STALL_SLOT, "no slot in the send queue of the link") \
-	X(STALL_CREDIT, "no receive of the peer is free on the link")
+	X(STALL_CREDIT, "no receive of the peer is free on the link") \
+	X(LINK_MALFORMED, "peer's request for a link is none of ours") \
+	X(LINK_STRANGER, "peer's request for a link names no living connection") \
+	X(LINK_BUSY, "no memory, no device or too many links for a request of the peer")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

@@ -74,6 +74,22 @@ DEFINE_EVENT(rstream_link, rstream_link_lost,
 		 const char *why),
 	TP_ARGS(id, peer, device, reason, why));
 
+/* a peer asked for a link in vain */
+TRACE_EVENT(rstream_link_refused,
+	TP_PROTO(const struct sockaddr_storage *from, u8 reason),
+	TP_ARGS(from, reason),
+	TP_STRUCT__entry(
+		__array(u8, from, sizeof(struct sockaddr_in6))
+		__field(u8, reason)
+	),
+	TP_fast_assign(
+		memcpy(__entry->from, from, sizeof(struct sockaddr_in6));
+		__entry->reason = reason;
+	),
+	TP_printk("from=%pISpc reason=%s", __entry->from,
+		  rstream_show_reason(__entry->reason))
+);
+
 /* What happens to one direction of a socket. */
 DECLARE_EVENT_CLASS(rstream_way,
 	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,

@@ -106,6 +106,15 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_STALL_CREDIT] = {
 		"The other host is slow to process messages of the link: its CPUs are busy.",
 		"Larger writes, or more links: net.rdmastream.links_per_peer, on both hosts." },
+	[RDMASTREAM_REASON_LINK_MALFORMED] = {
+		"Something else than rdmastream connects to our rdma_cm port, or another version.",
+		"Compare \"rsctl version\" on both; another port: net.rdmastream.cm_port." },
+	[RDMASTREAM_REASON_LINK_STRANGER] = {
+		"The connection that the peer wants the link for has just ended here.",
+		"Nothing: it tries again for the next one." },
+	[RDMASTREAM_REASON_LINK_BUSY] = {
+		"This host is short of memory, or the peer makes very many links.",
+		"See dmesg, \"rsctl devices\", and net.rdmastream.links_per_peer on the peer." },
 	[RDMASTREAM_REASON_GRANT_REFUSED] = {
 		"The peer had no memory or link for the ring, or had all sent.",
 		"Nothing; it is tried again.  If it stays so, see \"rsctl stats\" on the peer." },

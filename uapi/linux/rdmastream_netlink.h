@@ -102,7 +102,8 @@ enum rdmastream_rmb_kind {
 
 /**
  * enum rdmastream_reason - Why a connection is plain TCP, is not on a ring,
- *   has switched to another carrier, waits, or was reset; why a link ended.
+ *   has switched to another carrier, waits, or was reset; why a link ended or
+ *   was refused.
  * @RDMASTREAM_REASON_NONE: no reason: as wished
  * @RDMASTREAM_REASON_OFF: negotiation is switched off
  * @RDMASTREAM_REASON_NO_DEVICE: no RDMA device can be used in this namespace
@@ -152,6 +153,11 @@ enum rdmastream_rmb_kind {
  *   not read
  * @RDMASTREAM_REASON_STALL_SLOT: no slot in the send queue of the link
  * @RDMASTREAM_REASON_STALL_CREDIT: no receive of the peer is free on the link
+ * @RDMASTREAM_REASON_LINK_MALFORMED: peer's request for a link is none of ours
+ * @RDMASTREAM_REASON_LINK_STRANGER: peer's request for a link names no living
+ *   connection
+ * @RDMASTREAM_REASON_LINK_BUSY: no memory, no device or too many links for a
+ *   request of the peer
  */
 enum rdmastream_reason {
 	RDMASTREAM_REASON_NONE,
@@ -195,6 +201,9 @@ enum rdmastream_reason {
 	RDMASTREAM_REASON_STALL_RING,
 	RDMASTREAM_REASON_STALL_SLOT,
 	RDMASTREAM_REASON_STALL_CREDIT,
+	RDMASTREAM_REASON_LINK_MALFORMED,
+	RDMASTREAM_REASON_LINK_STRANGER,
+	RDMASTREAM_REASON_LINK_BUSY,
 };
 
 enum {
@@ -495,6 +504,9 @@ enum {
 	RDMASTREAM_A_REASON_COUNTERS_STALL_RING,
 	RDMASTREAM_A_REASON_COUNTERS_STALL_SLOT,
 	RDMASTREAM_A_REASON_COUNTERS_STALL_CREDIT,
+	RDMASTREAM_A_REASON_COUNTERS_LINK_MALFORMED,
+	RDMASTREAM_A_REASON_COUNTERS_LINK_STRANGER,
+	RDMASTREAM_A_REASON_COUNTERS_LINK_BUSY,
 
 	__RDMASTREAM_A_REASON_COUNTERS_MAX,
 	RDMASTREAM_A_REASON_COUNTERS_MAX = (__RDMASTREAM_A_REASON_COUNTERS_MAX - 1)
