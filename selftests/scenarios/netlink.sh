@@ -121,6 +121,9 @@ waits() {	# REASON
 	on 1 rsctl -j sockets | jq -e "any(.[]; .tx.stall == \"$1\" and .tx.stall_us > 100000 and
 		any(.tx.stalls[]; .reason == \"$1\" and .count > 0 and .us > 100000))"
 }
+trace=/sys/kernel/tracing
+in_all "[ -d $trace/events ] || mount -t tracefs tracefs $trace; echo 1 >$trace/events/rdmastream/enable"
+traced() { on "$1" grep -q "$2" $trace/trace; }	# VM PATTERN
 for how in tcp ring; do
 	use $how
 	[ $how = tcp ] && why=stall-window || why=stall-ring
@@ -132,7 +135,18 @@ for how in tcp ring; do
 	wait $client 2>/dev/null
 	timed() { [ "$(counter 1 $why-us)" -gt 100000 ]; }
 	ok "$how: ... and the time is counted" wait_for 30 timed
+	why=${why^^}
+	ok "$how: ... and traced" wait_for 10 traced 1 "rstream_stall: .* us=[0-9]* reason=${why/-/_}"
 done
+use raw
+lazy &
+client=$!
+ok "plain TCP" wait_for 30 eval 'rsctl -j sockets reason off | jq -e "any(.[]; .mode == \"raw\")"'
+ok "plain TCP: traced" wait_for 10 traced 0 "rstream_fallback: .* reason=OFF"
+in_all "echo 0 >$trace/events/rdmastream/enable"
+kill $client
+wait $client 2>/dev/null
+use ring
 kill $server
 messages=5000
 [ "$KERNEL" != debug ] || messages=1500
