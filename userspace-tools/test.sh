@@ -163,6 +163,31 @@ else
 	skip "made-up answers" "no rsctl-test, see make check"
 fi
 
+# completes "WORDS" WANTED NAME: the last of the words may become what is wanted
+completes() {
+	bash -c '
+		. "$1/rsctl.bash"
+		read -ra COMP_WORDS <<<"$3"
+		[ "${3% }" = "$3" ] || COMP_WORDS+=("")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		_rsctl "$2"
+		echo "${COMPREPLY[*]}"
+		[ "${COMPREPLY[*]}" = "$4" ]' - "$here" "$made" "$1" "$2" >"$tmp/out" 2>"$tmp/err"
+	result $? "$3"
+}
+if [ -x "$made" ]; then
+	completes "rsctl so" sockets "completion of a command"
+	completes "rsctl -j -N x dr" drain "completion behind options"
+	completes "rsctl sockets d" "dport dst device" "completion of a filter"
+	completes "rsctl sockets state fr" framed "completion of a filter's value"
+	completes "rsctl links device " "rxe0 siw0" "completion of a device"
+	completes "rsctl set ri" ring_size "completion of a setting"
+	completes "rsctl set ring_size " "" "no completion of a value"
+	completes "rsctl explain rmb" rmb-limit "completion of a reason"
+	completes "rsctl stats --wa" --watch "completion of an option"
+	completes "rsctl check a 1 " probe "completion of check"
+fi
+
 # Each command and option that help tells is in the manual.
 man=$(dirname "$0")/rsctl.8
 "$rsctl" help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$tmp/commands"
