@@ -240,6 +240,16 @@ void rstream_grant_try(struct rstream *rs)
 	WRITE_ONCE(rs->reason, reason);
 }
 
+/* A link, even if the stream does not want a ring yet. */
+void rstream_link_try(struct rstream *rs)
+{
+	enum rstream_reason reason = grant_policy(rs);
+
+	if (rs->hello_in && !rs->closed && !rs->error &&
+	    (!reason || reason == RSTREAM_R_WAIT_BYTES))
+		rstream_link_wanted(rs);
+}
+
 /* Bytes have moved on tcp: is it time for a ring now? */
 void rstream_grant_look(struct rstream *rs)
 {
@@ -593,6 +603,9 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 		WRITE_ONCE(rs->rx_at, jiffies);
 		WRITE_ONCE(rs->rx_stamp, rstream_rx_timed(rs) ?
 			   ktime_get_real() : 0);
+		if (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
+			rstream_hist_arrived(rs, READ_ONCE(rs->rx.base) +
+						 ring->landed);
 	}
 	smp_mb();	/* pairs with credit() */
 	/* all consumed, or the end is here: no reader will come by to answer */

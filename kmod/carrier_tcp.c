@@ -286,6 +286,22 @@ static void push_all(struct rstream *rs)
 	}
 }
 
+/* What keeps the bytes that are left from going on their way? */
+static void stall_look(struct rstream *rs)
+{
+	enum rstream_reason why = RSTREAM_R_NONE;
+
+	if (rs->tx.written == rs->tx.sent || rs->held)
+		why = RSTREAM_R_NONE;
+	else if (rs->tx.state < RSTREAM_ON_RING)
+		why = rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
+						   RSTREAM_R_STALL_WINDOW;
+	else if (rs->txring && rstream_link_is_up(rs->txring->link))
+		why = rs->txring->stalled;
+	if (why != rs->stalls.why)
+		rstream_event_stall(rs, why);
+}
+
 void rstream_push(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -322,6 +338,8 @@ void rstream_push(struct rstream *rs)
 		sk->sk_frag.page = NULL;
 	}
 	rs->pushing = false;
+	stall_look(rs);
+	rstream_hist_sent(rs);
 	/* without memory and with nothing queued, TCP would never call us */
 	if (rs->blocked && tcp_rtx_and_write_queues_empty(sk))
 		rstream_retry(rs);
@@ -492,6 +510,8 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		if (!rstream_rx_add(rs, skb, off, n))
 			return 0;
 		rs->data_left -= n;
+		if (!rs->data_left)
+			rstream_hist_arrived(rs, rs->rx.arrived);
 		return n;
 	}
 	if (rs->skip_left) {

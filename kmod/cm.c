@@ -15,6 +15,7 @@
 #include <rdma/ib_cm.h>
 
 #include "cm.h"
+#include "events.h"
 #include "verbs.h"
 
 #define LISTEN_BACKLOG	64
@@ -261,13 +262,20 @@ out:
 static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
 		   enum rstream_cm_why why)
 {
+	static const u8 reasons[] = {
+		[RSTREAM_CM_BAD_REQ] = RSTREAM_R_LINK_MALFORMED,
+		[RSTREAM_CM_BAD_TOKEN] = RSTREAM_R_LINK_STRANGER,
+		[RSTREAM_CM_BUSY] = RSTREAM_R_LINK_BUSY,
+		[RSTREAM_CM_DRAINED] = RSTREAM_R_DRAINED,
+	};
 	struct rstream_cm_reject rej = {
 		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
 		.version = RSTREAM_CM_VERSION,
 		.why = why,
 	};
 
-	rstream_mib_inc(ln->net, RSTREAM_MIB_CM_REJECTED);
+	rstream_event_link_refused(ln->net, &id->route.addr.dst_addr,
+				   reasons[why]);
 	rdma_reject(id, &rej, sizeof(rej), IB_CM_REJ_CONSUMER_DEFINED);
 }
 

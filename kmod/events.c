@@ -133,6 +133,33 @@ void rstream_event_switch(struct rstream *rs, enum rstream_way_info way,
 		event_send(net, skb, hdr, put_switch(skb, rs, way, offset));
 }
 
+/* ---- stalls ---- */
+
+static void stall_ends(struct rstream *rs, u64 now)
+{
+	struct rstream_stalls *stalls = &rs->stalls;
+	unsigned int i = stalls->why - RSTREAM_R_STALL_WINDOW;
+	u64 ns = now - stalls->since;
+
+	WRITE_ONCE(stalls->ns[i], stalls->ns[i] + ns);
+	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_STALL_WINDOW_US + i,
+			div_u64(ns, NSEC_PER_USEC));
+	trace_rstream_stall(rs->sk, div_u64(ns, NSEC_PER_USEC), stalls->why);
+}
+
+void rstream_event_stall(struct rstream *rs, enum rstream_reason why)
+{
+	struct rstream_stalls *stalls = &rs->stalls;
+	u64 now = ktime_get_ns();
+
+	if (stalls->why)
+		stall_ends(rs, now);
+	stalls->since = now;
+	WRITE_ONCE(stalls->why, why);
+	if (why)
+		stalls->count[why - RSTREAM_R_STALL_WINDOW]++;
+}
+
 /* ---- links ---- */
 
 static int put_link(struct sk_buff *skb, const struct rstream_link *link,
@@ -175,6 +202,15 @@ void rstream_event_link(const struct rstream_link *link,
 	skb = event_new(net, RDMASTREAM_CMD_LINK_NTF, &hdr);
 	if (skb)
 		event_send(net, skb, hdr, put_link(skb, link, reason, why));
+}
+
+void rstream_event_link_refused(struct net *net,
+				const struct sockaddr_storage *from,
+				enum rstream_reason reason)
+{
+	rstream_mib_inc(net, RSTREAM_MIB_CM_REJECTED);
+	rstream_mib_reason(net, reason);
+	trace_rstream_link_refused(from, reason);
 }
 
 /* ---- the namespace ---- */

@@ -25,6 +25,15 @@ void rstream_event_switch(struct rstream *rs, enum rstream_way_info way,
 			  enum rstream_reason reason);
 
 /**
+ * rstream_event_stall() - what a sender waits for has changed
+ * @rs:		the socket, held
+ * @why:	STALL_..., or NONE: it goes on
+ *
+ * Also counts the time, and notes it in @rs.
+ */
+void rstream_event_stall(struct rstream *rs, enum rstream_reason why);
+
+/**
  * rstream_event_link() - a link has come up or ended
  * @link:	the link, locked; its state is UP or BROKEN
  * @reason:	why it ended, or NONE
@@ -32,6 +41,18 @@ void rstream_event_switch(struct rstream *rs, enum rstream_way_info way,
  */
 void rstream_event_link(const struct rstream_link *link,
 			enum rstream_reason reason, const char *why);
+
+/**
+ * rstream_event_link_refused() - a peer asked for a link in vain
+ * @net:	that it asked
+ * @from:	its RDMA address
+ * @reason:	why
+ *
+ * Also counts it.  Process context.
+ */
+void rstream_event_link_refused(struct net *net,
+				const struct sockaddr_storage *from,
+				enum rstream_reason reason);
 
 /* The namespace is, or is no longer, drained.  Process context. */
 void rstream_event_drain(struct net *net, bool on);

@@ -15,6 +15,10 @@
 
 struct sock;
 
+#define RSTREAM_HIST_BUCKETS	24	/* of microseconds: 0, 1, 2-3, 4-7, ... */
+#define RSTREAM_INFO_PATHS	8
+#define RSTREAM_INFO_ADDRS	32
+
 enum rstream_mode_info {		/* as in the netlink spec */
 	RSTREAM_INFO_UNCONNECTED,
 	RSTREAM_INFO_LISTEN,
@@ -51,6 +55,11 @@ enum rstream_way_info {
  * @switch_to:	enum rstream_carrier_info, behind the last switch
  * @switch_reason: enum rstream_reason
  * @switch_ms:	milliseconds since then
+ * @stall:	tx: enum rstream_reason: what the sender waits for; or NONE
+ * @stall_us:	tx: microseconds since it waits for that
+ * @stalls:	tx: how often it has waited for each, and for how many microseconds
+ * @has_hist:	the next one is there
+ * @hist:	tx: from send to consumed by the peer; rx: from arrival to read
  */
 struct rstream_dir_info {
 	u8 carrier;
@@ -65,6 +74,14 @@ struct rstream_dir_info {
 	u8 switch_to;
 	u8 switch_reason;
 	u64 switch_ms;
+	u8 stall;
+	u64 stall_us;
+	struct {
+		u32 count;
+		u64 us;
+	} stalls[RSTREAM_STALLS];
+	bool has_hist;
+	u32 hist[RSTREAM_HIST_BUCKETS];
 };
 
 struct rstream_info {
@@ -117,12 +134,102 @@ struct rstream_link_info {
 	u64 rmb_bytes, rmb_used;
 	u32 rq_credits;			/* that we hold for the peer's receive queue */
 	u32 sq_free;
+	u32 rtt_us;			/* of the last probe, 0: none yet */
 };
 
-/* Implemented in link.c; same rules as rstream_info_dump(). */
+/* Implemented in link_info.c, as the next three; same rules as rstream_info_dump(). */
 int rstream_link_info_dump(struct net *net, unsigned int skip,
 			   int (*fn)(const struct rstream_link_info *info,
 				     void *arg),
 			   void *arg);
+
+/* Is the link of this id on the device of this name?  Any context. */
+bool rstream_link_on_device(struct net *net, u32 id, const char *name);
+
+/* Between which addresses links to a peer can be made. */
+struct rstream_path_info {
+	struct sockaddr_storage local, remote;	/* AF_UNSPEC: as routing chooses */
+	bool own;			/* of a TCP connection */
+	u32 fails, refused, flaps;
+	u64 retry_ms;			/* until it may be tried */
+};
+
+struct rstream_peer_info {
+	u8 instance[RSTREAM_INSTANCE_LEN];
+	bool active;			/* we make the links */
+	bool self;
+	bool drained;
+	u32 links, connecting;		/* up; being made */
+	u32 waiting;			/* sockets */
+	const char *why;		/* the last link ended, or NULL */
+	u64 why_ms;			/* since then */
+	unsigned int n_paths;
+	struct rstream_path_info paths[RSTREAM_INFO_PATHS];
+};
+
+int rstream_peer_info_dump(struct net *net, unsigned int skip,
+			   int (*fn)(const struct rstream_peer_info *info,
+				     void *arg),
+			   void *arg);
+
+enum rstream_rmb_kind_info {		/* as in the netlink spec */
+	RSTREAM_INFO_RMB_RINGS,
+	RSTREAM_INFO_RMB_CELLS,
+};
+
+struct rstream_rmb_info {
+	u32 link;
+	char dev[64];
+	u8 kind;			/* enum rstream_rmb_kind_info */
+	u64 bytes, used;
+};
+
+int rstream_rmb_info_dump(struct net *net, unsigned int skip,
+			  int (*fn)(const struct rstream_rmb_info *info,
+				    void *arg),
+			  void *arg);
+
+/* Registered memory of the namespace; is it short? */
+u64 rstream_rmb_total(struct net *net, bool *is_short);
+
+enum rstream_dev_problem {		/* as in the netlink spec */
+	RSTREAM_DEV_GOOD,
+	RSTREAM_DEV_NO_REG,		/* no fast memory registration */
+	RSTREAM_DEV_IWARP,
+	RSTREAM_DEV_SMALL,		/* queues */
+	RSTREAM_DEV_DOWN,		/* port */
+	RSTREAM_DEV_NO_ADDR,		/* of the namespace */
+};
+
+/* One port of a device. */
+struct rstream_dev_info {
+	char name[64];
+	u32 port;
+	u8 problem;			/* enum rstream_dev_problem */
+	u32 links;			/* of the namespace, on all ports */
+	int ifindex;			/* of addrs[0] */
+	unsigned int n_addrs;
+	struct in6_addr addrs[RSTREAM_INFO_ADDRS];	/* IPv6 or v4-mapped */
+};
+
+/* Implemented in verbs.c; @fn must not sleep. */
+int rstream_dev_info_dump(struct net *net, unsigned int skip,
+			  int (*fn)(const struct rstream_dev_info *info,
+				    void *arg),
+			  void *arg);
+
+struct rstream_setting_info {
+	const char *name;
+	u64 val;
+	u64 def, min, max;		/* unless it is fixed */
+	bool pow2;
+	bool fixed;			/* cannot be set in this namespace */
+};
+
+/* Implemented in sysctl.c. */
+int rstream_setting_info_dump(struct net *net, unsigned int skip,
+			      int (*fn)(const struct rstream_setting_info *info,
+					void *arg),
+			      void *arg);
 
 #endif

@@ -102,6 +102,7 @@ void rstream_link_break_locked(struct rstream_link *link, const char *why)
 	lockdep_assert_held(&link->lock);
 	if (!rstream_link_alive(link))
 		return;
+	link->why = why;
 	/* before the state: see rstream_link_reason() */
 	link->reason = link_end(link);
 	link_set_state(link, RSTREAM_LINK_BROKEN);
@@ -314,7 +315,9 @@ static void link_probe(struct rstream_link *link, bool quiet)
 		return;
 	rstream_verbs_write(link, 0, 0);
 	rstream_verbs_signal(link);
-	rstream_verbs_post(link);
+	link->timed_at = ktime_get();
+	if (!rstream_verbs_post(link))
+		link->timed = link->sq_posted;
 	link_count(link, RSTREAM_MIB_PROBES);
 }
 
@@ -504,6 +507,20 @@ void rstream_link_proven(struct rstream_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
+/* The first link with an id greater than @id, referenced. */
+struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id)
+{
+	struct rstream_link *link;
+
+	id++;
+	spin_lock_bh(&ln->lock);
+	link = idr_get_next(&ln->ids, &id);
+	if (link)
+		rstream_link_hold(link);
+	spin_unlock_bh(&ln->lock);
+	return link;
+}
+
 static bool net_enlist(struct rstream_link *link)
 {
 	struct rstream_link_net *ln = link->ln;
@@ -592,77 +609,4 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 		return link;
 	kfree(link);
 	return NULL;
-}
-
-/* ---- snapshots ---- */
-
-static void link_info(struct rstream_link *link, struct rstream_link_info *info)
-{
-	memset(info, 0, sizeof(*info));
-	spin_lock_bh(&link->lock);
-	info->id = link->id;
-	info->state = link->state;
-	info->active = link->active;
-	memcpy(info->peer, link->peer->instance, RSTREAM_INSTANCE_LEN);
-	strscpy(info->dev, link->dev_name, sizeof(info->dev));
-	info->port = link->port;
-	info->qpn = link->qpn;
-	info->peer_qpn = link->peer_qpn;
-	info->path_mtu = link->path_mtu;
-	info->local = link->local;
-	info->remote = link->remote;
-	info->tx_bytes = link->tx_bytes;
-	info->tx_msgs = link->tx_msgs;
-	info->rx_bytes = link->rx_bytes;
-	info->rx_msgs = link->rx_msgs;
-	if (link->was_up)
-		info->up_ms = jiffies_to_msecs(jiffies - link->up_at);
-	info->tx_rings = link->n_tx;
-	info->rx_rings = link->n_rx;
-	rstream_rmb_usage(link, &info->rmb_bytes, &info->rmb_used);
-	info->rq_credits = link->rq_credits;
-	info->sq_free = link->depth - (link->sq_posted - link->sq_done);
-	spin_unlock_bh(&link->lock);
-}
-
-/* The first link with an id greater than @id, referenced. */
-struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id)
-{
-	struct rstream_link *link;
-
-	id++;
-	spin_lock_bh(&ln->lock);
-	link = idr_get_next(&ln->ids, &id);
-	if (link)
-		rstream_link_hold(link);
-	spin_unlock_bh(&ln->lock);
-	return link;
-}
-
-int rstream_link_info_dump(struct net *net, unsigned int skip,
-			   int (*fn)(const struct rstream_link_info *info,
-				     void *arg), void *arg)
-{
-	struct rstream_link_net *ln = rstream_net(net)->links;
-	struct rstream_link_info *info;
-	struct rstream_link *link;
-	int err = 0, id = 0;
-
-	info = kmalloc(sizeof(*info), GFP_KERNEL);
-	if (!info)
-		return -ENOMEM;
-	while (!err && (link = rstream_link_next(ln, id))) {
-		id = link->id;
-		if (skip) {
-			skip--;
-		} else {
-			link_info(link, info);
-			rcu_read_lock();
-			err = fn(info, arg);
-			rcu_read_unlock();
-		}
-		rstream_link_put(link);
-	}
-	kfree(info);
-	return err;
 }

@@ -376,6 +376,7 @@ struct rstream_frag {
  * @cell_addr:	remote address of @cell, for SWITCH
  * @cell_rkey:	remote key of @cell, for SWITCH
  * @written:	bytes posted since the ring was granted
+ * @stalled:	enum rstream_reason: why the last post took not all, or NONE
  */
 struct rstream_txring {
 	struct rstream_link *link;
@@ -385,6 +386,7 @@ struct rstream_txring {
 	u64 cell_addr;
 	u32 cell_rkey;
 	u64 written;
+	u8 stalled;
 };
 
 /**

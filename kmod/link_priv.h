@@ -51,10 +51,11 @@ enum rstream_rmb_kind {
 	RSTREAM_RMB_KINDS
 };
 
-/* An RDMA device that can serve links; lives while our ib_client knows it. */
+/* An RDMA device; lives while our ib_client knows it. */
 struct rstream_dev {
 	struct list_head list;		/* rstream_devs, under its lock */
 	struct ib_device *ib;
+	enum rstream_dev_problem problem;	/* why it serves no links, on any port */
 	struct list_head links;		/* link->dev_list, under the same lock */
 	bool gone;			/* no more links */
 	struct completion empty;	/* gone and no links */
@@ -169,6 +170,8 @@ struct rstream_peer {
 	bool drained;			/* has declined; nothing to the contrary since */
 	bool asked;			/* by the peer, since the last try began */
 	u64 hurried_at;			/* 64-bit jiffies; because it had asked */
+	const char *why;		/* the last link ended; NULL: none has */
+	u64 why_at;			/* 64-bit jiffies */
 	struct delayed_work work;	/* holds a reference while it is pending */
 	unsigned long work_at;		/* jiffies, if it is */
 };
@@ -199,6 +202,7 @@ struct rstream_link {
 	bool drained;			/* broken by rstream_link_drain() */
 	bool renewed;			/* broken to get its memory back: no flap */
 	u8 reason;			/* enum rstream_reason, once BROKEN */
+	const char *why;		/* the same in words; a constant */
 	u64 token, our_token;		/* private data of the connection manager */
 	u64 key, peer_key;		/* random: our half, the peer's */
 
@@ -238,6 +242,9 @@ struct rstream_link {
 	u64 probed_done;		/* @sq_done at the last probe */
 	u64 probed_signalled;		/* @sq_signalled then */
 	unsigned int misses;		/* probes in a row that found no progress */
+	u64 timed;			/* work request of the last probe; 0: done */
+	ktime_t timed_at;		/* when it was posted */
+	u32 rtt_us;			/* what it took; 0: none yet */
 	struct work_struct event_work;	/* of @events, enum in verbs.c */
 	unsigned long events;
 	unsigned int rq_credits;	/* messages that the peer can still receive */
@@ -295,6 +302,9 @@ void rstream_link_want_rmb(struct rstream_link *link,
 			   struct rstream *rs);
 
 /* peer.c */
+struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
+				       struct hlist_head *bucket,
+				       struct rstream_peer *last);
 void rstream_peer_hold(struct rstream_peer *peer);
 void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link);
 void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);

@@ -45,6 +45,7 @@ enum rstream_upgrade {
  * @links_per_peer: how many links we make to a peer, streams are spread over them
  * @link_stable_ms: a link that was up for so long makes up for one that broke
  * @tell_addresses: HELLO names our other RDMA addresses
+ * @histograms:	sockets take samples of their times
  */
 struct rstream_settings {
 	int negotiate;
@@ -65,6 +66,7 @@ struct rstream_settings {
 	int links_per_peer;
 	int link_stable_ms;
 	int tell_addresses;
+	int histograms;
 };
 
 struct rstream_net {
@@ -96,6 +98,12 @@ static inline struct rstream_net *rstream_net(const struct net *net)
 
 int rstream_sysctl_net_init(struct rstream_net *rn);
 void rstream_sysctl_net_exit(struct rstream_net *rn);
+
+/*
+ * Return: 0, -ENOENT: no such setting, -EPERM: it is fixed, -ERANGE: out of its
+ * range, -EINVAL: no power of two.  Whether one may is the caller's business.
+ */
+int rstream_setting_set(struct net *net, const char *name, u64 val);
 
 int rstream_netlink_init(void);
 void rstream_netlink_exit(void);

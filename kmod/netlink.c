@@ -2,11 +2,10 @@
 /*
  * What user space sees: the generic netlink family of uapi/rdmastream.yaml.
  *
- * Reads snapshots (info.h) and counters (stats.h), has a namespace drained, and
- * takes no lock of its own.  Tables and policies are generated, netlink_gen.c;
- * events are sent by events.c.
+ * Tells numbers and counters (stats.h), and has changed what may be changed.  Takes
+ * no lock of its own.  Dumps are in netlink_dump.c, tables and policies are
+ * generated, netlink_gen.c; events are sent by events.c.
  */
-#include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/rdmastream.h>
 #include <net/genetlink.h>
@@ -40,10 +39,6 @@ RSTREAM_REASON_LIST(X)
 #undef X
 static_assert((int)RDMASTREAM_A_REASON_COUNTERS_MAX == (int)RSTREAM_R_MAX);
 
-static_assert((int)RDMASTREAM_MODE_CLOSED == (int)RSTREAM_INFO_CLOSED);
-static_assert((int)RDMASTREAM_CARRIER_RING == (int)RSTREAM_INFO_CARRIER_RING);
-static_assert((int)RDMASTREAM_WAY_RX == (int)RSTREAM_WAY_RX);
-static_assert((int)RDMASTREAM_LINK_STATE_DEAD == (int)RSTREAM_LINK_DEAD);
 static_assert(RDMASTREAM_INSTANCE_LEN == RSTREAM_INSTANCE_LEN);
 
 static int put_ip4(struct sk_buff *skb, const struct sockaddr_in *sin)
@@ -82,12 +77,6 @@ int rstream_nl_put_endpoint(struct sk_buff *skb, int attr,
 	return err;
 }
 
-static int put_addr(struct sk_buff *skb, int attr,
-		    const struct sockaddr_storage *ss)
-{
-	return rstream_nl_put_endpoint(skb, attr, (const struct sockaddr *)ss);
-}
-
 /* ---- info and stats ---- */
 
 /* A reply of @attr_size bytes, its header in *@hdr. */
@@ -104,6 +93,17 @@ static struct sk_buff *reply_new(struct genl_info *info, size_t attr_size,
 		return skb;
 	nlmsg_free(skb);
 	return NULL;
+}
+
+static int put_memory(struct sk_buff *skb, const struct rstream_net *rn)
+{
+	bool is_short;
+	u64 bytes = rstream_rmb_total(rn->net, &is_short);
+
+	return put_u64(skb, RDMASTREAM_A_INFO_RMB_BYTES, bytes) ||
+	       put_u64(skb, RDMASTREAM_A_INFO_RMB_MAX,
+		       READ_ONCE(rn->set.rmb_max)) ||
+	       (is_short && nla_put_flag(skb, RDMASTREAM_A_INFO_RMB_SHORT));
 }
 
 static int put_info(struct sk_buff *skb, const struct rstream_net *rn)
@@ -125,7 +125,8 @@ static int put_info(struct sk_buff *skb, const struct rstream_net *rn)
 	       nla_put_u8(skb, RDMASTREAM_A_INFO_DRAIN,
 			  rstream_link_drained(rn->net)) ||
 	       nla_put_u32(skb, RDMASTREAM_A_INFO_LINKS,
-			   rstream_link_count(rn->net));
+			   rstream_link_count(rn->net)) ||
+	       put_memory(skb, rn);
 }
 
 int rdmastream_nl_info_get_doit(struct sk_buff *skb, struct genl_info *info)
@@ -198,20 +199,27 @@ int rdmastream_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
-/* ---- drain ---- */
+/* ---- what changes something ---- */
+
+static bool may_change(struct sk_buff *skb, struct genl_info *info)
+{
+	return netlink_ns_capable(skb, genl_info_net(info)->user_ns,
+				  CAP_NET_ADMIN);
+}
 
 int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	const struct nlattr *attr = info->attrs[RDMASTREAM_A_INFO_DRAIN];
 	struct net *net = genl_info_net(info);
+	const struct nlattr *attr;
 	bool on;
 
 	/* netlink's own check says no word */
-	if (!netlink_ns_capable(skb, net->user_ns, CAP_NET_ADMIN)) {
+	if (!may_change(skb, info)) {
 		NL_SET_ERR_MSG(info->extack,
 			       "draining wants CAP_NET_ADMIN in the network namespace");
 		return -EPERM;
 	}
+	attr = info->attrs[RDMASTREAM_A_INFO_DRAIN];
 	if (!attr) {
 		NL_SET_ERR_MSG(info->extack, "attribute \"drain\" is missing");
 		return -EINVAL;
@@ -224,232 +232,77 @@ int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* ---- dumps ---- */
-
-/*
- * Kept in cb->ctx.  A dump that does not fit one message goes on at entry
- * number @done.  To see whether entries before it have come or gone meanwhile,
- * it first visits the last entry again: if it is not where it was, the dump is
- * flagged NLM_F_DUMP_INTR by a new cb->seq, and user space asks again.
- */
-struct dump_state {
-	u64 last;		/* key of entry @done - 1 */
-	unsigned int done;
-};
-
-struct dump {
-	struct dump_state *state;
-	struct netlink_callback *cb;
-	struct sk_buff *skb;
-	bool revisit;		/* the next entry was told already */
-	u8 cmd;
-};
-
-static void dump_start(struct dump *dump, struct sk_buff *skb,
-		       struct netlink_callback *cb, u8 cmd)
+/* Tells @info's extack what rstream_setting_set() has returned. */
+static void setting_refused(struct genl_info *info, int err)
 {
-	static_assert(sizeof(struct dump_state) <= sizeof(cb->ctx));
-	dump->state = (struct dump_state *)cb->ctx;
-	dump->cb = cb;
-	dump->skb = skb;
-	dump->revisit = dump->state->done;
-	dump->cmd = cmd;
-	if (!cb->seq)
-		cb->seq = 1;	/* 0 would switch the check off */
-}
+	const struct nlattr *name = info->attrs[RDMASTREAM_A_SETTING_NAME];
+	const struct nlattr *val = info->attrs[RDMASTREAM_A_SETTING_VALUE];
+	struct netlink_ext_ack *extack = info->extack;
 
-static unsigned int dump_skip(const struct dump *dump)
-{
-	return dump->state->done ? dump->state->done - 1 : 0;
-}
-
-/* Return: was the entry only visited to see whether it is still there? */
-static bool dump_revisited(struct dump *dump, u64 key)
-{
-	if (!dump->revisit)
-		return false;
-	dump->revisit = false;
-	if (key != dump->state->last)
-		dump->cb->seq++;
-	return true;
-}
-
-static void *dump_entry_start(struct dump *dump)
-{
-	struct netlink_callback *cb = dump->cb;
-	void *hdr = genlmsg_put(dump->skb, NETLINK_CB(cb->skb).portid,
-				cb->nlh->nlmsg_seq, &rdmastream_nl_family,
-				NLM_F_MULTI, dump->cmd);
-
-	if (hdr)
-		genl_dump_check_consistent(cb, hdr);
-	return hdr;
-}
-
-static int dump_entry_end(struct dump *dump, void *hdr, int err, u64 key)
-{
-	if (err) {
-		genlmsg_cancel(dump->skb, hdr);
-		return -EMSGSIZE;
+	switch (err) {
+	case -ENOENT:
+		NL_SET_ERR_MSG_ATTR(extack, name, "there is no such setting");
+		break;
+	case -EPERM:
+		NL_SET_ERR_MSG_ATTR(extack, name,
+				    "this setting is fixed in this network namespace");
+		break;
+	case -ERANGE:
+		NL_SET_ERR_MSG_ATTR(extack, val,
+				    "the value is out of the setting's range");
+		break;
+	case -EINVAL:
+		NL_SET_ERR_MSG_ATTR(extack, val,
+				    "the setting takes powers of two only");
+		break;
 	}
-	genlmsg_end(dump->skb, hdr);
-	dump->state->last = key;
-	dump->state->done++;
-	return 0;
 }
 
-static int dump_end(struct dump *dump, int err)
+int rdmastream_nl_setting_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	if (dump->revisit)	/* there are fewer entries than told */
-		dump->cb->seq++;
-	if (err && !dump->skb->len)
-		return err;
-	return dump->skb->len;
-}
-
-/* Nothing to tell before the first one. */
-static int put_switch(struct sk_buff *skb, const struct rstream_dir_info *dir)
-{
-	if (!dir->switches)
-		return 0;
-	return nla_put_u32(skb, RDMASTREAM_A_DIRECTION_SWITCHES,
-			   dir->switches) ||
-	       nla_put_u32(skb, RDMASTREAM_A_DIRECTION_SWITCH_TO,
-			   dir->switch_to) ||
-	       nla_put_u32(skb, RDMASTREAM_A_DIRECTION_SWITCH_REASON,
-			   dir->switch_reason) ||
-	       put_u64(skb, RDMASTREAM_A_DIRECTION_SWITCH_MS, dir->switch_ms);
-}
-
-static int put_direction(struct sk_buff *skb, int attr,
-			 const struct rstream_dir_info *dir)
-{
-	struct nlattr *nest = nla_nest_start(skb, attr);
-
-	if (!nest ||
-	    nla_put_u32(skb, RDMASTREAM_A_DIRECTION_CARRIER, dir->carrier) ||
-	    put_u32_if(skb, RDMASTREAM_A_DIRECTION_EPOCH, dir->epoch) ||
-	    put_u32_if(skb, RDMASTREAM_A_DIRECTION_LINK, dir->link) ||
-	    put_u32_if(skb, RDMASTREAM_A_DIRECTION_RING_SIZE,
-		       dir->ring_size) ||
-	    put_u64(skb, RDMASTREAM_A_DIRECTION_OFFSET, dir->offset) ||
-	    put_u64(skb, RDMASTREAM_A_DIRECTION_ACKED, dir->acked) ||
-	    put_u64(skb, RDMASTREAM_A_DIRECTION_TCP_BYTES, dir->tcp_bytes) ||
-	    put_u64(skb, RDMASTREAM_A_DIRECTION_RING_BYTES,
-		    dir->ring_bytes) ||
-	    put_u64(skb, RDMASTREAM_A_DIRECTION_TCP_MSGS, dir->tcp_msgs) ||
-	    put_u64(skb, RDMASTREAM_A_DIRECTION_RING_MSGS, dir->ring_msgs) ||
-	    put_switch(skb, dir))
-		return -EMSGSIZE;
-	nla_nest_end(skb, nest);
-	return 0;
-}
-
-/* On a raw connection we do not see the bytes: only TCP counts them. */
-static bool info_counted(const struct rstream_info *info)
-{
-	return info->mode == RSTREAM_INFO_FRAMED ||
-	       info->tx.tcp_bytes || info->tx.ring_bytes ||
-	       info->rx.tcp_bytes || info->rx.ring_bytes;
-}
-
-static int put_sock(struct sk_buff *skb, const struct rstream_info *info)
-{
-	return put_addr(skb, RDMASTREAM_A_SOCK_LOCAL, &info->local) ||
-	       put_addr(skb, RDMASTREAM_A_SOCK_REMOTE, &info->remote) ||
-	       nla_put_u32(skb, RDMASTREAM_A_SOCK_MODE, info->mode) ||
-	       nla_put_u8(skb, RDMASTREAM_A_SOCK_TCP_STATE, info->tcp_state) ||
-	       nla_put_u32(skb, RDMASTREAM_A_SOCK_REASON, info->reason) ||
-	       nla_put_u32(skb, RDMASTREAM_A_SOCK_UID, info->uid) ||
-	       (info->inode &&
-		put_u64(skb, RDMASTREAM_A_SOCK_INODE, info->inode)) ||
-	       (info->has_peer &&
-		nla_put(skb, RDMASTREAM_A_SOCK_PEER, sizeof(info->peer),
-			info->peer)) ||
-	       (info_counted(info) &&
-		(put_direction(skb, RDMASTREAM_A_SOCK_TX, &info->tx) ||
-		 put_direction(skb, RDMASTREAM_A_SOCK_RX, &info->rx)));
-}
-
-static int dump_sock(const struct rstream_info *info, void *arg)
-{
-	u64 key = info->inode ^ jhash(&info->local, 2 * sizeof(info->local), 0);
-	struct dump *dump = arg;
-	void *hdr;
-
-	if (dump_revisited(dump, key))
-		return 0;
-	hdr = dump_entry_start(dump);
-	if (!hdr)
-		return -EMSGSIZE;
-	return dump_entry_end(dump, hdr, put_sock(dump->skb, info), key);
-}
-
-int rdmastream_nl_sock_get_dumpit(struct sk_buff *skb,
-				  struct netlink_callback *cb)
-{
-	struct dump dump;
+	const struct nlattr *name = info->attrs[RDMASTREAM_A_SETTING_NAME];
+	const struct nlattr *val = info->attrs[RDMASTREAM_A_SETTING_VALUE];
 	int err;
 
-	dump_start(&dump, skb, cb, RDMASTREAM_CMD_SOCK_GET);
-	err = rstream_info_dump(sock_net(cb->skb->sk), dump_skip(&dump),
-				dump_sock, &dump);
-	return dump_end(&dump, err);
+	if (!may_change(skb, info)) {
+		NL_SET_ERR_MSG(info->extack,
+			       "settings want CAP_NET_ADMIN in the network namespace");
+		return -EPERM;
+	}
+	if (!name || !val) {
+		NL_SET_ERR_MSG(info->extack,
+			       "attributes \"name\" and \"value\" are both needed");
+		return -EINVAL;
+	}
+	err = rstream_setting_set(genl_info_net(info), nla_data(name),
+				  nla_get_u64(val));
+	setting_refused(info, err);
+	return err;
 }
 
-static int put_link(struct sk_buff *skb, const struct rstream_link_info *info)
+int rdmastream_nl_link_make_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return nla_put_u32(skb, RDMASTREAM_A_LINK_ID, info->id) ||
-	       nla_put_u32(skb, RDMASTREAM_A_LINK_STATE, info->state) ||
-	       (info->active && nla_put_flag(skb, RDMASTREAM_A_LINK_ACTIVE)) ||
-	       nla_put(skb, RDMASTREAM_A_LINK_PEER, sizeof(info->peer),
-		       info->peer) ||
-	       (info->dev[0] &&
-		nla_put_string(skb, RDMASTREAM_A_LINK_DEVICE, info->dev)) ||
-	       put_u32_if(skb, RDMASTREAM_A_LINK_PORT, info->port) ||
-	       put_u32_if(skb, RDMASTREAM_A_LINK_QPN, info->qpn) ||
-	       put_u32_if(skb, RDMASTREAM_A_LINK_PEER_QPN, info->peer_qpn) ||
-	       put_u32_if(skb, RDMASTREAM_A_LINK_PATH_MTU, info->path_mtu) ||
-	       put_addr(skb, RDMASTREAM_A_LINK_LOCAL, &info->local) ||
-	       put_addr(skb, RDMASTREAM_A_LINK_REMOTE, &info->remote) ||
-	       put_u64(skb, RDMASTREAM_A_LINK_TX_BYTES, info->tx_bytes) ||
-	       put_u64(skb, RDMASTREAM_A_LINK_TX_MSGS, info->tx_msgs) ||
-	       put_u64(skb, RDMASTREAM_A_LINK_RX_BYTES, info->rx_bytes) ||
-	       put_u64(skb, RDMASTREAM_A_LINK_RX_MSGS, info->rx_msgs) ||
-	       (info->state != RSTREAM_LINK_CONNECTING &&
-		put_u64(skb, RDMASTREAM_A_LINK_UP_MS, info->up_ms)) ||
-	       nla_put_u32(skb, RDMASTREAM_A_LINK_TX_RINGS, info->tx_rings) ||
-	       nla_put_u32(skb, RDMASTREAM_A_LINK_RX_RINGS, info->rx_rings) ||
-	       put_u64(skb, RDMASTREAM_A_LINK_RMB_BYTES, info->rmb_bytes) ||
-	       put_u64(skb, RDMASTREAM_A_LINK_RMB_USED, info->rmb_used) ||
-	       nla_put_u32(skb, RDMASTREAM_A_LINK_RQ_CREDITS,
-			   info->rq_credits) ||
-	       nla_put_u32(skb, RDMASTREAM_A_LINK_SQ_FREE, info->sq_free);
-}
-
-static int dump_link(const struct rstream_link_info *info, void *arg)
-{
-	struct dump *dump = arg;
-	void *hdr;
-
-	if (dump_revisited(dump, info->id))
-		return 0;
-	hdr = dump_entry_start(dump);
-	if (!hdr)
-		return -EMSGSIZE;
-	return dump_entry_end(dump, hdr, put_link(dump->skb, info), info->id);
-}
-
-int rdmastream_nl_link_get_dumpit(struct sk_buff *skb,
-				  struct netlink_callback *cb)
-{
-	struct dump dump;
+	const struct nlattr *inode = info->attrs[RDMASTREAM_A_SOCK_INODE];
 	int err;
 
-	dump_start(&dump, skb, cb, RDMASTREAM_CMD_LINK_GET);
-	err = rstream_link_info_dump(sock_net(cb->skb->sk), dump_skip(&dump),
-				     dump_link, &dump);
-	return dump_end(&dump, err);
+	if (!inode) {
+		NL_SET_ERR_MSG(info->extack, "attribute \"inode\" is missing");
+		return -EINVAL;
+	}
+	/* those of sockets that no program holds are 0 */
+	err = nla_get_u64(inode) ?
+	      rstream_link_make(genl_info_net(info), nla_get_u64(inode),
+				may_change(skb, info)) : -ENOENT;
+	if (err == -ENOENT)
+		NL_SET_ERR_MSG_ATTR(info->extack, inode,
+				    "no socket of rdmastream has this inode");
+	else if (err == -ENOTCONN)
+		NL_SET_ERR_MSG_ATTR(info->extack, inode,
+				    "the socket has not agreed on records with a peer");
+	else if (err == -EPERM)
+		NL_SET_ERR_MSG_ATTR(info->extack, inode,
+				    "the socket is another user's: that wants CAP_NET_ADMIN");
+	return err;
 }
 
 int rstream_netlink_init(void)

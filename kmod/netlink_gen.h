@@ -18,6 +18,16 @@ int rdmastream_nl_sock_get_dumpit(struct sk_buff *skb,
 				  struct netlink_callback *cb);
 int rdmastream_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info);
 int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info);
+int rdmastream_nl_peer_get_dumpit(struct sk_buff *skb,
+				  struct netlink_callback *cb);
+int rdmastream_nl_device_get_dumpit(struct sk_buff *skb,
+				    struct netlink_callback *cb);
+int rdmastream_nl_memory_get_dumpit(struct sk_buff *skb,
+				    struct netlink_callback *cb);
+int rdmastream_nl_setting_get_dumpit(struct sk_buff *skb,
+				     struct netlink_callback *cb);
+int rdmastream_nl_setting_set_doit(struct sk_buff *skb, struct genl_info *info);
+int rdmastream_nl_link_make_doit(struct sk_buff *skb, struct genl_info *info);
 
 enum {
 	RDMASTREAM_NLGRP_EVENTS,

@@ -616,9 +616,9 @@ void rstream_peer_bad_token(struct rstream_link *link)
 }
 
 /* The peer behind @last, or the first one, referenced; @last is put. */
-static struct rstream_peer *peer_next(struct rstream_link_net *ln,
-				      struct hlist_head *bucket,
-				      struct rstream_peer *last)
+struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
+				       struct hlist_head *bucket,
+				       struct rstream_peer *last)
 {
 	struct hlist_node *node;
 	struct rstream_peer *peer = NULL;
@@ -645,7 +645,7 @@ void rstream_peers_retry(struct rstream_link_net *ln)
 
 	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
 		peer = NULL;
-		while ((peer = peer_next(ln, &ln->peers[i], peer))) {
+		while ((peer = rstream_peer_next(ln, &ln->peers[i], peer))) {
 			spin_lock_bh(&peer->lock);
 			peer_hurry(peer, 0);
 			spin_unlock_bh(&peer->lock);
@@ -707,6 +707,8 @@ void rstream_peer_link_down(struct rstream_link *link)
 	spin_lock_bh(&peer->lock);
 	list_del(&link->peer_list);
 	peer->n_links--;
+	peer->why = link->why;
+	peer->why_at = get_jiffies_64();
 	/* the accepting end of a link of ours to ourselves: the other one tells */
 	if (peer->active && !link->active)
 		goto out;
@@ -747,7 +749,7 @@ void rstream_peer_net_exit(struct rstream_link_net *ln)
 
 	/* who has not seen that the namespace exits has scheduled by then */
 	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
-		while ((peer = peer_next(ln, &ln->peers[i], peer))) {
+		while ((peer = rstream_peer_next(ln, &ln->peers[i], peer))) {
 			spin_lock_bh(&peer->lock);
 			spin_unlock_bh(&peer->lock);
 		}

@@ -215,12 +215,15 @@ static bool tx_may_post(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
 
-	if (rstream_verbs_free(link) <= RSTREAM_SQ_CTRL)
+	if (rstream_verbs_free(link) <= RSTREAM_SQ_CTRL) {
+		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
 		rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
-	else if (!link->rq_credits)
+	} else if (!link->rq_credits) {
+		ring->pub.stalled = RSTREAM_R_STALL_CREDIT;
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RQ);
-	else
+	} else {
 		return true;
+	}
 	if (list_empty(&ring->waiter))
 		list_add_tail(&ring->waiter, &link->tx_waiters);
 	return false;
@@ -280,7 +283,10 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	space = pub->size - (pub->written - acked);
 	if (!space && !list_empty(frags))
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
+	pub->stalled = RSTREAM_R_NONE;
 	total = tx_messages(ring, frags, space);
+	if (!list_empty(frags) && total == space)
+		pub->stalled = RSTREAM_R_STALL_RING;
 	if (want_credit && b->n) {
 		b->wr[b->n - 1].rdma.wr.ex.imm_data =
 			rstream_imm(RSTREAM_IMM_DATA_WANT, ring->peer_ring);

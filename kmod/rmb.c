@@ -481,3 +481,39 @@ void rstream_rmb_free_all(struct rstream_link *link)
 		}
 	}
 }
+
+/* ---- snapshots ---- */
+
+static void rmb_info(const struct rstream_rmb *rmb,
+		     struct rstream_rmb_info *info)
+{
+	*info = (struct rstream_rmb_info){
+		.link = rmb->link->id,
+		.kind = rmb->kind == RSTREAM_RMB_RINGS ?
+			RSTREAM_INFO_RMB_RINGS : RSTREAM_INFO_RMB_CELLS,
+		.bytes = rmb->size,
+		.used = (u64)rmb->used * rmb_kinds[rmb->kind].unit,
+	};
+	strscpy(info->dev, rmb->link->dev_name, sizeof(info->dev));
+}
+
+bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
+		      struct rstream_rmb_info *info)
+{
+	struct rstream_rmb *rmb;
+	bool found = false;
+	int kind;
+
+	spin_lock_bh(&link->lock);
+	for (kind = 0; kind < RSTREAM_RMB_KINDS && !found; kind++) {
+		list_for_each_entry(rmb, &link->rmbs[kind], list) {
+			found = !n--;
+			if (!found)
+				continue;
+			rmb_info(rmb, info);
+			break;
+		}
+	}
+	spin_unlock_bh(&link->lock);
+	return found;
+}

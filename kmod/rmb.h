@@ -39,6 +39,9 @@ u32 rstream_rmb_rkey(const struct rstream_piece *piece);
 void *rstream_rmb_mem(const struct rstream_piece *piece);
 void rstream_rmb_sync(const struct rstream_piece *piece, u32 off, u32 len);
 void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used);
+/* The @n-th RMB of @link, for netlink.  False: it has fewer.  Takes its lock. */
+bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
+		      struct rstream_rmb_info *info);
 
 /*
  * Is memory for rings short, of the host or below the ceiling of the namespace?

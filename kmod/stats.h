@@ -54,7 +54,11 @@
 	X(GRANTS_REFUSED, "rings granted to us that we did not take up") \
 	X(GRANTS_UNUSED, "rings granted to peers that they did not take up") \
 	X(LINKS_FLAPPED, "links that broke soon: the next one waits longer") \
-	X(LINKS_OTHER, "links that came up between other addresses than TCP's")
+	X(LINKS_OTHER, "links that came up between other addresses than TCP's") \
+	X(STALL_WINDOW_US, "microseconds that streams waited for the peer's window") \
+	X(STALL_RING_US, "microseconds that streams waited for space in a ring") \
+	X(STALL_SLOT_US, "microseconds that streams waited for a send-queue slot") \
+	X(STALL_CREDIT_US, "microseconds that streams waited for a receive-queue credit")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,
@@ -65,8 +69,8 @@ enum rstream_mib_item {
 
 /*
  * Why a connection is plain TCP, why it is framed but not on a ring, why one of
- * its directions has switched to another carrier, why it was reset; and why a
- * link has ended.
+ * its directions has switched to another carrier, what its sender waits for, why it
+ * was reset; and why a link has ended, or was refused.
  */
 /* X(name, "text") */
 #define RSTREAM_REASON_LIST(X) \
@@ -106,7 +110,14 @@ enum rstream_mib_item {
 	X(UPGRADED, "a ring was granted and taken up") \
 	X(DRAINED, "this host is drained of RDMA") \
 	X(PEER_DRAINED, "peer is drained of RDMA") \
-	X(GRANT_REFUSED, "peer did not take up the ring that it was granted")
+	X(GRANT_REFUSED, "peer did not take up the ring that it was granted") \
+	X(STALL_WINDOW, "peer's window is closed: its program does not read") \
+	X(STALL_RING, "no space in the ring: the peer's program does not read") \
+	X(STALL_SLOT, "no slot in the send queue of the link") \
+	X(STALL_CREDIT, "no receive of the peer is free on the link") \
+	X(LINK_MALFORMED, "peer's request for a link is none of ours") \
+	X(LINK_STRANGER, "peer's request for a link names no living connection") \
+	X(LINK_BUSY, "no memory, no device or too many links for a request of the peer")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,
@@ -114,6 +125,13 @@ enum rstream_reason {
 #undef X
 	RSTREAM_R_MAX
 };
+
+/* What a sender may wait for: reasons in a row, and the counters of the time. */
+#define RSTREAM_STALLS	4
+static_assert(RSTREAM_R_STALL_CREDIT - RSTREAM_R_STALL_WINDOW ==
+	      RSTREAM_STALLS - 1);
+static_assert(RSTREAM_MIB_STALL_CREDIT_US - RSTREAM_MIB_STALL_WINDOW_US ==
+	      RSTREAM_STALLS - 1);
 
 struct rstream_mib {
 	u64 item[RSTREAM_MIB_MAX];

@@ -19,9 +19,11 @@
 #include <linux/slab.h>
 
 #include "af_rdmastream.h"
+#include "events.h"
 #include "option_hook.h"
 #include "stats.h"
 #include "stream.h"
+#include "trace.h"
 
 struct rstream_tcp rstream_tcp4, rstream_tcp6;
 struct socket *rstream_nobody;
@@ -34,7 +36,10 @@ static struct workqueue_struct *stream_wq;
 
 static void stream_free_rcu(struct rcu_head *head)
 {
-	kmem_cache_free(stream_cache, container_of(head, struct rstream, rcu));
+	struct rstream *rs = container_of(head, struct rstream, rcu);
+
+	kfree(rs->hist);
+	kmem_cache_free(stream_cache, rs);
 }
 
 static void stream_put(struct rstream *rs)
@@ -208,6 +213,7 @@ void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
 	WRITE_ONCE(rs->reason, reason);
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_RESETS);
 	rstream_mib_reason(sock_net(rs->sk), reason);
+	trace_rstream_reset(rs->sk, 0, reason);
 	rstream_queue(rs, RSTREAM_DO_RESET);
 }
 
@@ -303,6 +309,8 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	check_truncated(rs);
 	if (todo & BIT(RSTREAM_DO_GRANT))
 		rstream_grant_try(rs);
+	if (todo & BIT(RSTREAM_DO_LINK))
+		rstream_link_try(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
 		rstream_ring_later(rs);
 	if (todo & BIT(RSTREAM_DO_CREDIT))
@@ -386,6 +394,42 @@ void rstream_links_changed(struct net *net)
 	rcu_read_unlock();
 }
 
+/*
+ * A link shall be made for the connection with this inode.  Return: 0, -ENOENT:
+ * there is none, -ENOTCONN: it has no peer, -EPERM: it is another user's.
+ */
+int rstream_link_make(struct net *net, u64 inode, bool any_user)
+{
+	struct rstream_net *rn = rstream_net(net);
+	int err = -ENOENT;
+	struct rstream *rs;
+	struct sock *sk;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rs, &rn->streams, node) {
+		sk = rs->sk;
+		/* as rstream_info_dump() does */
+		if (!refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		if (rstream_of(sk) != rs || sock_i_ino(sk) != inode) {
+			sock_gen_put(sk);
+			continue;
+		}
+		err = 0;
+		if (!any_user && !uid_eq(sock_i_uid(sk), current_fsuid()))
+			err = -EPERM;
+		else if (rstream_mode(rs) != RSTREAM_FRAMED)
+			err = -ENOTCONN;
+		if (err)
+			sock_gen_put(sk);
+		else
+			timer_queue(rs, RSTREAM_DO_LINK);
+		break;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
 /* ---- close ---- */
 
 /*
@@ -437,6 +481,8 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		return;
 	rs->reason = reason;
 	WRITE_ONCE(rs->mode, mode);
+	if (mode == RSTREAM_RAW)
+		trace_rstream_fallback(rs->sk, 0, reason);
 }
 
 void rstream_register(struct rstream *rs)
@@ -491,6 +537,8 @@ bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
 static void drop_connection(struct rstream *rs)
 {
 	unregister(rs);
+	if (rs->stalls.why)
+		rstream_event_stall(rs, RSTREAM_R_NONE);
 	rstream_rings_close(rs);
 	if (rs->peer) {
 		rstream_peer_forget(rs->peer, rs);
@@ -513,6 +561,9 @@ void rstream_reset_state(struct rstream *rs)
 	memset(&rs->rx, 0, sizeof(rs->rx));
 	memset(&rs->tx_switched, 0, sizeof(rs->tx_switched));
 	memset(&rs->rx_switched, 0, sizeof(rs->rx_switched));
+	memset(&rs->stalls, 0, sizeof(rs->stalls));
+	if (rs->hist)
+		memset(rs->hist, 0, sizeof(*rs->hist));
 	rs->ctl_len = 0;
 	rs->ctl_off = 0;
 	rs->rec_left = 0;

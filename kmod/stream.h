@@ -24,6 +24,7 @@
 #include <net/tcp.h>
 
 #include "carrier.h"
+#include "info.h"
 #include "link.h"
 #include "net.h"
 #include "record.h"
@@ -77,6 +78,7 @@ enum rstream_todo {
 	RSTREAM_DO_GRANT,	/* see whether a ring can be granted now */
 	RSTREAM_DO_LATER,	/* ... in a while: there was no link, or no memory */
 	RSTREAM_DO_CREDIT,	/* the sender wants to hear of space */
+	RSTREAM_DO_LINK,	/* an administrator wants to see a link */
 	RSTREAM_DO_IDLE,	/* our ring has not been used for long */
 	RSTREAM_DO_RESET,	/* rstream.reason says why */
 	RSTREAM_DO_TIMEOUT,	/* the HELLO is late */
@@ -89,6 +91,27 @@ struct rstream_switched {
 	u32 count;		/* of all changes */
 	u8 to;			/* enum rstream_carrier_info */
 	u8 reason;		/* enum rstream_reason */
+};
+
+/* What a sender has waited for; by reason, STALL_WINDOW first. */
+struct rstream_stalls {
+	u64 since;		/* nanoseconds, if @why */
+	u64 ns[RSTREAM_STALLS];	/* without what it waits for now */
+	u32 count[RSTREAM_STALLS];
+	u8 why;			/* enum rstream_reason; NONE: it does not wait */
+};
+
+/* Bytes that are being timed, up to @end; 0: none are. */
+struct rstream_timed {
+	u64 end;		/* stream offset */
+	u64 at;			/* nanoseconds when they were sent or came */
+};
+
+/* Samples of a socket's times, in buckets of microseconds, see stream_hist.c. */
+struct rstream_hist {
+	struct rstream_timed sent, came;
+	u32 tx[RSTREAM_HIST_BUCKETS];
+	u32 rx[RSTREAM_HIST_BUCKETS];
 };
 
 /* Room for a HELLO and a record behind it. */
@@ -200,6 +223,8 @@ struct rstream_switched {
  * @rx_ring_msgs: messages received on rings
  * @tx_switched: last switch of what we send
  * @rx_switched: last switch of what we receive
+ * @stalls:	of what we send
+ * @hist:	NULL until the setting "histograms" was on; freed with it
  * @rcu:	frees it after lockless readers
  */
 struct rstream {
@@ -293,6 +318,8 @@ struct rstream {
 	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
 	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
 	struct rstream_switched tx_switched, rx_switched;
+	struct rstream_stalls stalls;
+	struct rstream_hist *hist;
 	struct rcu_head rcu;
 };
 
@@ -369,6 +396,7 @@ void rstream_close_step(struct rstream *rs);
 u64 rstream_close_progress(struct rstream *rs);
 void rstream_retry(struct rstream *rs);
 void rstream_links_changed(struct net *net);
+int rstream_link_make(struct net *net, u64 inode, bool any_user);
 int rstream_stream_init(void);
 void rstream_stream_exit(void);
 int rstream_stream_net_init(struct rstream_net *rn);
@@ -419,6 +447,7 @@ u64 rstream_ring_at(const struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
 void rstream_grant_look(struct rstream *rs);
 void rstream_link_wanted(struct rstream *rs);
+void rstream_link_try(struct rstream *rs);
 void rstream_link_asked(struct rstream *rs);
 size_t rstream_tx_reap(struct rstream *rs);
 
@@ -464,6 +493,11 @@ int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
 		    u64 skip, bool trunc);
 void rstream_rx_consume(struct rstream *rs, size_t len);
 void rstream_rx_free(struct rstream *rs);
+
+/* stream_hist.c: how long it takes */
+void rstream_hist_sent(struct rstream *rs);
+void rstream_hist_read(struct rstream *rs);
+void rstream_hist_arrived(struct rstream *rs, u64 end);	/* any context */
 
 /* stream_urg.c: urgent data */
 bool rstream_urg_at_mark(const struct rstream *rs, u64 at);

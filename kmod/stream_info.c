@@ -62,6 +62,37 @@ static void switch_info(const struct rstream_switched *sw,
 	dir->switch_ms = jiffies_to_msecs(jiffies - READ_ONCE(sw->at));
 }
 
+static void stall_info(const struct rstream_stalls *stalls,
+		       struct rstream_dir_info *dir)
+{
+	u8 why = READ_ONCE(stalls->why);
+	int i;
+
+	for (i = 0; i < RSTREAM_STALLS; i++) {
+		dir->stalls[i].count = stalls->count[i];
+		dir->stalls[i].us = div_u64(READ_ONCE(stalls->ns[i]),
+					    NSEC_PER_USEC);
+	}
+	if (!why)
+		return;
+	dir->stall = why;
+	dir->stall_us = div_u64(ktime_get_ns() - stalls->since, NSEC_PER_USEC);
+	dir->stalls[why - RSTREAM_R_STALL_WINDOW].us += dir->stall_us;
+}
+
+static void hist_info(const struct rstream *rs, struct rstream_info *info)
+{
+	/* pairs with hist_of() */
+	const struct rstream_hist *hist = smp_load_acquire(&rs->hist);
+
+	if (!hist)
+		return;
+	info->tx.has_hist = true;
+	info->rx.has_hist = true;
+	memcpy(info->tx.hist, hist->tx, sizeof(info->tx.hist));
+	memcpy(info->rx.hist, hist->rx, sizeof(info->rx.hist));
+}
+
 static void dir_info(const struct rstream *rs, struct rstream_info *info)
 {
 	info->tx.carrier = rs->tx.state == RSTREAM_ON_RING ?
@@ -86,6 +117,8 @@ static void dir_info(const struct rstream *rs, struct rstream_info *info)
 	info->rx.tcp_msgs = rs->rx_tcp_msgs;
 	info->rx.ring_bytes = rs->rx_ring_bytes;
 	info->rx.ring_msgs = rs->rx_ring_msgs;
+	stall_info(&rs->stalls, &info->tx);
+	hist_info(rs, info);
 	switch_info(&rs->tx_switched, &info->tx);
 	switch_info(&rs->rx_switched, &info->rx);
 }

@@ -250,6 +250,7 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 		WRITE_ONCE(rs->urg, RSTREAM_URG_NONE);
 	if (len > from_queue)
 		rstream_ring_read(rs, len - from_queue);
+	rstream_hist_read(rs);
 }
 
 /* Tell the peer of its new window when half of it has been used. */

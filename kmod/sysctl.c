@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Settings of a namespace, /proc/sys/net/rdmastream/: struct rstream_settings.
+ * Settings of a namespace, /proc/sys/net/rdmastream/ and netlink: struct
+ * rstream_settings.
  *
  * Values are checked here and only here; readers take them with READ_ONCE()
  * and use a changed one from the next connection, ring or link on.
@@ -13,6 +14,7 @@
 #include <net/net_namespace.h>
 
 #include "af_rdmastream.h"
+#include "info.h"
 #include "net.h"
 
 #define RING_SIZE_MIN	SZ_16K
@@ -126,6 +128,7 @@ static const struct ctl_table template[] = {
 	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),
 	SETTING_INT(link_stable_ms, &stable_min, &stable_max),
 	SETTING_INT(tell_addresses, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(histograms, SYSCTL_ZERO, SYSCTL_ONE),
 	NUMBER("family", &rstream_family),
 	NUMBER("protocol", &protocol),
 };
@@ -146,6 +149,94 @@ static void table_fill(struct ctl_table *table, struct rstream_net *rn)
 		table[i].data = (u8 *)&rn->set + (uintptr_t)table[i].data;
 	}
 }
+
+/* ---- the same, by netlink ---- */
+
+static u64 setting_read(const struct ctl_table *entry, const void *at)
+{
+	if (entry->proc_handler == proc_doulongvec_minmax)
+		return READ_ONCE(*(const unsigned long *)at);
+	return READ_ONCE(*(const unsigned int *)at);
+}
+
+static void setting_write(const struct ctl_table *entry, u64 val)
+{
+	if (entry->proc_handler == proc_doulongvec_minmax)
+		WRITE_ONCE(*(unsigned long *)entry->data, val);
+	else
+		WRITE_ONCE(*(unsigned int *)entry->data, val);
+}
+
+static void setting_range(const struct ctl_table *entry, u64 *min, u64 *max)
+{
+	if (entry->proc_handler == ring_size_handler) {
+		*min = RING_SIZE_MIN;
+		*max = RING_SIZE_MAX;
+	} else if (entry->proc_handler == proc_doulongvec_minmax) {
+		*min = 0;
+		*max = ULONG_MAX;
+	} else {
+		*min = *(const int *)entry->extra1;
+		*max = *(const int *)entry->extra2;
+	}
+}
+
+static void setting_info(const struct rstream_net *rn, int i,
+			 struct rstream_setting_info *info)
+{
+	const struct ctl_table *entry = &rn->sysctl_table[i];
+	bool settable = template[i].mode & 0222;
+
+	*info = (struct rstream_setting_info){
+		.name = entry->procname,
+		.val = setting_read(entry, entry->data),
+		.pow2 = entry->proc_handler == ring_size_handler,
+		.fixed = !(entry->mode & 0222),
+	};
+	if (!settable)
+		return;
+	info->def = setting_read(entry, (u8 *)&defaults +
+					(uintptr_t)template[i].data);
+	setting_range(entry, &info->min, &info->max);
+}
+
+int rstream_setting_info_dump(struct net *net, unsigned int skip,
+			      int (*fn)(const struct rstream_setting_info *info,
+					void *arg), void *arg)
+{
+	struct rstream_setting_info info;
+	int i, err = 0;
+
+	for (i = skip; i < ARRAY_SIZE(template) && !err; i++) {
+		setting_info(rstream_net(net), i, &info);
+		err = fn(&info, arg);
+	}
+	return err;
+}
+
+int rstream_setting_set(struct net *net, const char *name, u64 val)
+{
+	const struct rstream_net *rn = rstream_net(net);
+	struct rstream_setting_info info;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(template); i++) {
+		setting_info(rn, i, &info);
+		if (strcmp(info.name, name))
+			continue;
+		if (info.fixed)
+			return -EPERM;
+		if (val < info.min || val > info.max)
+			return -ERANGE;
+		if (info.pow2 && !is_power_of_2(val))
+			return -EINVAL;
+		setting_write(&rn->sysctl_table[i], val);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* ---- namespaces ---- */
 
 int rstream_sysctl_net_init(struct rstream_net *rn)
 {

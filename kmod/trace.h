@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tracepoints, /sys/kernel/tracing/events/rdmastream/: links that come and go,
- * grants, switches, and what follows the loss of a ring.  See "Tracing" in
- * Documentation/using.rst.
+ * grants, switches, and what follows the loss of a ring; connections that become
+ * plain TCP, are reset or wait.  See "Tracing" in Documentation/using.rst.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rdmastream
@@ -74,6 +74,22 @@ DEFINE_EVENT(rstream_link, rstream_link_lost,
 		 const char *why),
 	TP_ARGS(id, peer, device, reason, why));
 
+/* a peer asked for a link in vain */
+TRACE_EVENT(rstream_link_refused,
+	TP_PROTO(const struct sockaddr_storage *from, u8 reason),
+	TP_ARGS(from, reason),
+	TP_STRUCT__entry(
+		__array(u8, from, sizeof(struct sockaddr_in6))
+		__field(u8, reason)
+	),
+	TP_fast_assign(
+		memcpy(__entry->from, from, sizeof(struct sockaddr_in6));
+		__entry->reason = reason;
+	),
+	TP_printk("from=%pISpc reason=%s", __entry->from,
+		  rstream_show_reason(__entry->reason))
+);
+
 /* What happens to one direction of a socket. */
 DECLARE_EVENT_CLASS(rstream_way,
 	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
@@ -120,6 +136,44 @@ DEFINE_EVENT(rstream_way, rstream_resume,
 	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
 		 u8 reason),
 	TP_ARGS(sk, way, epoch, offset, reason));
+
+/* What happens to a socket as a whole. */
+DECLARE_EVENT_CLASS(rstream_sock,
+	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
+	TP_ARGS(sk, us, reason),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__array(u8, local, sizeof(struct sockaddr_in6))
+		__array(u8, remote, sizeof(struct sockaddr_in6))
+		__field(u64, us)
+		__field(u8, reason)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		rstream_info_addr(sk, false, (void *)__entry->local);
+		rstream_info_addr(sk, true, (void *)__entry->remote);
+		__entry->us = us;
+		__entry->reason = reason;
+	),
+	TP_printk("sk=%p local=%pISpc remote=%pISpc us=%llu reason=%s",
+		  __entry->sk, __entry->local, __entry->remote, __entry->us,
+		  rstream_show_reason(__entry->reason))
+);
+
+/* it is plain TCP from now on */
+DEFINE_EVENT(rstream_sock, rstream_fallback,
+	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
+	TP_ARGS(sk, us, reason));
+
+/* we reset it */
+DEFINE_EVENT(rstream_sock, rstream_reset,
+	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
+	TP_ARGS(sk, us, reason));
+
+/* its sender has waited for so long, and goes on or waits for something else */
+DEFINE_EVENT(rstream_sock, rstream_stall,
+	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
+	TP_ARGS(sk, us, reason));
 
 TRACE_EVENT(rstream_switch,
 	TP_PROTO(const struct sock *sk, u8 way, u8 carrier, u32 epoch,

@@ -21,23 +21,30 @@ static atomic_t rstream_next_vector;
 
 /* ---- devices ---- */
 
-static bool dev_usable(struct ib_device *ib)
+static int verbs_depth(const struct ib_device_attr *attr);
+
+static enum rstream_dev_problem dev_problem(struct ib_device *ib)
 {
 	/* iWARP has no immediate data (RFC 5040). */
-	return (ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS) &&
-	       !rdma_protocol_iwarp(ib, rdma_start_port(ib));
+	if (rdma_protocol_iwarp(ib, rdma_start_port(ib)))
+		return RSTREAM_DEV_IWARP;
+	if (!(ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
+		return RSTREAM_DEV_NO_REG;
+	if (verbs_depth(&ib->attrs) < 0)
+		return RSTREAM_DEV_SMALL;
+	return RSTREAM_DEV_GOOD;
 }
 
+/* What cannot be used is listed, too: to say why. */
 static int client_add(struct ib_device *ib)
 {
 	struct rstream_dev *dev;
 
-	if (!dev_usable(ib))
-		return -EOPNOTSUPP;
 	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
 	dev->ib = ib;
+	dev->problem = dev_problem(ib);
 	INIT_LIST_HEAD(&dev->links);
 	init_completion(&dev->empty);
 	spin_lock_bh(&rstream_devs_lock);
@@ -84,6 +91,11 @@ static struct ib_client rstream_ib_client = {
 	.remove = client_remove,
 };
 
+static bool dev_serves(const struct rstream_dev *dev, const struct net *net)
+{
+	return !dev->problem && rdma_dev_access_netns(dev->ib, net);
+}
+
 bool rstream_link_possible(struct net *net)
 {
 	struct rstream_dev *dev;
@@ -94,7 +106,7 @@ bool rstream_link_possible(struct net *net)
 		return true;
 	spin_lock_bh(&rstream_devs_lock);
 	list_for_each_entry(dev, &rstream_devs, list) {
-		yes = rdma_dev_access_netns(dev->ib, net);
+		yes = dev_serves(dev, net);
 		if (yes)
 			break;
 	}
@@ -148,7 +160,7 @@ unsigned int rstream_verbs_addrs(struct net *net, struct rstream_addr *to,
 
 	spin_lock_bh(&rstream_devs_lock);
 	list_for_each_entry(dev, &rstream_devs, list) {
-		if (!rdma_dev_access_netns(dev->ib, net))
+		if (!dev_serves(dev, net))
 			continue;
 		rdma_for_each_port(dev->ib, port)
 			if (rdma_protocol_roce(dev->ib, port))
@@ -159,6 +171,74 @@ unsigned int rstream_verbs_addrs(struct net *net, struct rstream_addr *to,
 	return n;
 }
 
+/* One port, for netlink.  An InfiniBand port's GIDs are no IP addresses. */
+static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
+		      struct rstream_addr *addrs, struct rstream_dev_info *info)
+{
+	bool roce = rdma_protocol_roce(dev->ib, port);
+	enum ib_port_state state;
+	struct rstream_link *link;
+	unsigned int i;
+
+	memset(info, 0, sizeof(*info));
+	strscpy(info->name, dev_name(&dev->ib->dev), sizeof(info->name));
+	info->port = port;
+	info->problem = dev->problem;
+	list_for_each_entry(link, &dev->links, dev_list)
+		info->links += net_eq(rstream_link_netns(link), net);
+	if (roce)
+		info->n_addrs = port_addrs(dev->ib, port, net, addrs,
+					   RSTREAM_INFO_ADDRS);
+	for (i = 0; i < info->n_addrs; i++)
+		info->addrs[i] = addrs[i].addr;
+	if (info->n_addrs)
+		info->ifindex = addrs[0].ifindex;
+	if (info->problem)
+		return;
+	if (ib_get_cached_port_state(dev->ib, port, &state) ||
+	    state != IB_PORT_ACTIVE)
+		info->problem = RSTREAM_DEV_DOWN;
+	else if (roce && !info->n_addrs)
+		info->problem = RSTREAM_DEV_NO_ADDR;
+}
+
+int rstream_dev_info_dump(struct net *net, unsigned int skip,
+			  int (*fn)(const struct rstream_dev_info *info,
+				    void *arg),
+			  void *arg)
+{
+	struct {
+		struct rstream_dev_info info;
+		struct rstream_addr addrs[RSTREAM_INFO_ADDRS];
+	} *room;
+	struct rstream_dev *dev;
+	int err = 0;
+	u32 port;
+
+	room = kmalloc(sizeof(*room), GFP_KERNEL);
+	if (!room)
+		return -ENOMEM;
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list) {
+		if (!rdma_dev_access_netns(dev->ib, net))
+			continue;
+		rdma_for_each_port(dev->ib, port) {
+			if (skip) {
+				skip--;
+				continue;
+			}
+			port_info(dev, port, net, room->addrs, &room->info);
+			err = fn(&room->info, arg);
+			if (err)
+				goto out;
+		}
+	}
+out:
+	spin_unlock_bh(&rstream_devs_lock);
+	kfree(room);
+	return err;
+}
+
 /* From now on the device waits for rstream_verbs_detach(). */
 int rstream_verbs_attach(struct rstream_link *link, struct ib_device *ib)
 {
@@ -167,8 +247,7 @@ int rstream_verbs_attach(struct rstream_link *link, struct ib_device *ib)
 
 	spin_lock_bh(&rstream_devs_lock);
 	list_for_each_entry(dev, &rstream_devs, list) {
-		if (dev->ib != ib ||
-		    !rdma_dev_access_netns(ib, rstream_link_netns(link)))
+		if (dev->ib != ib || !dev_serves(dev, rstream_link_netns(link)))
 			continue;
 		link->dev = dev;
 		list_add(&link->dev_list, &dev->links);
@@ -267,6 +346,11 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 		ahead -= link->depth;
 	link->sq_done += ahead;
 	WARN_ON_ONCE(link->sq_done > link->sq_posted);
+	if (link->timed && link->sq_done >= link->timed) {
+		link->timed = 0;
+		link->rtt_us = max_t(s64, ktime_us_delta(ktime_get(),
+							 link->timed_at), 1);
+	}
 	if (rstream_link_alive(link))
 		rstream_ring_sq_done(link);
 	if (wq_has_sleeper(&link->wait))

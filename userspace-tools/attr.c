@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Attributes of netlink messages: by number, as values, as words. */
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <linux/genetlink.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -102,16 +103,16 @@ static char *scope_name(const struct attrs *a)
 	return xprintf("%%%u", (unsigned int)scope);
 }
 
-char *attr_endpoint(const struct attrs *outer, unsigned int type)
+char *endpoint_of(const struct nlattr *nest, bool with_port)
 {
 	char text[INET6_ADDRSTRLEN];
-	struct attrs a;
+	const struct nlattr *addr;
 	char *scope, *all;
 	uint64_t port = 0;
-	const struct nlattr *addr;
+	struct attrs a;
 	size_t len;
 
-	if (!attrs_nested(&a, outer->tb[type]))
+	if (!attrs_nested(&a, nest))
 		return NULL;
 	addr = a.tb[RDMASTREAM_A_ENDPOINT_ADDR];
 	len = addr ? mnl_attr_get_payload_len(addr) : 0;
@@ -122,9 +123,51 @@ char *attr_endpoint(const struct attrs *outer, unsigned int type)
 		return NULL;
 	attr_uint(&a, RDMASTREAM_A_ENDPOINT_PORT, &port);
 	if (len == 4)
-		return xprintf("%s:%u", text, ntohs(port));
+		return with_port ? xprintf("%s:%u", text, ntohs(port)) :
+				   xprintf("%s", text);
 	scope = scope_name(&a);
-	all = xprintf("[%s%s]:%u", text, scope, ntohs(port));
+	all = with_port ? xprintf("[%s%s]:%u", text, scope, ntohs(port)) :
+			  xprintf("%s%s", text, scope);
 	free(scope);
 	return all;
+}
+
+char *attr_endpoint(const struct attrs *a, unsigned int type)
+{
+	return endpoint_of(a->tb[type], true);
+}
+
+char *attr_address(const struct attrs *a, unsigned int type)
+{
+	return endpoint_of(a->tb[type], false);
+}
+
+char *attr_word(const struct attrs *a, unsigned int type, int list)
+{
+	uint64_t val;
+
+	return attr_uint(a, type, &val) ? word_of(list, val) : NULL;
+}
+
+char *attr_reason(const struct attrs *a, unsigned int type)
+{
+	uint64_t val;
+
+	return attr_uint(a, type, &val) ? reason_name(val) : NULL;
+}
+
+char *attr_number(const struct attrs *a, unsigned int type)
+{
+	uint64_t val;
+
+	return attr_uint(a, type, &val) ? xprintf("%" PRIu64, val) : NULL;
+}
+
+char *attr_peer(const struct attrs *a, unsigned int type)
+{
+	char *hex = attr_hex(a, type);
+
+	if (hex && !opt.details && strlen(hex) > 8)
+		hex[8] = '\0';
+	return hex;
 }

@@ -128,6 +128,8 @@ static int get_seconds(const char *word, unsigned int *seconds)
 int cmd_drain(int argc, char **argv)
 {
 	unsigned int seconds = PATIENCE;
+	struct wants wants = { 0 };
+	uint8_t word;
 	bool on;
 	int ret;
 
@@ -145,7 +147,9 @@ int cmd_drain(int argc, char **argv)
 	}
 	if (argc == 3 && get_seconds(argv[2], &seconds))
 		return EXIT_USAGE;
-	ret = genl_set_u8(RDMASTREAM_CMD_DRAIN_SET, RDMASTREAM_A_INFO_DRAIN, on);
+	word = on;
+	want(&wants, RDMASTREAM_A_INFO_DRAIN, &word, sizeof(word));
+	ret = genl_set(RDMASTREAM_CMD_DRAIN_SET, &wants);
 	if (!ret && on)
 		ret = wait_for_links(seconds);
 	if (!ret && opt.json)

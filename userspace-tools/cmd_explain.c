@@ -94,6 +94,27 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_PEER_DRAINED] = {
 		"An administrator ran \"rsctl drain on\" on the peer.",
 		"Nothing; streams return to RDMA when that is over." },
+	[RDMASTREAM_REASON_STALL_WINDOW] = {
+		"The program at the other end reads more slowly than this one writes.",
+		"See what it does there; a greater SO_RCVBUF there lets more be under way." },
+	[RDMASTREAM_REASON_STALL_RING] = {
+		"The program at the other end reads more slowly than this one writes, or the ring is too small for the distance.",
+		"See what it does there; if it waits itself, raise net.rdmastream.ring_size there." },
+	[RDMASTREAM_REASON_STALL_SLOT] = {
+		"The RDMA device is busy: the link carries all that it can.",
+		"More links: net.rdmastream.links_per_peer, on both hosts." },
+	[RDMASTREAM_REASON_STALL_CREDIT] = {
+		"The other host is slow to process messages of the link: its CPUs are busy.",
+		"Larger writes, or more links: net.rdmastream.links_per_peer, on both hosts." },
+	[RDMASTREAM_REASON_LINK_MALFORMED] = {
+		"Something else than rdmastream connects to our rdma_cm port, or another version.",
+		"Compare \"rsctl version\" on both; another port: net.rdmastream.cm_port." },
+	[RDMASTREAM_REASON_LINK_STRANGER] = {
+		"The connection that the peer wants the link for has just ended here.",
+		"Nothing: it tries again for the next one." },
+	[RDMASTREAM_REASON_LINK_BUSY] = {
+		"This host is short of memory, or the peer makes very many links.",
+		"See dmesg, \"rsctl devices\", and net.rdmastream.links_per_peer on the peer." },
 	[RDMASTREAM_REASON_GRANT_REFUSED] = {
 		"The peer had no memory or link for the ring, or had all sent.",
 		"Nothing; it is tried again.  If it stays so, see \"rsctl stats\" on the peer." },
@@ -111,6 +132,16 @@ static const struct advice *advice_of(uint64_t reason)
 	    advices[reason].cause)
 		return &advices[reason];
 	return &peer_fault;
+}
+
+const char *reason_cause(uint64_t reason)
+{
+	return advice_of(reason)->cause;
+}
+
+const char *reason_remedy(uint64_t reason)
+{
+	return advice_of(reason)->remedy;
 }
 
 static void show(uint64_t reason)

@@ -71,16 +71,6 @@ static char *rmb(const struct attrs *a)
 	return both;
 }
 
-/* The first half of an id tells peers apart well enough. */
-static char *peer(const struct attrs *a)
-{
-	char *hex = attr_hex(a, RDMASTREAM_A_LINK_PEER);
-
-	if (hex && !opt.details && strlen(hex) > 8)
-		hex[8] = '\0';
-	return hex;
-}
-
 static char *details(const struct attrs *a)
 {
 	static const struct {
@@ -92,6 +82,7 @@ static char *details(const struct attrs *a)
 		{ "rq-credits", RDMASTREAM_A_LINK_RQ_CREDITS },
 		{ "sq-free", RDMASTREAM_A_LINK_SQ_FREE },
 		{ "up-ms", RDMASTREAM_A_LINK_UP_MS },
+		{ "rtt-us", RDMASTREAM_A_LINK_RTT_US },
 	};
 	char *text = xprintf("%s", a->tb[RDMASTREAM_A_LINK_ACTIVE] ?
 				   "active" : "passive");
@@ -125,7 +116,7 @@ static void row(struct table *t, const struct attrs *a)
 	table_cell(t, rings(a), PAINT_NONE);
 	table_cell(t, rmb(a), PAINT_NONE);
 	table_num(t, a, RDMASTREAM_A_LINK_PATH_MTU);
-	table_cell(t, peer(a), PAINT_NONE);
+	table_cell(t, attr_peer(a, RDMASTREAM_A_LINK_PEER), PAINT_NONE);
 	if (opt.details || opt.stats)
 		table_note(t, details(a));
 }
@@ -155,20 +146,30 @@ static void object(const struct attrs *a)
 	json_attr("rmb_used", a, RDMASTREAM_A_LINK_RMB_USED);
 	json_attr("rq_credits", a, RDMASTREAM_A_LINK_RQ_CREDITS);
 	json_attr("sq_free", a, RDMASTREAM_A_LINK_SQ_FREE);
+	json_attr("rtt_us", a, RDMASTREAM_A_LINK_RTT_US);
 	json_object_end();
 }
 
+static const struct filter_key keys[] = {
+	{ "peer", FILTER_PEER, RDMASTREAM_A_LINK_PEER },
+	{ "device", FILTER_STRING, RDMASTREAM_A_LINK_DEVICE },
+	{ "state", FILTER_WORD + WORD_LINK_STATE, RDMASTREAM_A_LINK_STATE },
+	{ NULL }
+};
+
 int cmd_links(int argc, char **argv)
 {
+	struct wants wants = { 0 };
 	struct table *t = NULL;
 	struct replies r;
 	struct attrs a;
 	size_t i;
 	int ret;
 
-	if (no_arguments(argc, argv))
-		return EXIT_USAGE;
-	ret = genl_ask(RDMASTREAM_CMD_LINK_GET, true, &r);
+	ret = filter_parse(argc, argv, keys, &wants);
+	if (ret)
+		return ret;
+	ret = genl_ask_for(RDMASTREAM_CMD_LINK_GET, true, &wants, &r);
 	if (ret)
 		return ret;
 	if (opt.json)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* rsctl monitor: links and switches of this network namespace, as they happen. */
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/genetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,32 +44,11 @@ static int end(void)
 	return EXIT_FAILED;
 }
 
-static char *word(const struct attrs *a, unsigned int type, enum word list)
-{
-	uint64_t val;
-
-	return attr_uint(a, type, &val) ? word_of(list, val) : NULL;
-}
-
-static char *reason(const struct attrs *a, unsigned int type)
-{
-	uint64_t val;
-
-	return attr_uint(a, type, &val) ? reason_name(val) : NULL;
-}
-
 /* @text is freed; NULL is "-" */
 static void put(const char *before, char *text)
 {
 	printf("%s%s", before, text ? text : "-");
 	free(text);
-}
-
-static char *number(const struct attrs *a, unsigned int type)
-{
-	uint64_t val;
-
-	return attr_uint(a, type, &val) ? xprintf("%" PRIu64, val) : NULL;
 }
 
 static void json_link(const struct attrs *a)
@@ -82,7 +60,7 @@ static void json_link(const struct attrs *a)
 	json_attr("port", a, RDMASTREAM_A_LINK_PORT);
 	json_take("local", attr_endpoint(a, RDMASTREAM_A_LINK_LOCAL));
 	json_take("remote", attr_endpoint(a, RDMASTREAM_A_LINK_REMOTE));
-	json_take("reason", reason(a, RDMASTREAM_A_LINK_REASON));
+	json_take("reason", attr_reason(a, RDMASTREAM_A_LINK_REASON));
 	json_str("why", attr_str(a, RDMASTREAM_A_LINK_WHY));
 }
 
@@ -100,13 +78,13 @@ static int link_event(const struct attrs *a)
 		json_link(a);
 		return end();
 	}
-	put("link ", number(a, RDMASTREAM_A_LINK_ID));
+	put("link ", attr_number(a, RDMASTREAM_A_LINK_ID));
 	printf(" %s ", up ? "up" : "down");
 	put("", attr_endpoint(a, RDMASTREAM_A_LINK_LOCAL));
 	put(" ", attr_endpoint(a, RDMASTREAM_A_LINK_REMOTE));
 	printf(" %s", device ? device : "-");
 	if (!up) {
-		put(" ", reason(a, RDMASTREAM_A_LINK_REASON));
+		put(" ", attr_reason(a, RDMASTREAM_A_LINK_REASON));
 		printf(" (%s)", why ? why : "-");
 	}
 	return end();
@@ -117,9 +95,9 @@ static void json_switch(const struct attrs *a)
 	json_take("local", attr_endpoint(a, RDMASTREAM_A_SWITCH_LOCAL));
 	json_take("remote", attr_endpoint(a, RDMASTREAM_A_SWITCH_REMOTE));
 	json_take("peer", attr_hex(a, RDMASTREAM_A_SWITCH_PEER));
-	json_take("way", word(a, RDMASTREAM_A_SWITCH_WAY, WORD_WAY));
-	json_take("carrier", word(a, RDMASTREAM_A_SWITCH_CARRIER, WORD_CARRIER));
-	json_take("reason", reason(a, RDMASTREAM_A_SWITCH_REASON));
+	json_take("way", attr_word(a, RDMASTREAM_A_SWITCH_WAY, WORD_WAY));
+	json_take("carrier", attr_word(a, RDMASTREAM_A_SWITCH_CARRIER, WORD_CARRIER));
+	json_take("reason", attr_reason(a, RDMASTREAM_A_SWITCH_REASON));
 	json_attr("offset", a, RDMASTREAM_A_SWITCH_OFFSET);
 	json_attr("epoch", a, RDMASTREAM_A_SWITCH_EPOCH);
 	json_attr("link", a, RDMASTREAM_A_SWITCH_LINK);
@@ -134,11 +112,11 @@ static int switch_event(const struct attrs *a)
 	}
 	put("switch ", attr_endpoint(a, RDMASTREAM_A_SWITCH_LOCAL));
 	put(" ", attr_endpoint(a, RDMASTREAM_A_SWITCH_REMOTE));
-	put(" ", word(a, RDMASTREAM_A_SWITCH_WAY, WORD_WAY));
-	put(" to ", word(a, RDMASTREAM_A_SWITCH_CARRIER, WORD_CARRIER));
-	put(" at ", number(a, RDMASTREAM_A_SWITCH_OFFSET));
-	put(" epoch ", number(a, RDMASTREAM_A_SWITCH_EPOCH));
-	put(" ", reason(a, RDMASTREAM_A_SWITCH_REASON));
+	put(" ", attr_word(a, RDMASTREAM_A_SWITCH_WAY, WORD_WAY));
+	put(" to ", attr_word(a, RDMASTREAM_A_SWITCH_CARRIER, WORD_CARRIER));
+	put(" at ", attr_number(a, RDMASTREAM_A_SWITCH_OFFSET));
+	put(" epoch ", attr_number(a, RDMASTREAM_A_SWITCH_EPOCH));
+	put(" ", attr_reason(a, RDMASTREAM_A_SWITCH_REASON));
 	return end();
 }
 

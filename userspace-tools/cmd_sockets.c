@@ -13,23 +13,9 @@ static const struct column columns[] = {
 	{ "SENT", true }, { "RCVD", true }, { "REASON", false },
 };
 
-static char *word(const struct attrs *a, unsigned int type, enum word list)
-{
-	uint64_t val;
-
-	return attr_uint(a, type, &val) ? word_of(list, val) : NULL;
-}
-
-static char *reason(const struct attrs *a, unsigned int type)
-{
-	uint64_t val;
-
-	return attr_uint(a, type, &val) ? reason_name(val) : NULL;
-}
-
 static char *carrier(const struct attrs *dir)
 {
-	return word(dir, RDMASTREAM_A_DIRECTION_CARRIER, WORD_CARRIER);
+	return attr_word(dir, RDMASTREAM_A_DIRECTION_CARRIER, WORD_CARRIER);
 }
 
 static enum paint carrier_paint(const char *name)
@@ -88,7 +74,7 @@ static char *pairs(const char *head, const struct attrs *a,
 static void note_switch(struct table *t, const char *head,
 			const struct attrs *dir)
 {
-	char *to = word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO, WORD_CARRIER);
+	char *to = attr_word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO, WORD_CARRIER);
 	uint64_t n, ms = 0, why = 0;
 	char *name;
 
@@ -104,6 +90,107 @@ static void note_switch(struct table *t, const char *head,
 			      (unsigned int)(ms % 1000), n));
 	free(name);
 	free(to);
+}
+
+#define HIST_BAR	30	/* characters */
+
+static char *hist_line(const uint32_t *count, unsigned int i, unsigned int n,
+		       uint64_t most)
+{
+	unsigned int width = (count[i] * (uint64_t)HIST_BAR + most - 1) / most;
+	bool last = i + 1 == n;		/* all that is longer */
+
+	return xprintf("  %8llu%c %-*.*s %u", 1ULL << (last ? i - 1 : i),
+		       last ? '+' : ' ', HIST_BAR, width,
+		       "##############################", count[i]);
+}
+
+/* How the times are spread: a line for each bucket, a gap for many empty ones. */
+static void note_hist(struct table *t, const char *head,
+		      const struct nlattr *hist)
+{
+	unsigned int i, n, first, last = 0, empty = 0;
+	const uint32_t *count;
+	uint64_t most = 0;
+
+	if (!hist)
+		return;
+	count = mnl_attr_get_payload(hist);
+	n = mnl_attr_get_payload_len(hist) / sizeof(*count);
+	for (i = 0, first = n; i < n; i++) {
+		if (!count[i])
+			continue;
+		first = first < i ? first : i;
+		last = i;
+		most = count[i] > most ? count[i] : most;
+	}
+	if (!most) {
+		table_note(t, xprintf("%s  no samples yet", head));
+		return;
+	}
+	table_note(t, xprintf("%s: microseconds below, samples", head));
+	for (i = first; i <= last; i++) {
+		empty = count[i] ? 0 : empty + 1;
+		if (empty <= 2)
+			table_note(t, hist_line(count, i, n, most));
+		else if (empty == 3)
+			table_note(t, xprintf("       ..."));
+	}
+}
+
+/* Of one thing that the sender has waited for: "stall-ring 12x 0.340s" */
+static char *stall(const struct nlattr *nest)
+{
+	uint64_t why = 0, n = 0, us = 0;
+	char *name, *text;
+	struct attrs s;
+
+	attrs_nested(&s, nest);
+	attr_uint(&s, RDMASTREAM_A_STALL_REASON, &why);
+	attr_uint(&s, RDMASTREAM_A_STALL_COUNT, &n);
+	attr_uint(&s, RDMASTREAM_A_STALL_US, &us);
+	name = reason_name(why);
+	text = xprintf("%s %" PRIu64 "x %" PRIu64 ".%06us", name, n,
+		       us / 1000000, (unsigned int)(us % 1000000));
+	free(name);
+	return text;
+}
+
+/* What the sender waits for, and has waited for. */
+static void note_stalls(struct table *t, const char *head,
+			const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+	char *text, *one, *more;
+	struct attrs dir;
+	uint64_t why, us;
+	bool any = false;
+
+	attrs_nested(&dir, nest);
+	text = xprintf("%s", head);
+	mnl_attr_for_each_nested(attr, nest) {
+		if (mnl_attr_get_type(attr) != RDMASTREAM_A_DIRECTION_STALLS)
+			continue;
+		any = true;
+		one = stall(attr);
+		more = xprintf("%s  %s", text, one);
+		free(one);
+		free(text);
+		text = more;
+	}
+	if (attr_uint(&dir, RDMASTREAM_A_DIRECTION_STALL, &why) &&
+	    attr_uint(&dir, RDMASTREAM_A_DIRECTION_STALL_US, &us)) {
+		one = reason_name(why);
+		more = xprintf("%s  now %s for %" PRIu64 ".%06us", text, one,
+			       us / 1000000, (unsigned int)(us % 1000000));
+		free(one);
+		free(text);
+		text = more;
+	}
+	if (any)
+		table_note(t, text);
+	else
+		free(text);
 }
 
 static void note_direction(struct table *t, const char *head,
@@ -135,7 +222,7 @@ static void note_direction(struct table *t, const char *head,
 static void note_socket(struct table *t, const struct attrs *a)
 {
 	static const struct pair inode = { "inode", RDMASTREAM_A_SOCK_INODE };
-	char *state = word(a, RDMASTREAM_A_SOCK_TCP_STATE, WORD_TCP_STATE);
+	char *state = attr_word(a, RDMASTREAM_A_SOCK_TCP_STATE, WORD_TCP_STATE);
 	char *peer = attr_hex(a, RDMASTREAM_A_SOCK_PEER);
 	char *user = owner(a);
 	char *head = xprintf("tcp %s  owner %s", state ? state : "-", user);
@@ -169,23 +256,70 @@ static void row(struct table *t, const struct attrs *a)
 
 	table_cell(t, attr_endpoint(a, RDMASTREAM_A_SOCK_LOCAL), PAINT_NONE);
 	table_cell(t, attr_endpoint(a, RDMASTREAM_A_SOCK_REMOTE), PAINT_NONE);
-	table_cell(t, word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE), PAINT_NONE);
+	table_cell(t, attr_word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE), PAINT_NONE);
 	table_cell(t, tx_on, carrier_paint(tx_on));
 	table_cell(t, rx_on, carrier_paint(rx_on));
 	table_bytes(t, &tx, RDMASTREAM_A_DIRECTION_OFFSET);
 	table_bytes(t, &rx, RDMASTREAM_A_DIRECTION_OFFSET);
-	table_cell(t, reason(a, RDMASTREAM_A_SOCK_REASON), PAINT_NONE);
+	table_cell(t, attr_reason(a, RDMASTREAM_A_SOCK_REASON), PAINT_NONE);
 	if (opt.details) {
 		note_socket(t, a);
 		note_reason(t, a);
 	}
-	if ((opt.details || opt.stats) && has_tx)
+	if ((opt.details || opt.stats) && has_tx) {
 		note_direction(t, "tx", &tx);
+		note_stalls(t, "tx", a->tb[RDMASTREAM_A_SOCK_TX]);
+	}
+	if (opt.details)
+		note_hist(t, "sent to consumed",
+			  tx.tb[RDMASTREAM_A_DIRECTION_HIST]);
 	if ((opt.details || opt.stats) && has_rx)
 		note_direction(t, "rx", &rx);
+	if (opt.details)
+		note_hist(t, "arrived to read",
+			  rx.tb[RDMASTREAM_A_DIRECTION_HIST]);
 }
 
-static void object_direction(const char *key, const struct attrs *dir)
+static void object_stalls(const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+	struct attrs s;
+
+	json_array_in("stalls");
+	if (nest) {
+		mnl_attr_for_each_nested(attr, nest) {
+			if (mnl_attr_get_type(attr) !=
+			    RDMASTREAM_A_DIRECTION_STALLS)
+				continue;
+			attrs_nested(&s, attr);
+			json_object(NULL);
+			json_take("reason", attr_reason(&s, RDMASTREAM_A_STALL_REASON));
+			json_attr("count", &s, RDMASTREAM_A_STALL_COUNT);
+			json_attr("us", &s, RDMASTREAM_A_STALL_US);
+			json_object_end();
+		}
+	}
+	json_array_end();
+}
+
+static void object_hist(const struct nlattr *hist)
+{
+	const uint32_t *count;
+	unsigned int i, n;
+	uint64_t val;
+
+	json_array_in("hist");
+	n = hist ? mnl_attr_get_payload_len(hist) / sizeof(*count) : 0;
+	count = hist ? mnl_attr_get_payload(hist) : NULL;
+	for (i = 0; i < n; i++) {
+		val = count[i];
+		json_uint(NULL, &val);
+	}
+	json_array_end();
+}
+
+static void object_direction(const char *key, const struct attrs *dir,
+			     const struct nlattr *nest)
 {
 	json_object(key);
 	json_take("carrier", carrier(dir));
@@ -199,11 +333,15 @@ static void object_direction(const char *key, const struct attrs *dir)
 	json_attr("ring_bytes", dir, RDMASTREAM_A_DIRECTION_RING_BYTES);
 	json_attr("ring_msgs", dir, RDMASTREAM_A_DIRECTION_RING_MSGS);
 	json_attr("switches", dir, RDMASTREAM_A_DIRECTION_SWITCHES);
-	json_take("switch_to", word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO,
+	json_take("switch_to", attr_word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO,
 				    WORD_CARRIER));
 	json_take("switch_reason",
-		  reason(dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON));
+		  attr_reason(dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON));
 	json_attr("switch_ms", dir, RDMASTREAM_A_DIRECTION_SWITCH_MS);
+	json_take("stall", attr_reason(dir, RDMASTREAM_A_DIRECTION_STALL));
+	json_attr("stall_us", dir, RDMASTREAM_A_DIRECTION_STALL_US);
+	object_stalls(nest);
+	object_hist(dir->tb[RDMASTREAM_A_DIRECTION_HIST]);
 	json_object_end();
 }
 
@@ -216,29 +354,75 @@ static void object(const struct attrs *a)
 	json_object(NULL);
 	json_take("local", attr_endpoint(a, RDMASTREAM_A_SOCK_LOCAL));
 	json_take("remote", attr_endpoint(a, RDMASTREAM_A_SOCK_REMOTE));
-	json_take("mode", word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE));
-	json_take("tcp_state", word(a, RDMASTREAM_A_SOCK_TCP_STATE,
+	json_take("mode", attr_word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE));
+	json_take("tcp_state", attr_word(a, RDMASTREAM_A_SOCK_TCP_STATE,
 				    WORD_TCP_STATE));
-	json_take("reason", reason(a, RDMASTREAM_A_SOCK_REASON));
+	json_take("reason", attr_reason(a, RDMASTREAM_A_SOCK_REASON));
 	json_attr("uid", a, RDMASTREAM_A_SOCK_UID);
 	json_attr("inode", a, RDMASTREAM_A_SOCK_INODE);
 	json_take("peer", attr_hex(a, RDMASTREAM_A_SOCK_PEER));
-	object_direction("tx", &tx);
-	object_direction("rx", &rx);
+	object_direction("tx", &tx, a->tb[RDMASTREAM_A_SOCK_TX]);
+	object_direction("rx", &rx, a->tb[RDMASTREAM_A_SOCK_RX]);
 	json_object_end();
+}
+
+static const struct filter_key keys[] = {
+	{ "port", FILTER_PORT, RDMASTREAM_A_SOCK_PORT },
+	{ "sport", FILTER_PORT, RDMASTREAM_A_SOCK_LOCAL_PORT },
+	{ "dport", FILTER_PORT, RDMASTREAM_A_SOCK_REMOTE_PORT },
+	{ "peer", FILTER_PEER, RDMASTREAM_A_SOCK_PEER },
+	{ "device", FILTER_STRING, RDMASTREAM_A_SOCK_DEVICE },
+	{ "state", FILTER_WORD + WORD_MODE, RDMASTREAM_A_SOCK_MODE },
+	{ "mode", FILTER_WORD + WORD_MODE, RDMASTREAM_A_SOCK_MODE },
+	{ "carrier", FILTER_WORD + WORD_CARRIER, RDMASTREAM_A_SOCK_CARRIER },
+	{ "reason", FILTER_REASON, RDMASTREAM_A_SOCK_REASON },
+	{ NULL }
+};
+
+static struct filter_addr src, dst;
+
+/* Takes "src ADDRESS" and "dst ADDRESS" out of the words. */
+static int take_addresses(int *argc, char **argv)
+{
+	int from, to = 1, sign, ret;
+	bool is_src;
+
+	for (from = 1; from < *argc; from++) {
+		is_src = !strcmp(argv[from], "src");
+		if (!is_src && strcmp(argv[from], "dst")) {
+			argv[to++] = argv[from];
+			continue;
+		}
+		sign = from + 1 < *argc && filter_sign(argv[from + 1]);
+		if (from + sign + 1 >= *argc) {
+			complain("sockets: \"%s\" needs a value", argv[from]);
+			return EXIT_USAGE;
+		}
+		ret = filter_address(argv[from], argv[from + sign + 1],
+				     is_src ? &src : &dst);
+		if (ret)
+			return ret;
+		from += sign + 1;
+	}
+	*argc = to;
+	return EXIT_OK;
 }
 
 int cmd_sockets(int argc, char **argv)
 {
+	struct wants wants = { 0 };
 	struct table *t = NULL;
 	struct replies r;
 	struct attrs a;
 	size_t i;
 	int ret;
 
-	if (no_arguments(argc, argv))
-		return EXIT_USAGE;
-	ret = genl_ask(RDMASTREAM_CMD_SOCK_GET, true, &r);
+	ret = take_addresses(&argc, argv);
+	if (!ret)
+		ret = filter_parse(argc, argv, keys, &wants);
+	if (ret)
+		return ret;
+	ret = genl_ask_for(RDMASTREAM_CMD_SOCK_GET, true, &wants, &r);
 	if (ret)
 		return ret;
 	if (opt.json)
@@ -247,6 +431,9 @@ int cmd_sockets(int argc, char **argv)
 		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < r.n; i++) {
 		attrs_of(&a, r.msg[i]);
+		if (!filter_fits(&src, a.tb[RDMASTREAM_A_SOCK_LOCAL]) ||
+		    !filter_fits(&dst, a.tb[RDMASTREAM_A_SOCK_REMOTE]))
+			continue;
 		if (t)
 			row(t, &a);
 		else

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* rsctl stats: the counters of this network namespace. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "rsctl.h"
 
@@ -57,15 +61,175 @@ static void show(struct table *t, const char *kind, const struct nlattr *nest,
 	}
 }
 
+static void show_all(struct table *t, const struct nlmsghdr *msg)
+{
+	struct attrs a;
+
+	attrs_of(&a, msg);
+	show(t, "counter", a.tb[RDMASTREAM_A_STATS_COUNTERS], counter_item, "");
+	show(t, "reason", a.tb[RDMASTREAM_A_STATS_REASONS], reason_item,
+	     "reason:");
+	show(t, "switch", a.tb[RDMASTREAM_A_STATS_SWITCHES], reason_item,
+	     "switch:");
+}
+
+/* ---- again and again, with rates ---- */
+
+#define SAMPLES	16
+
+/* One counter; what was when the watching began is the zero of "since". */
+struct watched {
+	uint64_t first, last;
+	double rates[SAMPLES];	/* per second, the newest last */
+};
+
+static struct {
+	const char *kind, *prefix;
+	unsigned int attr;
+	const struct item *(*item_of)(uint64_t);
+	struct watched counters[64];
+} groups[] = {
+	{ "counter", "", RDMASTREAM_A_STATS_COUNTERS, counter_item, { { 0 } } },
+	{ "reason", "reason:", RDMASTREAM_A_STATS_REASONS, reason_item,
+	  { { 0 } } },
+	{ "switch", "switch:", RDMASTREAM_A_STATS_SWITCHES, reason_item,
+	  { { 0 } } },
+};
+
+static const struct column watch_columns[] = {
+	{ "COUNTER", false }, { "SINCE", true }, { "PER SECOND", true },
+	{ "", false },
+};
+
+static void watch_row(struct table *t, const char *prefix, const char *name,
+		      const struct watched *w)
+{
+	double rate = w->rates[SAMPLES - 1];
+
+	table_cell(t, xprintf("%s%s", prefix, name), PAINT_NONE);
+	table_cell(t, human_number(w->last - w->first), PAINT_NONE);
+	table_cell(t, rate < 10 ? xprintf("%.1f", rate) : human_number(rate),
+		   rate > 0 ? PAINT_GOOD : PAINT_NONE);
+	table_cell(t, spark(w->rates, SAMPLES), PAINT_NONE);
+}
+
+static void watch_object(const char *kind, const char *name,
+			 const struct watched *w)
+{
+	uint64_t since = w->last - w->first;
+
+	json_object(NULL);
+	json_str("kind", kind);
+	json_str("name", name);
+	json_uint("value", &w->last);
+	json_uint("since", &since);
+	json_double("rate", w->rates[SAMPLES - 1]);
+	json_object_end();
+}
+
+/* @seconds since the last look, 0: this is the first one. */
+static void watch_counter(struct watched *w, uint64_t val, double seconds)
+{
+	if (seconds > 0) {
+		memmove(w->rates, w->rates + 1,
+			sizeof(w->rates) - sizeof(w->rates[0]));
+		w->rates[SAMPLES - 1] = val >= w->last ?
+					(val - w->last) / seconds : 0;
+	}
+	/* the module may have been loaded anew */
+	if (seconds <= 0 || val < w->last)
+		w->first = val;
+	w->last = val;
+}
+
+static void watch_group(struct table *t, unsigned int g, const struct attrs *a,
+			double seconds)
+{
+	const struct item *item;
+	struct watched *w;
+	struct attrs list;
+	uint64_t val;
+	unsigned int i;
+
+	attrs_nested(&list, a->tb[groups[g].attr]);
+	for (i = 1; (item = groups[g].item_of(i - 1)) && i <= 64; i++) {
+		if (!attr_uint(&list, i, &val))
+			continue;
+		w = &groups[g].counters[i - 1];
+		watch_counter(w, val, seconds);
+		if (seconds <= 0 || (w->last == w->first && !opt.stats))
+			continue;
+		if (t)
+			watch_row(t, groups[g].prefix, item->name, w);
+		else
+			watch_object(groups[g].kind, item->name, w);
+	}
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static int look(double seconds)
+{
+	unsigned int n = sizeof(watch_columns) / sizeof(watch_columns[0]);
+	struct table *t = NULL;
+	struct replies r;
+	struct attrs a;
+	unsigned int g;
+	int ret = genl_ask(RDMASTREAM_CMD_STATS_GET, false, &r);
+
+	if (ret)
+		return ret;
+	memset(&a, 0, sizeof(a));
+	if (r.n)
+		attrs_of(&a, r.msg[0]);
+	if (opt.json && seconds > 0)
+		json_array();
+	if (!opt.json)
+		t = table_new(watch_columns, n);
+	for (g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
+		watch_group(t, g, &a, seconds);
+	replies_free(&r);
+	if (t && seconds > 0 && isatty(STDOUT_FILENO))
+		fputs("\033[H\033[J", stdout);
+	if (t)
+		table_print(t);
+	else if (seconds > 0)
+		json_array_end();
+	if (seconds > 0 && !opt.json && !isatty(STDOUT_FILENO))
+		putchar('\n');
+	return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+}
+
+static int watch(void)
+{
+	double last = now(), at;
+	int ret = look(0);
+
+	while (!ret) {
+		sleep(opt.watch);
+		at = now();
+		ret = look(at - last);
+		last = at;
+	}
+	return ret;
+}
+
 int cmd_stats(int argc, char **argv)
 {
 	struct table *t = NULL;
 	struct replies r;
-	struct attrs a;
 	int ret;
 
 	if (no_arguments(argc, argv))
 		return EXIT_USAGE;
+	if (opt.watch)
+		return watch();
 	ret = genl_ask(RDMASTREAM_CMD_STATS_GET, false, &r);
 	if (ret)
 		return ret;
@@ -73,15 +237,8 @@ int cmd_stats(int argc, char **argv)
 		json_array();
 	else
 		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	if (r.n) {
-		attrs_of(&a, r.msg[0]);
-		show(t, "counter", a.tb[RDMASTREAM_A_STATS_COUNTERS],
-		     counter_item, "");
-		show(t, "reason", a.tb[RDMASTREAM_A_STATS_REASONS],
-		     reason_item, "reason:");
-		show(t, "switch", a.tb[RDMASTREAM_A_STATS_SWITCHES],
-		     reason_item, "switch:");
-	}
+	if (r.n)
+		show_all(t, r.msg[0]);
 	if (t)
 		table_print(t);
 	else

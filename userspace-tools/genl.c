@@ -2,11 +2,13 @@
 /* Questions to the kernel over generic netlink, and its events. */
 #include <errno.h>
 #include <linux/genetlink.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rsctl.h"
 
+#define REQUEST_SIZE	2048	/* more than WANTS_MAX of the greatest */
 #define TRIES	8	/* to get a dump that nothing changed meanwhile */
 
 static void keep(struct replies *r, const struct nlmsghdr *nlh)
@@ -28,17 +30,12 @@ void replies_free(struct replies *r)
 	r->msg = NULL;
 }
 
-/* The kernel's own words on an error, "" if there are none. */
-static const char *extack_text(const struct nlmsghdr *nlh)
+static const char *tlv_text(const struct nlmsghdr *nlh, size_t skip)
 {
-	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
-	size_t skip = sizeof(*err);
 	const struct nlattr *attr;
 
 	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
 		return "";
-	if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
-		skip += err->msg.nlmsg_len - sizeof(struct nlmsghdr);
 	mnl_attr_for_each(attr, nlh, skip)
 		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG &&
 		    !mnl_attr_validate(attr, MNL_TYPE_NUL_STRING))
@@ -46,9 +43,32 @@ static const char *extack_text(const struct nlmsghdr *nlh)
 	return "";
 }
 
+/* Of a dump that ends with an error. */
+static const char *done_text(const struct nlmsghdr *nlh)
+{
+	return tlv_text(nlh, sizeof(int));
+}
+
+/* The kernel's own words on an error, "" if there are none. */
+static const char *extack_text(const struct nlmsghdr *nlh)
+{
+	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
+	size_t skip = sizeof(*err);
+
+	if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
+		skip += err->msg.nlmsg_len - sizeof(struct nlmsghdr);
+	return tlv_text(nlh, skip);
+}
+
+static char kernel_text[256];	/* on the last error, or "" */
+
+static void note_text(const char *text)
+{
+	snprintf(kernel_text, sizeof(kernel_text), "%s", text);
+}
+
 /* Return: 1 go on, 0 finished, negative errno. */
-static int take(struct replies *r, const struct nlmsghdr *nlh, bool *changed,
-		const char **text)
+static int take(struct replies *r, const struct nlmsghdr *nlh, bool *changed)
 {
 	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
 
@@ -58,10 +78,12 @@ static int take(struct replies *r, const struct nlmsghdr *nlh, bool *changed,
 		int status = mnl_nlmsg_get_payload_len(nlh) >= sizeof(int) ?
 			     *(int *)mnl_nlmsg_get_payload(nlh) : 0;
 
+		if (status < 0)
+			note_text(done_text(nlh));
 		return status < 0 ? status : 0;
 	}
 	if (nlh->nlmsg_type == NLMSG_ERROR) {
-		*text = extack_text(nlh);
+		note_text(extack_text(nlh));
 		return err->error;	/* 0 is an acknowledgment */
 	}
 	keep(r, nlh);
@@ -72,19 +94,17 @@ static int receive(struct mnl_socket *nl, struct replies *r, bool *changed)
 {
 	static char buf[64 * 1024];
 	const struct nlmsghdr *nlh;
-	const char *text = "";
 	int len, ret = 1;
 
+	note_text("");
 	while (ret > 0) {
 		len = mnl_socket_recvfrom(nl, buf, sizeof(buf));
 		if (len < 0)
 			return -errno;
 		for (nlh = (void *)buf; ret > 0 && mnl_nlmsg_ok(nlh, len);
 		     nlh = mnl_nlmsg_next(nlh, &len))
-			ret = take(r, nlh, changed, &text);
+			ret = take(r, nlh, changed);
 	}
-	if (ret < 0 && *text)
-		complain("%s", text);
 	return ret;
 }
 
@@ -110,6 +130,26 @@ static struct nlmsghdr *request(char *buf, uint16_t family, uint8_t cmd,
 	genl->cmd = cmd;
 	genl->version = version;
 	return nlh;
+}
+
+void want(struct wants *w, uint16_t type, const void *data, size_t len)
+{
+	if (w->n == WANTS_MAX || len > sizeof(w->list[0].data)) {
+		complain("too much at once");
+		exit(EXIT_USAGE);
+	}
+	w->list[w->n].type = type;
+	w->list[w->n].len = len;
+	memcpy(w->list[w->n++].data, data, len);
+}
+
+static void put_wants(struct nlmsghdr *nlh, const struct wants *w)
+{
+	unsigned int i;
+
+	for (i = 0; w && i < w->n; i++)
+		mnl_attr_put(nlh, w->list[i].type, w->list[i].len,
+			     w->list[i].data);
 }
 
 /* Of the answer about our family: the number of the group "events". */
@@ -207,14 +247,26 @@ static int open_family(struct mnl_socket **nl, uint16_t *family,
 
 static int failed(int err)
 {
-	complain("netlink: %s", strerror(-err));
+	if (*kernel_text)
+		complain("%s (%s)", kernel_text, strerror(-err));
+	else if (err == -EOPNOTSUPP)
+		complain("this version of the module cannot do that");
+	else
+		complain("netlink: %s", strerror(-err));
 	return EXIT_FAILED;
 }
 
 int genl_ask(uint8_t cmd, bool dump, struct replies *r)
 {
+	return genl_ask_for(cmd, dump, NULL, r);
+}
+
+int genl_ask_for(uint8_t cmd, bool dump, const struct wants *wants,
+		 struct replies *r)
+{
+	char buf[REQUEST_SIZE] = "";
 	struct mnl_socket *nl;
-	char buf[256] = "";
+	struct nlmsghdr *nlh;
 	uint16_t family;
 	uint32_t group;
 	int err;
@@ -223,9 +275,10 @@ int genl_ask(uint8_t cmd, bool dump, struct replies *r)
 	err = open_family(&nl, &family, &group);
 	if (err)
 		return err;
-	err = ask_until_stable(nl, request(buf, family, cmd,
-					   RDMASTREAM_FAMILY_VERSION,
-					   dump ? NLM_F_DUMP : 0), r);
+	nlh = request(buf, family, cmd, RDMASTREAM_FAMILY_VERSION,
+		      dump ? NLM_F_DUMP : 0);
+	put_wants(nlh, wants);
+	err = ask_until_stable(nl, nlh, r);
 	mnl_socket_close(nl);
 	if (!err)
 		return EXIT_OK;
@@ -233,12 +286,12 @@ int genl_ask(uint8_t cmd, bool dump, struct replies *r)
 	return failed(err);
 }
 
-int genl_set_u8(uint8_t cmd, uint16_t attr, uint8_t val)
+int genl_set(uint8_t cmd, const struct wants *wants)
 {
+	char buf[REQUEST_SIZE] = "";
 	struct replies r = { 0 };
 	struct mnl_socket *nl;
 	struct nlmsghdr *nlh;
-	char buf[256] = "";
 	uint16_t family;
 	uint32_t group;
 	bool changed;
@@ -248,7 +301,7 @@ int genl_set_u8(uint8_t cmd, uint16_t attr, uint8_t val)
 	if (err)
 		return err;
 	nlh = request(buf, family, cmd, RDMASTREAM_FAMILY_VERSION, NLM_F_ACK);
-	mnl_attr_put_u8(nlh, attr, val);
+	put_wants(nlh, wants);
 	err = ask(nl, nlh, &r, &changed);
 	replies_free(&r);
 	mnl_socket_close(nl);

@@ -68,6 +68,11 @@ void json_array(void)
 	begin(NULL, '[');
 }
 
+void json_array_in(const char *key)
+{
+	begin(key, '[');
+}
+
 void json_array_end(void)
 {
 	end(']');
@@ -111,6 +116,12 @@ void json_bool(const char *key, bool val)
 {
 	element(key);
 	fputs(val ? "true" : "false", stdout);
+}
+
+void json_double(const char *key, double val)
+{
+	element(key);
+	printf("%.3f", val);
 }
 
 void json_attr(const char *key, const struct attrs *a, unsigned int type)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <locale.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,8 +19,8 @@ static int cmd_help(int argc, char **argv);
 
 /* An abbreviation means the first that it begins. */
 const struct command commands[] = {
-	{ "links", "", "links to other hosts", cmd_links },
-	{ "sockets", "", "sockets, and what carries their bytes", cmd_sockets },
+	{ "links", "[FILTER]", "links to other hosts", cmd_links },
+	{ "sockets", "[FILTER]", "sockets, and what carries their bytes", cmd_sockets },
 	{ "stats", "", "counters that are not zero (all with -s)", cmd_stats },
 	{ "run", "PROGRAM [ARGUMENT]...", "run a program on rdmastream",
 	  cmd_run },
@@ -29,6 +30,15 @@ const struct command commands[] = {
 	{ "drain", "[on [SECONDS]|off]", "do without RDMA, or end that",
 	  cmd_drain },
 	{ "monitor", "", "tell what happens, until interrupted", cmd_monitor },
+	{ "peers", "[ID]", "other hosts, and how links to them went",
+	  cmd_peers },
+	{ "devices", "[NAME]", "RDMA devices: which can be used, which not, why",
+	  cmd_devices },
+	{ "memory", "[FILTER]", "registered receive memory", cmd_memory },
+	{ "show", "[SETTING]", "settings, with their ranges", cmd_show },
+	{ "set", "SETTING VALUE", "change a setting", cmd_set },
+	{ "check", "HOST PORT [probe]", "by RDMA? step by step, and why not",
+	  cmd_check },
 	{ "help", "", "this text", cmd_help },
 	{ NULL }
 };
@@ -48,6 +58,7 @@ static void usage(FILE *to)
 	      "  -d, --details       everything that is known\n"
 	      "  -n, --numeric       numbers instead of names and units\n"
 	      "  -o, --oneline       never fold a table\n"
+	      "  -w, --watch[=SECS]  stats: again and again, with rates\n"
 	      "  -c, --color[=WHEN]  always, auto (-c alone) or never\n"
 	      "  -N, --netns NAME    in this network namespace\n"
 	      "  -V, --version       version of rsctl\n"
@@ -108,12 +119,17 @@ int no_arguments(int argc, char **argv)
 	return EXIT_USAGE;
 }
 
+bool begins(const char *word, const char *with)
+{
+	return *with && !strncmp(word, with, strlen(with));
+}
+
 static const struct command *find_command(const char *word)
 {
 	const struct command *c;
 
 	for (c = commands; c->name; c++)
-		if (*word && !strncmp(c->name, word, strlen(word)))
+		if (begins(c->name, word))
 			return c;
 	return NULL;
 }
@@ -147,6 +163,20 @@ static int set_color(const char *when)
 	return 0;
 }
 
+static int set_watch(const char *seconds)
+{
+	char *end;
+	long val = seconds ? strtol(seconds, &end, 10) : 1;
+
+	if (seconds && (*end || val < 1 || val > 86400)) {
+		complain("watch: \"%s\" is no number of seconds up to a day",
+			 seconds);
+		return EXIT_USAGE;
+	}
+	opt.watch = val;
+	return 0;
+}
+
 static const struct option long_options[] = {
 	{ "json", no_argument, NULL, 'j' },
 	{ "pretty", no_argument, NULL, 'p' },
@@ -155,6 +185,7 @@ static const struct option long_options[] = {
 	{ "numeric", no_argument, NULL, 'n' },
 	{ "oneline", no_argument, NULL, 'o' },
 	{ "color", optional_argument, NULL, 'c' },
+	{ "watch", optional_argument, NULL, 'w' },
 	{ "netns", required_argument, NULL, 'N' },
 	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
@@ -188,6 +219,9 @@ static int set_option(int c)
 	case 'c':
 		err = set_color(optarg);
 		break;
+	case 'w':
+		err = set_watch(optarg);
+		break;
 	case 'N':
 		err = enter_netns(optarg);
 		break;
@@ -205,7 +239,7 @@ static int set_option(int c)
 	return err ? -1 - err : 0;
 }
 
-#define OPTIONS "jpsdnoc::N:Vh"
+#define OPTIONS "jpsdnoc::w::N:Vh"
 
 /*
  * @known: OPTIONS anywhere, or "+" OPTIONS up to the first other word.
@@ -227,6 +261,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 	int ret;
 
+	setlocale(LC_CTYPE, "");	/* may bars be drawn? */
 	ret = get_options(argc, argv, "+" OPTIONS);
 	if (ret)
 		return -1 - ret;
@@ -251,6 +286,10 @@ int main(int argc, char **argv)
 		argv[optind - 1] = argv[0];
 		argc -= optind - 1;
 		argv += optind - 1;
+	}
+	if (opt.watch && command->run != cmd_stats) {
+		complain("-w is for stats only");
+		return EXIT_USAGE;
 	}
 	ret = command->run(argc, argv);
 	if (fflush(stdout) || ferror(stdout)) {

@@ -43,6 +43,20 @@ static const char * const tcp_states[] = {
 	"listening", "closing", "new-syn-recv",
 };
 
+static const char * const problems[] = {
+	[RDMASTREAM_DEVICE_PROBLEM_NONE] = "none",
+	[RDMASTREAM_DEVICE_PROBLEM_NO_REGISTRATION] = "no-registration",
+	[RDMASTREAM_DEVICE_PROBLEM_IWARP] = "iwarp",
+	[RDMASTREAM_DEVICE_PROBLEM_SMALL_QUEUES] = "small-queues",
+	[RDMASTREAM_DEVICE_PROBLEM_PORT_DOWN] = "port-down",
+	[RDMASTREAM_DEVICE_PROBLEM_NO_ADDRESS] = "no-address",
+};
+
+static const char * const rmb_kinds[] = {
+	[RDMASTREAM_RMB_KIND_RINGS] = "rings",
+	[RDMASTREAM_RMB_KIND_CELLS] = "cells",
+};
+
 static const struct {
 	const char * const *words;
 	size_t n;
@@ -52,7 +66,38 @@ static const struct {
 	[WORD_WAY] = { ways, COUNT(ways) },
 	[WORD_LINK_STATE] = { link_states, COUNT(link_states) },
 	[WORD_TCP_STATE] = { tcp_states, COUNT(tcp_states) },
+	[WORD_PROBLEM] = { problems, COUNT(problems) },
+	[WORD_RMB_KIND] = { rmb_kinds, COUNT(rmb_kinds) },
 };
+
+bool number_of(enum word list, const char *word, uint32_t *val)
+{
+	uint32_t i;
+
+	for (i = 0; i < words[list].n; i++) {
+		if (words[list].words[i] && begins(words[list].words[i], word)) {
+			*val = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+char *all_words(enum word list)
+{
+	char *all = xprintf("%s", ""), *more;
+	size_t i;
+
+	for (i = 0; i < words[list].n; i++) {
+		if (!words[list].words[i])
+			continue;
+		more = xprintf("%s%s%s", all, *all ? ", " : "",
+			       words[list].words[i]);
+		free(all);
+		all = more;
+	}
+	return all;
+}
 
 char *word_of(enum word list, uint64_t val)
 {

@@ -5,6 +5,7 @@
  * indented.
  */
 #include <inttypes.h>
+#include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,8 @@ static struct row *add_row(struct table *t)
 	return &t->rows[t->n_rows++];
 }
 
+static size_t width_of(const char *text);
+
 void table_cell(struct table *t, char *text, enum paint paint)
 {
 	struct row *row = t->next == t->n_columns ? add_row(t) :
@@ -71,8 +74,8 @@ void table_cell(struct table *t, char *text, enum paint paint)
 	if (!text)
 		text = xprintf("-");
 	row->cells[i] = (struct cell){ text, paint };
-	if (strlen(text) > t->width[i])
-		t->width[i] = strlen(text);
+	if (width_of(text) > t->width[i])
+		t->width[i] = width_of(text);
 }
 
 void table_num(struct table *t, const struct attrs *a, unsigned int type)
@@ -96,6 +99,58 @@ char *human_bytes(uint64_t bytes)
 		i++;
 	}
 	return xprintf("%.1f%c", val, units[i]);
+}
+
+char *human_number(uint64_t val)
+{
+	static const char units[] = "kMGTPE";
+	double num = val;
+	int i = -1;
+
+	if (opt.numeric || val < 10000)
+		return xprintf("%" PRIu64, val);
+	while (num >= 999.95 && units[i + 1]) {
+		num /= 1000;
+		i++;
+	}
+	return xprintf("%.1f%c", num, units[i]);
+}
+
+/* Eight heights; without UTF-8 less beautiful ones. */
+char *spark(const double *vals, unsigned int n)
+{
+	static const char * const blocks[] = {
+		"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586",
+		"\u2587", "\u2588",
+	};
+	static const char plain[] = "_.-:=+*#";
+	bool utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	char *text = xcalloc(n * 4 + 1, 1), *p = text;
+	double most = 0;
+	unsigned int i, height;
+
+	for (i = 0; i < n; i++)
+		most = vals[i] > most ? vals[i] : most;
+	for (i = 0; i < n; i++) {
+		height = most > 0 ? vals[i] / most * 7.0 + 0.5 : 0;
+		if (vals[i] <= 0)
+			*p++ = ' ';
+		else if (utf8)
+			p = stpcpy(p, blocks[height]);
+		else
+			*p++ = plain[height];
+	}
+	return text;
+}
+
+/* Places that @text takes: bytes that begin a character of UTF-8. */
+static size_t width_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
 }
 
 void table_bytes(struct table *t, const struct attrs *a, unsigned int type)
@@ -148,7 +203,7 @@ static void print_cell(const struct table *t, unsigned int i, const char *text,
 		[PAINT_WARN] = "\033[33m",
 		[PAINT_BAD] = "\033[31m",
 	};
-	int fill = t->width[i] - strlen(text);
+	int fill = t->width[i] - width_of(text);
 	bool color = opt.color && paint != PAINT_NONE;
 
 	if (t->columns[i].right)

@@ -16,12 +16,14 @@ enum {
 	EXIT_FAILED = 1,	/* the kernel or the system refused */
 	EXIT_USAGE = 2,
 	EXIT_NO_MODULE = 3,
+	EXIT_NO_RDMA = 4,	/* check: not by RDMA */
 	EXIT_CANNOT_RUN = 126,
 	EXIT_NOT_FOUND = 127,
 };
 
 struct options {
 	bool json, pretty, stats, details, numeric, oneline, color;
+	unsigned int watch;	/* seconds, 0: no */
 };
 extern struct options opt;
 
@@ -41,12 +43,19 @@ int cmd_explain(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_drain(int argc, char **argv);
 int cmd_monitor(int argc, char **argv);
+int cmd_peers(int argc, char **argv);
+int cmd_devices(int argc, char **argv);
+int cmd_memory(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_set(int argc, char **argv);
+int cmd_check(int argc, char **argv);
 
 /* To stderr, behind "rsctl: ". */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *xcalloc(size_t n, size_t size);
 char *xprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int no_arguments(int argc, char **argv);	/* 0 or EXIT_USAGE */
+bool begins(const char *word, const char *with);	/* an abbreviation? */
 
 /* ---- genl.c ---- */
 
@@ -56,7 +65,7 @@ struct replies {
 };
 
 /**
- * genl_ask() - send a command without attributes, collect all answers
+ * genl_ask() - send a command without attributes and collect all answers
  *
  * A dump that the kernel flags as changed meanwhile is asked for again.
  * Complains itself.  Return: EXIT_OK, EXIT_FAILED or EXIT_NO_MODULE.
@@ -64,8 +73,23 @@ struct replies {
 int genl_ask(uint8_t cmd, bool dump, struct replies *replies);
 void replies_free(struct replies *replies);
 
-/* Send a command with one attribute.  Return as genl_ask(). */
-int genl_set_u8(uint8_t cmd, uint16_t attr, uint8_t val);
+/* Attributes of a request. */
+#define WANTS_MAX	16
+struct wants {
+	unsigned int n;
+	struct {
+		uint16_t type;
+		uint16_t len;
+		uint8_t data[80];
+	} list[WANTS_MAX];
+};
+
+void want(struct wants *wants, uint16_t type, const void *data, size_t len);
+
+/* genl_ask() with attributes; without an answer, for what changes something. */
+int genl_ask_for(uint8_t cmd, bool dump, const struct wants *wants,
+		 struct replies *replies);
+int genl_set(uint8_t cmd, const struct wants *wants);
 
 /**
  * genl_listen() - hand each event to @told, for ever
@@ -90,15 +114,33 @@ const char *attr_str(const struct attrs *a, unsigned int type);
 char *attr_hex(const struct attrs *a, unsigned int type);
 /* "address:port", NULL if left out; the caller frees all these */
 char *attr_endpoint(const struct attrs *a, unsigned int type);
+char *attr_address(const struct attrs *a, unsigned int type);	/* no port */
+/* The same of one attribute among several of a type. */
+char *endpoint_of(const struct nlattr *nest, bool port);
+/* The words that commands share; NULL if left out */
+char *attr_word(const struct attrs *a, unsigned int type, int list);
+char *attr_reason(const struct attrs *a, unsigned int type);
+char *attr_number(const struct attrs *a, unsigned int type);
+/* Of the message; the first half, which tells peers apart well enough, without -d */
+char *attr_peer(const struct attrs *a, unsigned int type);
+/* For each of several attributes of @type in @msg. */
+#define each_attr(attr, msg, type)					\
+	mnl_attr_for_each(attr, msg, sizeof(struct genlmsghdr))		\
+		if (mnl_attr_get_type(attr) == (type))
 
 /* ---- names.c: words for numbers ---- */
 
 enum word {
-	WORD_MODE, WORD_CARRIER, WORD_WAY, WORD_LINK_STATE, WORD_TCP_STATE
+	WORD_MODE, WORD_CARRIER, WORD_WAY, WORD_LINK_STATE, WORD_TCP_STATE,
+	WORD_PROBLEM, WORD_RMB_KIND
 };
 
 /* An allocated word; the number itself if it is newer than we are. */
 char *word_of(enum word list, uint64_t val);
+
+/* The contrary; false: there is no such word. */
+bool number_of(enum word list, const char *word, uint32_t *val);
+char *all_words(enum word list);	/* "one, two, three" */
 
 struct item {
 	const char *name;	/* as in the netlink spec */
@@ -106,12 +148,16 @@ struct item {
 };
 char *reason_name(uint64_t reason);
 const struct item *reason_item(uint64_t reason);	/* NULL: unknown */
+const char *reason_cause(uint64_t reason);	/* cmd_explain.c */
+const char *reason_remedy(uint64_t reason);
+const char *device_advice(uint64_t problem);	/* cmd_devices.c; or NULL */
 const struct item *counter_item(uint64_t counter);
 bool same_name(const char *a, const char *b);	/* NO_ROOM is no-room */
 
 /* ---- json.c: a stream of JSON on stdout ---- */
 
 void json_array(void);
+void json_array_in(const char *key);	/* ended as the other */
 void json_array_end(void);
 void json_object(const char *key);	/* NULL in an array */
 void json_object_end(void);
@@ -119,6 +165,7 @@ void json_object_end(void);
 void json_str(const char *key, const char *val);
 void json_uint(const char *key, const uint64_t *val);
 void json_bool(const char *key, bool val);
+void json_double(const char *key, double val);
 /* The same from an attribute. */
 void json_attr(const char *key, const struct attrs *a, unsigned int type);
 void json_take(const char *key, char *val);	/* frees @val */
@@ -143,5 +190,41 @@ void table_note(struct table *t, char *text);
 void table_print(struct table *t);		/* and free */
 
 char *human_bytes(uint64_t bytes);
+char *human_number(uint64_t val);	/* thousands: k, M; plain with -n */
+char *spark(const double *vals, unsigned int n);	/* a line as high as they are */
+
+/* ---- filter.c: which entries, told as words behind the command ---- */
+
+enum filter_kind {
+	FILTER_PEER,	/* beginning of an instance id */
+	FILTER_STRING,	/* name of a device */
+	FILTER_PORT,
+	FILTER_U32,
+	FILTER_REASON,
+	FILTER_WORD,	/* + enum word: FILTER_WORD must be last */
+};
+
+/* An address with the length of its prefix, for src and dst: chosen by us. */
+struct filter_addr {
+	bool set;
+	unsigned int bytes;	/* 4 or 16 */
+	unsigned int bits;
+	uint8_t addr[16];
+};
+
+int filter_address(const char *name, const char *word, struct filter_addr *to);
+/* Does the endpoint @nest fit?  One that is not set fits all. */
+bool filter_fits(const struct filter_addr *want, const struct nlattr *nest);
+
+struct filter_key {
+	const char *name;
+	int kind;
+	uint16_t type;
+};
+
+/* @keys end with a NULL name.  Return: EXIT_OK, or what was complained about. */
+int filter_parse(int argc, char **argv, const struct filter_key *keys,
+		 struct wants *wants);
+bool filter_sign(const char *word);	/* "=", as ss(8) writes it */
 
 #endif

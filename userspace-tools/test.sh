@@ -86,16 +86,140 @@ exits 2 "drain on for more than a day" "$rsctl" drain on 86401
 exits 2 "drain on and more" "$rsctl" drain on 5 6
 exits 2 "drain off for a while" "$rsctl" drain off 5
 exits 2 "drain abbreviated is not off" "$rsctl" drain of
+exits 2 "filter that is none" "$rsctl" sockets frob 1
+says "none of port" "it tells which there are"
+exits 2 "filter without a value" "$rsctl" sockets dport =
+exits 2 "filter by a port that is none" "$rsctl" sockets dport :99999
+exits 2 "filter by a state that is none" "$rsctl" links state broke-n
+says "is one of: connecting" "it tells which states there are"
+exits 2 "filter by a reason that is none" "$rsctl" sockets reason frob
+exits 2 "filter by an address that is none" "$rsctl" sockets dst 10.77.0
+exits 2 "filter by too long a prefix" "$rsctl" sockets dst 10.77.0.1/33
+exits 2 "filter by no address" "$rsctl" sockets state framed src
+exits 2 "a setting without a value" "$rsctl" set upgrade
+exits 2 "a value that is no number" "$rsctl" set upgrade 1x
+exits 2 "a value that is too long" "$rsctl" set rmb_max 99999999999999999999G
+exits 2 "show two settings" "$rsctl" show upgrade ring_size
+exits 2 "check nothing" "$rsctl" check
+exits 2 "check something else" "$rsctl" check host 1 hard
+exits 1 "check listen at no port" "$rsctl" check listen nowhere
+exits 2 "watch what cannot be watched" "$rsctl" -w links
+exits 2 "watch for no time" "$rsctl" --watch=0 stats
+
+# What is made of answers, by a tool that makes them up itself: test_genl.c.
+here=$(cd "$(dirname "$0")" && pwd)
+made=$dir/rsctl-test
+make -s -C "$here" O="$dir" "$made" >"$tmp/make" 2>&1
+if [ -x "$made" ]; then
+	# shown COMMAND PATTERN NAME
+	shown() {
+		# shellcheck disable=SC2086
+		"$made" $1 >"$tmp/out" 2>"$tmp/err" && grep -Eq -- "$2" "$tmp/out"
+		result $? "$3"
+	}
+	shown sockets '^10.77.0.1:5000 +10.77.0.2:6379 +framed +ring +tcp +120.6K +120.6K +none' \
+		"sockets"
+	shown sockets '^\[fd77::1\]:6379 +- +listen +- +- +- +- +-$' "what is not there is a dash"
+	shown "-d sockets" 'stall-ring 7x 7.654321s  stall-slot 1x 0.000021s  now stall-ring for 1.234567s' \
+		"sockets: what the sender waited for"
+	shown "-d sockets" '^ +64  #{30} 100$' "sockets: histogram"
+	shown "-d sockets" '^ +4194304[+] # +1$' "sockets: the end of a histogram is open"
+	shown "-d sockets" '^ +[.]{3}$' "sockets: a histogram has gaps"
+	shown "sockets dst 10.0.0.0/8" '^10.77.0.1:5000' "sockets to a network"
+	shown "-j sockets src fd77::/16 state listen" '^\[[^}]*"local":"\[fd77::1\]:6379"' \
+		"sockets from a network"
+	shown "-j sockets dst 10.77.0.0/31" '^\[\]$' "sockets to another network"
+	shown "-d peers" 'path [*] > 10.77.0.2:4793  named  failed 2  refused 0  flaps 1  retry-ms -' \
+		"peers: paths"
+	shown "peers 7b9a" 'unreachable, 12.345s ago' "peers by the beginning of an id"
+	shown "-j links peer 7b state up" '"rtt_us":123' "links of a peer"
+	shown "-n devices" '^rxe0/1 +yes +- +2 +1 +10.77.0.1 fd77::1$' "devices"
+	shown "-d devices" '^siw0/1 +no +iwarp' "devices that cannot be used"
+	shown memory '^rings: 4.0M of 64.0M .*#.*short$' "memory in all"
+	shown memory '^ +5 +rxe0 +rings +4.0M +1.0M +#####[.]+$' "memory of a link"
+	shown "show ring" '^ring_size +65536 +262144 +16384 to 4194304, powers of 2$' "a setting"
+	shown "show" '^family +22 +- +fixed$' "a setting that is fixed"
+	exits 0 "set a setting" "$made" set ring-size=64K
+	exits 2 "set one that is none" "$made" set rings 1
+	exits 2 "peer that is none" "$made" links peer 7c
+	timeout 4 "$made" stats -w >"$tmp/out" 2>"$tmp/err"
+	grep -Eq '^active-opens +3000 +[0-9.]+k?' "$tmp/out"
+	result $? "rates"
+	if python3 -c 'import jsonschema' 2>/dev/null; then
+		for c in sockets links peers devices memory show stats version drain explain; do
+			"$made" -j $c >"$tmp/json" 2>"$tmp/err" &&
+				python3 - "$here/rsctl.schema.json" $c "$tmp/json" >"$tmp/out" 2>&1 <<-'PY'
+					import json, sys, jsonschema
+					schema = json.load(open(sys.argv[1]))
+					schema["$ref"] = "#/$defs/" + sys.argv[2]
+					jsonschema.validate(json.load(open(sys.argv[3])), schema)
+				PY
+			result $? "$c: JSON as the schema says"
+		done
+	else
+		skip "JSON as the schema says" "no python3-jsonschema"
+	fi
+else
+	skip "made-up answers" "no rsctl-test, see make check"
+fi
+
+# completes "WORDS" WANTED NAME: the last of the words may become what is wanted
+completes() {
+	bash -c '
+		. "$1/rsctl.bash"
+		read -ra COMP_WORDS <<<"$3"
+		[ "${3% }" = "$3" ] || COMP_WORDS+=("")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		_rsctl "$2"
+		echo "${COMPREPLY[*]}"
+		[ "${COMPREPLY[*]}" = "$4" ]' - "$here" "$made" "$1" "$2" >"$tmp/out" 2>"$tmp/err"
+	result $? "$3"
+}
+if [ -x "$made" ]; then
+	completes "rsctl so" sockets "completion of a command"
+	completes "rsctl -j -N x dr" drain "completion behind options"
+	completes "rsctl sockets d" "dport dst device" "completion of a filter"
+	completes "rsctl sockets state fr" framed "completion of a filter's value"
+	completes "rsctl links device " "rxe0 siw0" "completion of a device"
+	completes "rsctl set ri" ring_size "completion of a setting"
+	completes "rsctl set ring_size " "" "no completion of a value"
+	completes "rsctl explain rmb" rmb-limit "completion of a reason"
+	completes "rsctl stats --wa" --watch "completion of an option"
+	completes "rsctl check a 1 " probe "completion of check"
+fi
+
+# Each command and option that help tells is in the manual.
+man=$(dirname "$0")/rsctl.8
+"$rsctl" help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$tmp/commands"
+(missing=0
+while read -r c; do
+	grep -Eq "^\.(B|BR|BI) \"?$c( |\$|\")" "$man" || { echo "no $c in $man"; missing=1; }
+done <"$tmp/commands"
+exit $missing) >"$tmp/out" 2>"$tmp/err"
+result $? "the manual has each command"
+"$rsctl" help | sed -n 's/^  -., --\([a-z]*\).*/\1/p' >"$tmp/options"
+(missing=0
+while read -r o; do
+	grep -q -- "\\\\-\\\\-$o" "$man" || { echo "no --$o in $man"; missing=1; }
+done <"$tmp/options"
+exit $missing) >"$tmp/out" 2>"$tmp/err"
+result $? "the manual has each option"
+jq -e '."$defs" | has("links") and has("check")' "$(dirname "$0")/rsctl.schema.json" \
+	>"$tmp/out" 2>"$tmp/err"
+result $? "the schema is JSON"
+
 exits 2 "monitor something" "$rsctl" monitor links
 
 if [ -d /sys/module/rdmastream ]; then
-	for c in links sockets stats version drain; do
+	for c in links sockets stats version drain peers devices memory show; do
 		exits 0 "$c in JSON" "$rsctl" -j "$c"
 		jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
 		result $? "$c: JSON is an array"
 	done
 else
-	for c in links sockets stats version drain "drain on" "drain off" monitor; do
+	for c in links sockets stats version drain "drain on" "drain off" monitor \
+		peers devices memory show "set upgrade 1" "check 127.0.0.1 1" \
+		"links peer 01" "stats -w"; do
 		# shellcheck disable=SC2086
 		exits 3 "$c without the module" "$rsctl" $c
 		[ "$(wc -l <"$tmp/err")" = 1 ] && [ ! -s "$tmp/out" ]

@@ -115,6 +115,12 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 	wake_up(&rs->wait);
 }
 
+void rstream_event_link_refused(struct net *net,
+				const struct sockaddr_storage *from,
+				enum rstream_reason reason)
+{
+}
+
 void rstream_event_link(const struct rstream_link *link,
 			enum rstream_reason reason, const char *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in the tables of generic netlink. */
+/* What changed between kernels in generic netlink. */
 #ifndef RSTREAM_COMPAT_NET_GENETLINK_H
 #define RSTREAM_COMPAT_NET_GENETLINK_H
 
@@ -15,5 +15,15 @@
 #define split_ops	ops
 #define n_split_ops	n_ops
 #endif
+
+/* The attributes of a dump's request; 6.7 moved them (7288dd2fd488). */
+static inline struct nlattr **rstream_dump_attrs(struct netlink_callback *cb)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	return genl_dumpit_info(cb)->attrs;
+#else
+	return genl_dumpit_info(cb)->info.attrs;
+#endif
+}
 
 #endif

@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rsctl check: would a connection to HOST PORT go by RDMA?  Step by step, up to the
+ * first that fails; why, and what to do.
+ *
+ * Sends not a byte to the program at the other end, unless told that it is "rsctl
+ * check listen": then the connection is loaded, and the other end asked what it sees.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rsctl.h"
+#include "check.h"
+
+#define CONNECT_MS	5000
+#define HELLO_MS	7000
+#define LINK_MS		12000
+#define RING_MS		12000
+#define LOOK_MS		50
+#define PINGS		50
+#define LOAD_FIRST	(256 * 1024)
+#define LOAD_MOST	(256ULL * 1024 * 1024)
+#define LOAD_SECONDS	1.0
+
+struct check {
+	const char *host, *port;
+	bool probe;
+	struct here here;
+	struct seen seen;
+	struct told told;
+	int fd;
+	ino_t inode;
+};
+
+/* ---- telling ---- */
+
+static void tell(const char *step, bool good, const char *reason, char *text,
+		 const double *val, const char *cause, const char *remedy)
+{
+	if (opt.json) {
+		json_object(NULL);
+		json_str("step", step);
+		json_bool("ok", good);
+		json_str("reason", reason);
+		json_str("text", text);
+		if (val)
+			json_double("value", *val);
+		else
+			json_uint("value", NULL);
+		json_str("cause", cause);
+		json_str("remedy", remedy);
+		json_object_end();
+	} else {
+		printf("%s%-4s%s  %-9s %s%s%s\n",
+		       opt.color ? good ? "\033[32m" : "\033[31m" : "",
+		       good ? "ok" : "FAIL", opt.color ? "\033[0m" : "", step,
+		       reason ? reason : "", reason ? ": " : "", text);
+		if (cause)
+			printf("      Cause:  %s\n", cause);
+		if (remedy)
+			printf("      Remedy: %s\n", remedy);
+		fflush(stdout);
+	}
+	free(text);
+}
+
+static int good(const char *step, char *text)
+{
+	tell(step, true, NULL, text, NULL, NULL, NULL);
+	return EXIT_OK;
+}
+
+static int good_value(const char *step, char *text, double val)
+{
+	tell(step, true, NULL, text, &val, NULL, NULL);
+	return EXIT_OK;
+}
+
+static int bad(const char *step, const char *reason, char *text,
+	       const char *cause, const char *remedy)
+{
+	tell(step, false, reason, text, NULL, cause, remedy);
+	return EXIT_NO_RDMA;
+}
+
+/* One of the module's reasons, with its own words. */
+static int bad_reason(const char *step, uint64_t reason)
+{
+	const struct item *item = reason_item(reason);
+	char *name = reason_name(reason);
+
+	bad(step, name, xprintf("%s", item ? item->text : "unknown"),
+	    reason_cause(reason), reason_remedy(reason));
+	free(name);
+	return EXIT_NO_RDMA;
+}
+
+static int bad_there(const char *step, const char *name)
+{
+	const struct item *item;
+	uint64_t i;
+
+	for (i = 0; (item = reason_item(i)); i++)
+		if (same_name(item->name, name))
+			break;
+	if (!item)
+		return bad(step, "unknown", xprintf("at the other end"), NULL,
+			   NULL);
+	name = xprintf("%s-there", item->name);
+	bad(step, name, xprintf("at the other end: %s", item->text),
+	    reason_cause(i), reason_remedy(i));
+	free((char *)name);
+	return EXIT_NO_RDMA;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
+}
+
+static void pause_ms(unsigned int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+/* ---- this host ---- */
+
+static int check_module(struct check *c)
+{
+	return good("module", xprintf("version %s, wire version %" PRIu64,
+				      c->here.version, c->here.wire_version));
+}
+
+static int check_settings(struct check *c)
+{
+	if (c->here.drain)
+		return bad_reason("settings", RDMASTREAM_REASON_DRAINED);
+	if (!c->here.negotiate)
+		return bad_reason("settings", RDMASTREAM_REASON_OFF);
+	if (!c->here.upgrade)
+		return bad_reason("settings", RDMASTREAM_REASON_UPGRADE_OFF);
+	return good("settings", c->here.upgrade == 1 ?
+		    xprintf("rings as soon as there is a link") :
+		    xprintf("rings after %" PRIu64 " bytes",
+			    c->here.upgrade_bytes));
+}
+
+static int check_memory(struct check *c)
+{
+	uint64_t least = 64 * 1024;	/* of one RMB */
+	char *used = human_bytes(c->here.rmb_bytes);
+	char *max = human_bytes(c->here.rmb_max);
+	char *text = xprintf("%s of %s registered for rings", used, max);
+
+	free(used);
+	free(max);
+	if (c->here.rmb_max >= least)
+		return good("memory", text);
+	return bad("memory", "rmb-limit", text,
+		   "Not one ring fits below net.rdmastream.rmb_max.",
+		   reason_remedy(RDMASTREAM_REASON_RMB_LIMIT));
+}
+
+static int check_device(struct check *c)
+{
+	char *problem;
+	int ret;
+
+	if (c->here.usable)
+		return good("device", xprintf("%s%s", c->here.device,
+					      c->here.usable > 1 ?
+					      ", and others" : ""));
+	if (!c->here.devices)
+		return bad("device", "no-device",
+			   xprintf("no RDMA device in this network namespace"),
+			   "There is none, its driver is not loaded, or \"rdma system\" keeps it to another namespace.",
+			   "See \"rdma link\" and \"rdma system\"; soft-RoCE: \"rdma link add rxe0 type rxe netdev DEV\".");
+	problem = word_of(WORD_PROBLEM, c->here.problem);
+	ret = bad("device", problem, xprintf("%s", c->here.device),
+		  "No RDMA device can be used: see \"rsctl -d devices\".",
+		  device_advice(c->here.problem));
+	free(problem);
+	return ret;
+}
+
+/* ---- the connection ---- */
+
+/* Return: 0 or an errno. */
+static int connect_in_time(int fd, const struct addrinfo *ai)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (!connect(fd, ai->ai_addr, ai->ai_addrlen))
+		return 0;
+	if (errno != EINPROGRESS)
+		return errno;
+	if (poll(&p, 1, CONNECT_MS) != 1)
+		return ETIMEDOUT;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		return errno;
+	return err;
+}
+
+static void be_patient(int fd)
+{
+	struct timeval t = { .tv_sec = TALK_PATIENCE };
+
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t));
+}
+
+/* The first address that answers.  Return: the socket, or an errno negated. */
+static int connect_any(const struct addrinfo *list, bool plain)
+{
+	int err = EADDRNOTAVAIL, fd;
+
+	for (; list; list = list->ai_next) {
+		fd = plain ? socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC,
+				    0) : talk_socket(list->ai_family);
+		if (fd < 0) {
+			err = errno;
+			continue;
+		}
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+		err = connect_in_time(fd, list);
+		if (!err) {
+			be_patient(fd);
+			return fd;
+		}
+		close(fd);
+	}
+	return -err;
+}
+
+static char *address_of(int fd, bool remote)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	if (remote ? getpeername(fd, (void *)&ss, &len) :
+		     getsockname(fd, (void *)&ss, &len))
+		return xprintf("-");
+	if (getnameinfo((void *)&ss, len, host, sizeof(host), port,
+			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		return xprintf("-");
+	return xprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static int bad_connect(int err, const struct addrinfo *list)
+{
+	int fd;
+
+	switch (err) {
+	case ECONNREFUSED:
+		return bad("connect", "refused", xprintf("%s", strerror(err)),
+			   "Nothing listens at that port, or a firewall says so.",
+			   "Start the server; \"rsctl check listen PORT\" there is one.");
+	case ETIMEDOUT:
+		fd = connect_any(list, true);
+		if (fd < 0)
+			break;
+		close(fd);
+		return bad("connect", "option-dropped",
+			   xprintf("TCP connects, but not with the TCP option"),
+			   "Something on the way drops segments with TCP option 254.",
+			   "Let it pass there, or do without: rsctl set negotiate 0");
+	}
+	return bad("connect", "unreachable", xprintf("%s", strerror(err)),
+		   "No answer from that address: routing, a firewall, or the host is down.",
+		   "See \"ip route get\" and \"ping\"; it is no matter of RDMA.");
+}
+
+static int check_connect(struct check *c)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *list;
+	char *local, *remote;
+	struct stat st;
+	int err, ret;
+
+	err = getaddrinfo(c->host, c->port, &hints, &list);
+	if (err)
+		return bad("connect", "no-address",
+			   xprintf("%s: %s", c->host, gai_strerror(err)),
+			   "The name or the port has no number.",
+			   "Try the address itself.");
+	c->fd = connect_any(list, false);
+	ret = c->fd < 0 ? bad_connect(-c->fd, list) : EXIT_OK;
+	freeaddrinfo(list);
+	if (ret)
+		return ret;
+	if (fstat(c->fd, &st)) {
+		complain("fstat: %s", strerror(errno));
+		return EXIT_FAILED;
+	}
+	c->inode = st.st_ino;
+	local = address_of(c->fd, false);
+	remote = address_of(c->fd, true);
+	ret = good("connect", xprintf("%s > %s", local, remote));
+	free(local);
+	free(remote);
+	return ret;
+}
+
+/* ---- what both ends have agreed on ---- */
+
+/* Plain TCP, and the other end says what it has seen. */
+static int bad_option_told(const struct told *t)
+{
+	if (!strcmp(t->module, "-"))
+		return bad("option", "no-module-there",
+			   xprintf("the other end has no module"),
+			   "rdmastream is not loaded on the other host.",
+			   "Load it there: modprobe rdmastream");
+	if (!t->negotiate)
+		return bad("option", "off-there",
+			   xprintf("negotiation is off at the other end"),
+			   "net.rdmastream.negotiate is 0 there.",
+			   "There: rsctl set negotiate 1, and restart the server.");
+	if (!t->usable)
+		return bad("option", "no-device-there",
+			   xprintf("the other end has no usable RDMA device (%d in all)",
+				   t->devices),
+			   "Without a device the option is not answered.",
+			   "There: rsctl -d devices");
+	if (!strcmp(t->mode, "plain"))
+		return bad("option", "option-lost-there",
+			   xprintf("the option of our SYN did not arrive"),
+			   "Something on the way there strips TCP option 254.",
+			   "Look for firewalls and load balancers: tcpdump shows where it goes.");
+	return bad("option", "option-lost-back",
+		   xprintf("the option of the SYN-ACK did not arrive"),
+		   "Something on the way back strips TCP option 254.",
+		   "Look for firewalls and load balancers: tcpdump shows where it goes.");
+}
+
+static int bad_option(struct check *c)
+{
+	if (c->seen.reason != RDMASTREAM_REASON_NO_OPTION)
+		return bad_reason("option", c->seen.reason);
+	if (c->probe && talk_status(c->fd, &c->told))
+		return bad_option_told(&c->told);
+	return bad("option", "no-option",
+		   xprintf("the other end did not answer the TCP option"),
+		   "It has no module, no usable device, another kind of server; or the option is stripped on the way.",
+		   "\"rsctl check listen PORT\" there and \"check HOST PORT probe\" here tell which.");
+}
+
+static int check_option(struct check *c)
+{
+	int ret = see_socket(c->inode, &c->seen);
+
+	if (ret)
+		return ret;
+	if (!c->seen.found || c->seen.mode == RDMASTREAM_MODE_RAW)
+		return bad_option(c);
+	return good("option", xprintf("answered"));
+}
+
+static int check_hello(struct check *c)
+{
+	int64_t end = now_ms() + HELLO_MS;
+	char id[2 * 4 + 1];
+	int ret;
+
+	while (!c->seen.has_peer) {
+		if (c->seen.mode == RDMASTREAM_MODE_RAW ||
+		    c->seen.mode == RDMASTREAM_MODE_CLOSED ||
+		    c->seen.reason == RDMASTREAM_REASON_VERSION)
+			return bad_reason("hello", c->seen.reason);
+		if (now_ms() > end)
+			return bad_reason("hello",
+					  RDMASTREAM_REASON_HELLO_TIMEOUT);
+		pause_ms(LOOK_MS);
+		ret = see_socket(c->inode, &c->seen);
+		if (ret)
+			return ret;
+	}
+	snprintf(id, sizeof(id), "%02x%02x%02x%02x", c->seen.peer[0],
+		 c->seen.peer[1], c->seen.peer[2], c->seen.peer[3]);
+	return good("hello", xprintf("peer %s", id));
+}
+
+/* ---- the link ---- */
+
+static int bad_link(const struct check *c, const struct links *l)
+{
+	char *text = xprintf("%s%s", l->active ?
+			     "our tries to make a link fail" :
+			     "no link of the peer, which makes them, has come",
+			     *l->why ? "; the last: " : "");
+	char *all = xprintf("%s%s", text, l->why);
+	char *remedy;
+	int ret;
+
+	free(text);
+	if (l->active && l->refused > l->fails) {
+		remedy = xprintf("There: is rdma_cm port %" PRIu64 " taken (kernel's log)? memory short (rsctl stats)?",
+				 c->here.cm_port);
+		ret = bad("link", "rdma-refused", all,
+			  "The other host's rdma_cm answers, and refuses: nothing of ours listens there.",
+			  remedy);
+		free(remedy);
+		return ret;
+	}
+	return bad("link", "rdma-unreachable", all,
+		   "RDMA between the hosts is filtered (RoCE: UDP port 4791, both ways), or not configured on one of them.",
+		   "Open it in firewalls; try \"rping\" between the same addresses; see \"rsctl devices\" there.");
+}
+
+static int make_link(const struct check *c)
+{
+	struct wants wants = { 0 };
+	uint64_t inode = c->inode;
+
+	want(&wants, RDMASTREAM_A_SOCK_INODE, &inode, sizeof(inode));
+	return genl_set(RDMASTREAM_CMD_LINK_MAKE, &wants);
+}
+
+static int check_link(struct check *c)
+{
+	int64_t start = now_ms(), end = start + LINK_MS;
+	struct links l;
+	int ret;
+
+	ret = see_links(c->seen.peer, &l);
+	if (ret)
+		return ret;
+	if (!l.known)
+		return bad_reason("link", RDMASTREAM_REASON_NO_DEVICE);
+	if (l.self && !c->here.upgrade_self)
+		return bad_reason("link", RDMASTREAM_REASON_SELF);
+	if (!l.up)
+		ret = make_link(c);
+	while (!ret && !l.up && now_ms() < end) {
+		pause_ms(LOOK_MS);
+		ret = see_links(c->seen.peer, &l);
+		if (!ret)
+			ret = see_socket(c->inode, &c->seen);
+		if (!ret && !l.up &&
+		    (c->seen.reason == RDMASTREAM_REASON_PEER_DRAINED ||
+		     l.drained))
+			return bad_reason("link",
+					  RDMASTREAM_REASON_PEER_DRAINED);
+	}
+	if (ret)
+		return ret;
+	if (!l.up)
+		return bad_link(c, &l);
+	return good("link", xprintf("%s, made by %s in %" PRId64 " ms", l.text,
+				    l.active ? "us" : "the peer",
+				    now_ms() - start));
+}
+
+/* The liveness probe of a quiet link comes every other interval. */
+static int check_rtt(struct check *c)
+{
+	int64_t end = now_ms() + 4 * (int64_t)c->here.probe_ms + 1000;
+	struct links l;
+	int ret;
+
+	do {
+		ret = see_links(c->seen.peer, &l);
+		if (ret)
+			return ret;
+		if (l.rtt_us)
+			return good_value("rtt", xprintf("%" PRIu64 " us for an RDMA write of no bytes",
+							 l.rtt_us), l.rtt_us);
+		if (!l.up)
+			break;
+		pause_ms(LOOK_MS);
+	} while (now_ms() < end);
+	if (!l.up)
+		return bad("rtt", "link-lost",
+			   xprintf("the link broke: %s", l.why),
+			   "RDMA packets are lost between the hosts.",
+			   reason_remedy(RDMASTREAM_REASON_LINK_LOST));
+	return good("rtt", xprintf("- (the link is busy)"));
+}
+
+/* ---- under load ---- */
+
+static int bad_talk(const char *step)
+{
+	return bad(step, "no-answer", xprintf("the server did not answer"),
+		   "It is not \"rsctl check listen\", or the connection broke.",
+		   "Run that there, or check without \"probe\".");
+}
+
+/* A link that comes up and breaks under load. */
+static int bad_load(struct check *c)
+{
+	struct links l;
+	int ret = see_links(c->seen.peer, &l);
+
+	if (ret)
+		return ret;
+	return bad("load", "mtu", xprintf("the link broke under load%s%s",
+					  *l.why ? ": " : "", l.why),
+		   "Small RDMA packets get through, large ones do not: the MTU differs between the hosts or on the way.",
+		   "Compare the MTU of the interfaces (ip link), on switches too; try \"ping -M do -s SIZE\".");
+}
+
+static bool told_ring(const struct check *c)
+{
+	return !strcmp(c->told.tx, "ring") && !strcmp(c->told.rx, "ring");
+}
+
+/* Rings in both directions, with as few bytes as possible. */
+static int check_rings(struct check *c)
+{
+	uint64_t first = c->here.upgrade_bytes < 1 << 20 ?
+			 c->here.upgrade_bytes + 4096 : 1 << 20;
+	int64_t end = now_ms() + RING_MS;
+	double dummy;
+	int ret;
+
+	if (!talk_status(c->fd, &c->told) ||
+	    !talk_send(c->fd, first, &dummy) ||
+	    !talk_receive(c->fd, first, &dummy))
+		return bad_talk("rings");
+	for (;;) {
+		if (!talk_ping(c->fd, 4, &dummy) ||
+		    !talk_status(c->fd, &c->told))
+			return bad_talk("rings");
+		ret = see_socket(c->inode, &c->seen);
+		if (ret)
+			return ret;
+		if (c->seen.lost)
+			return bad_load(c);
+		if (c->seen.tx_ring && c->seen.rx_ring && told_ring(c))
+			return good("rings", xprintf("in both directions"));
+		if (now_ms() > end)
+			break;
+		pause_ms(LOOK_MS);
+	}
+	/* each end knows why it has granted none */
+	if (!c->seen.rx_ring && c->seen.reason)
+		return bad_reason("rings", c->seen.reason);
+	if (!c->seen.tx_ring && *c->told.reason &&
+	    strcmp(c->told.reason, "none"))
+		return bad_there("rings", c->told.reason);
+	return bad("rings", "none", xprintf("not granted in time"),
+		   "The hosts are busy, or memory is short.",
+		   "See \"rsctl sockets\" on both.");
+}
+
+/* Twice as much each time, until it takes long enough to be measured. */
+static int measure(struct check *c, const char *step,
+		   bool (*move)(int fd, uint64_t bytes, double *seconds))
+{
+	uint64_t bytes = LOAD_FIRST;
+	double seconds, rate;
+	char *text;
+	int ret;
+
+	for (;;) {
+		if (!move(c->fd, bytes, &seconds))
+			return bad_talk(step);
+		ret = see_socket(c->inode, &c->seen);
+		if (ret)
+			return ret;
+		if (c->seen.lost)
+			return bad_load(c);
+		if (seconds > LOAD_SECONDS / 2 || bytes >= LOAD_MOST)
+			break;
+		bytes *= 2;
+	}
+	rate = seconds > 0 ? bytes / seconds : 0;
+	text = human_bytes(rate);
+	ret = good_value(step, xprintf("%s bytes/s", text), rate);
+	free(text);
+	return ret;
+}
+
+static int check_load(struct check *c)
+{
+	double us;
+	int ret;
+
+	if (!talk_ping(c->fd, PINGS, &us))
+		return bad_talk("ping");
+	good_value("ping", xprintf("%.0f us there and back, through both programs", us),
+		   us);
+	ret = measure(c, "send", talk_send);
+	if (!ret)
+		ret = measure(c, "receive", talk_receive);
+	return ret;
+}
+
+static int run_steps(struct check *c)
+{
+	static int (* const steps[])(struct check *c) = {
+		check_module, check_settings, check_memory, check_device,
+		check_connect, check_option, check_hello, check_link,
+		check_rtt,
+	};
+	static int (* const more[])(struct check *c) = {
+		check_rings, check_load,
+	};
+	unsigned int i;
+	int ret = EXIT_OK;
+
+	for (i = 0; !ret && i < sizeof(steps) / sizeof(steps[0]); i++)
+		ret = steps[i](c);
+	for (i = 0; !ret && c->probe && i < sizeof(more) / sizeof(more[0]); i++)
+		ret = more[i](c);
+	return ret;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct check c = { .fd = -1 };
+	int ret;
+
+	if (argc == 3 && !strcmp(argv[1], "listen"))
+		return talk_listen(argv[2]);
+	c.probe = argc == 4 && begins("probe", argv[3]);
+	if (argc != 3 && !c.probe) {
+		complain("check takes HOST PORT [probe], or listen PORT");
+		return EXIT_USAGE;
+	}
+	c.host = argv[1];
+	c.port = argv[2];
+	/* nothing is told by halves: without the module it is one line */
+	ret = see_here(&c.here);
+	if (ret)
+		return ret;
+	if (opt.json)
+		json_array();
+	ret = run_steps(&c);
+	if (opt.json)
+		json_array_end();
+	if (c.fd >= 0)
+		close(c.fd);
+	return ret;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* rsctl devices: ports of RDMA devices: which can be used, which not and why. */
+#include <inttypes.h>
+#include <linux/genetlink.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rsctl.h"
+
+static const struct column columns[] = {
+	{ "DEVICE", false }, { "USABLE", false }, { "WHY NOT", false },
+	{ "LINKS", true }, { "NETDEV", false }, { "ADDRESSES", false },
+};
+
+/* By the numbers of the netlink spec; device_advice() for check. */
+static const char * const advices[] = {
+	[RDMASTREAM_DEVICE_PROBLEM_NO_REGISTRATION] =
+		"the device cannot register memory quickly: it is too old",
+	[RDMASTREAM_DEVICE_PROBLEM_IWARP] =
+		"iWARP devices are not used by this version",
+	[RDMASTREAM_DEVICE_PROBLEM_SMALL_QUEUES] =
+		"the queues of the device are too short",
+	[RDMASTREAM_DEVICE_PROBLEM_PORT_DOWN] =
+		"see \"rdma link\"; set the network interface up, look at the cable",
+	[RDMASTREAM_DEVICE_PROBLEM_NO_ADDRESS] =
+		"give its network interface an address in this network namespace",
+};
+
+const char *device_advice(uint64_t problem)
+{
+	if (problem < sizeof(advices) / sizeof(advices[0]))
+		return advices[problem];
+	return NULL;
+}
+
+static char *name(const struct attrs *a)
+{
+	const char *dev = attr_str(a, RDMASTREAM_A_DEVICE_NAME);
+	uint64_t port = 0;
+
+	attr_uint(a, RDMASTREAM_A_DEVICE_PORT, &port);
+	return xprintf("%s/%" PRIu64, dev ? dev : "-", port);
+}
+
+static char *netdev(const struct attrs *a)
+{
+	char text[IF_NAMESIZE];
+	uint64_t ifindex;
+
+	if (!attr_uint(a, RDMASTREAM_A_DEVICE_IFINDEX, &ifindex))
+		return NULL;
+	if (!opt.numeric && if_indextoname(ifindex, text))
+		return xprintf("%s", text);
+	return xprintf("%" PRIu64, ifindex);
+}
+
+static char *problem(const struct attrs *a, uint64_t *val)
+{
+	*val = 0;
+	attr_uint(a, RDMASTREAM_A_DEVICE_PROBLEM, val);
+	return *val ? word_of(WORD_PROBLEM, *val) : NULL;
+}
+
+static char *addresses(const struct nlmsghdr *msg)
+{
+	char *all = NULL, *one, *more;
+	const struct nlattr *attr;
+
+	each_attr(attr, msg, RDMASTREAM_A_DEVICE_ADDR) {
+		one = endpoint_of(attr, false);
+		if (!one)
+			continue;
+		more = xprintf("%s%s%s", all ? all : "", all ? " " : "", one);
+		free(all);
+		free(one);
+		all = more;
+	}
+	return all;
+}
+
+static void row(struct table *t, const struct attrs *a,
+		const struct nlmsghdr *msg)
+{
+	uint64_t val;
+	char *why = problem(a, &val);
+	const char *advice = device_advice(val);
+
+	table_cell(t, name(a), PAINT_NONE);
+	table_cell(t, xprintf("%s", val ? "no" : "yes"),
+		   val ? PAINT_BAD : PAINT_GOOD);
+	table_cell(t, why, PAINT_NONE);
+	table_num(t, a, RDMASTREAM_A_DEVICE_LINKS);
+	table_cell(t, netdev(a), PAINT_NONE);
+	table_cell(t, addresses(msg), PAINT_NONE);
+	if (opt.details && advice)
+		table_note(t, xprintf("%s", advice));
+}
+
+static void object(const struct attrs *a, const struct nlmsghdr *msg)
+{
+	const struct nlattr *attr;
+	uint64_t val;
+	char *why = problem(a, &val);
+
+	json_object(NULL);
+	json_str("device", attr_str(a, RDMASTREAM_A_DEVICE_NAME));
+	json_attr("port", a, RDMASTREAM_A_DEVICE_PORT);
+	json_bool("usable", !val);
+	json_take("problem", why);
+	json_attr("links", a, RDMASTREAM_A_DEVICE_LINKS);
+	json_take("netdev", netdev(a));
+	json_array_in("addresses");
+	each_attr(attr, msg, RDMASTREAM_A_DEVICE_ADDR)
+		json_take(NULL, endpoint_of(attr, false));
+	json_array_end();
+	json_object_end();
+}
+
+int cmd_devices(int argc, char **argv)
+{
+	static const struct filter_key keys[] = {
+		{ "device", FILTER_STRING, RDMASTREAM_A_DEVICE_NAME },
+		{ NULL }
+	};
+	char *one[] = { argv[0], "device", argc > 1 ? argv[1] : NULL };
+	struct wants wants = { 0 };
+	struct table *t = NULL;
+	struct replies r;
+	struct attrs a;
+	size_t i;
+	int ret;
+
+	if (argc > 2)
+		return no_arguments(argc - 1, argv + 1);
+	ret = filter_parse(argc > 1 ? 3 : 1, one, keys, &wants);
+	if (!ret)
+		ret = genl_ask_for(RDMASTREAM_CMD_DEVICE_GET, true, &wants, &r);
+	if (ret)
+		return ret;
+	if (opt.json)
+		json_array();
+	else
+		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	for (i = 0; i < r.n; i++) {
+		attrs_of(&a, r.msg[i]);
+		if (t)
+			row(t, &a, r.msg[i]);
+		else
+			object(&a, r.msg[i]);
+	}
+	if (t)
+		table_print(t);
+	else
+		json_array_end();
+	replies_free(&r);
+	return EXIT_OK;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* rsctl memory: registered receive memory of this network namespace. */
+#include <inttypes.h>
+#include <linux/genetlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rsctl.h"
+
+#define BAR	20	/* characters */
+
+static const struct column columns[] = {
+	{ "LINK", true }, { "DEVICE", false }, { "KIND", false },
+	{ "BYTES", true }, { "USED", true }, { "", false },
+};
+
+static const struct filter_key keys[] = {
+	{ "link", FILTER_U32, RDMASTREAM_A_RMB_LINK },
+	{ "device", FILTER_STRING, RDMASTREAM_A_RMB_DEVICE },
+	{ NULL }
+};
+
+/* How much of @whole @part is. */
+static char *bar(uint64_t part, uint64_t whole)
+{
+	unsigned int i, n = 0;
+	char text[BAR + 1];
+
+	if (!whole)
+		return NULL;
+	if (part)
+		n = part >= whole ? BAR : 1 + part * (BAR - 1) / whole;
+	for (i = 0; i < BAR; i++)
+		text[i] = i < n ? '#' : '.';
+	text[BAR] = '\0';
+	return xprintf("%s", text);
+}
+
+static void row(struct table *t, const struct attrs *a)
+{
+	uint64_t bytes = 0, used = 0;
+
+	attr_uint(a, RDMASTREAM_A_RMB_BYTES, &bytes);
+	attr_uint(a, RDMASTREAM_A_RMB_USED, &used);
+	table_num(t, a, RDMASTREAM_A_RMB_LINK);
+	table_cell(t, xprintf("%s", attr_str(a, RDMASTREAM_A_RMB_DEVICE) ?: "-"),
+		   PAINT_NONE);
+	table_cell(t, attr_word(a, RDMASTREAM_A_RMB_KIND, WORD_RMB_KIND),
+		   PAINT_NONE);
+	table_bytes(t, a, RDMASTREAM_A_RMB_BYTES);
+	table_bytes(t, a, RDMASTREAM_A_RMB_USED);
+	table_cell(t, bar(used, bytes), PAINT_NONE);
+}
+
+static void object(const struct attrs *a)
+{
+	json_object(NULL);
+	json_attr("link", a, RDMASTREAM_A_RMB_LINK);
+	json_str("device", attr_str(a, RDMASTREAM_A_RMB_DEVICE));
+	json_take("kind", attr_word(a, RDMASTREAM_A_RMB_KIND, WORD_RMB_KIND));
+	json_attr("bytes", a, RDMASTREAM_A_RMB_BYTES);
+	json_attr("used", a, RDMASTREAM_A_RMB_USED);
+	json_object_end();
+}
+
+/* The namespace as a whole. */
+static int total(void)
+{
+	uint64_t bytes, max;
+	char *b, *m, *drawn;
+	struct replies r;
+	struct attrs a;
+	int ret = genl_ask(RDMASTREAM_CMD_INFO_GET, false, &r);
+
+	if (ret)
+		return ret;
+	memset(&a, 0, sizeof(a));
+	if (r.n)
+		attrs_of(&a, r.msg[0]);
+	if (attr_uint(&a, RDMASTREAM_A_INFO_RMB_BYTES, &bytes) &&
+	    attr_uint(&a, RDMASTREAM_A_INFO_RMB_MAX, &max)) {
+		b = human_bytes(bytes);
+		m = human_bytes(max);
+		drawn = bar(bytes, max);
+		printf("rings: %s of %s (rmb_max) %s%s\n", b, m,
+		       drawn ? drawn : "",
+		       a.tb[RDMASTREAM_A_INFO_RMB_SHORT] ? "  short" : "");
+		free(b);
+		free(m);
+		free(drawn);
+	}
+	replies_free(&r);
+	return EXIT_OK;
+}
+
+int cmd_memory(int argc, char **argv)
+{
+	struct wants wants = { 0 };
+	struct table *t = NULL;
+	struct replies r;
+	struct attrs a;
+	size_t i;
+	int ret;
+
+	ret = filter_parse(argc, argv, keys, &wants);
+	if (!ret && !opt.json && argc == 1)
+		ret = total();
+	if (!ret)
+		ret = genl_ask_for(RDMASTREAM_CMD_MEMORY_GET, true, &wants, &r);
+	if (ret)
+		return ret;
+	if (opt.json)
+		json_array();
+	else
+		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	for (i = 0; i < r.n; i++) {
+		attrs_of(&a, r.msg[i]);
+		if (t)
+			row(t, &a);
+		else
+			object(&a);
+	}
+	if (t)
+		table_print(t);
+	else
+		json_array_end();
+	replies_free(&r);
+	return EXIT_OK;
+}

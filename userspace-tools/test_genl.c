@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stands in for genl.c, so that test.sh sees what rsctl makes of answers without a
+ * module: one or two entries of each kind, with and without what may be left out.
+ */
+#include <arpa/inet.h>
+#include <linux/genetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rsctl.h"
+
+#define MSG_MAX	4096
+
+static const uint8_t peer[RDMASTREAM_INSTANCE_LEN] = { 0x7b, 0x9a, 0xd4, 0x15 };
+
+static struct nlmsghdr *entry(struct replies *r)
+{
+	struct nlmsghdr *msg = mnl_nlmsg_put_header(xcalloc(1, MSG_MAX));
+
+	mnl_nlmsg_put_extra_header(msg, sizeof(struct genlmsghdr));
+	r->msg = realloc(r->msg, (r->n + 1) * sizeof(*r->msg));
+	if (!r->msg)
+		abort();
+	r->msg[r->n++] = msg;
+	return msg;
+}
+
+static void endpoint(struct nlmsghdr *msg, int attr, const char *addr, int port)
+{
+	struct nlattr *nest = mnl_attr_nest_start(msg, attr);
+	bool v6 = strchr(addr, ':');
+	uint8_t bytes[16];
+
+	inet_pton(v6 ? AF_INET6 : AF_INET, addr, bytes);
+	mnl_attr_put(msg, RDMASTREAM_A_ENDPOINT_ADDR, v6 ? 16 : 4, bytes);
+	mnl_attr_put_u16(msg, RDMASTREAM_A_ENDPOINT_PORT, htons(port));
+	mnl_attr_nest_end(msg, nest);
+}
+
+static void stall(struct nlmsghdr *msg, uint32_t why, uint32_t n, uint64_t us)
+{
+	struct nlattr *nest;
+
+	nest = mnl_attr_nest_start(msg, RDMASTREAM_A_DIRECTION_STALLS);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_STALL_REASON, why);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_STALL_COUNT, n);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_STALL_US, us);
+	mnl_attr_nest_end(msg, nest);
+}
+
+static void direction(struct nlmsghdr *msg, int attr, bool full)
+{
+	static const uint32_t hist[24] = { [5] = 3, [6] = 100, [13] = 2, [23] = 1 };
+	struct nlattr *nest = mnl_attr_nest_start(msg, attr);
+
+	mnl_attr_put_u32(msg, RDMASTREAM_A_DIRECTION_CARRIER, full);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_DIRECTION_OFFSET, 123456);
+	if (full) {
+		mnl_attr_put_u32(msg, RDMASTREAM_A_DIRECTION_STALL,
+				 RDMASTREAM_REASON_STALL_RING);
+		mnl_attr_put_u64(msg, RDMASTREAM_A_DIRECTION_STALL_US, 1234567);
+		stall(msg, RDMASTREAM_REASON_STALL_RING, 7, 7654321);
+		stall(msg, RDMASTREAM_REASON_STALL_SLOT, 1, 21);
+		mnl_attr_put(msg, RDMASTREAM_A_DIRECTION_HIST, sizeof(hist), hist);
+	}
+	mnl_attr_nest_end(msg, nest);
+}
+
+static void sockets(struct replies *r)
+{
+	struct nlmsghdr *msg = entry(r);
+
+	endpoint(msg, RDMASTREAM_A_SOCK_LOCAL, "10.77.0.1", 5000);
+	endpoint(msg, RDMASTREAM_A_SOCK_REMOTE, "10.77.0.2", 6379);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_MODE, RDMASTREAM_MODE_FRAMED);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_REASON, RDMASTREAM_REASON_NONE);
+	mnl_attr_put(msg, RDMASTREAM_A_SOCK_PEER, sizeof(peer), peer);
+	direction(msg, RDMASTREAM_A_SOCK_TX, true);
+	direction(msg, RDMASTREAM_A_SOCK_RX, false);
+	msg = entry(r);
+	endpoint(msg, RDMASTREAM_A_SOCK_LOCAL, "fd77::1", 6379);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_MODE, RDMASTREAM_MODE_LISTEN);
+}
+
+static void links(struct replies *r)
+{
+	struct nlmsghdr *msg = entry(r);
+
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_ID, 5);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_STATE, RDMASTREAM_LINK_STATE_UP);
+	mnl_attr_put(msg, RDMASTREAM_A_LINK_PEER, sizeof(peer), peer);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RTT_US, 123);
+}
+
+static void peers(struct replies *r)
+{
+	struct nlmsghdr *msg = entry(r);
+	struct nlattr *nest;
+
+	mnl_attr_put(msg, RDMASTREAM_A_PEER_INSTANCE, sizeof(peer), peer);
+	mnl_attr_put(msg, RDMASTREAM_A_PEER_ACTIVE, 0, NULL);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_LINKS, 1);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_CONNECTING, 0);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_WAITING, 3);
+	mnl_attr_put_strz(msg, RDMASTREAM_A_PEER_WHY, "unreachable");
+	mnl_attr_put_u64(msg, RDMASTREAM_A_PEER_WHY_MS, 12345);
+	nest = mnl_attr_nest_start(msg, RDMASTREAM_A_PEER_PATH);
+	endpoint(msg, RDMASTREAM_A_PATH_REMOTE, "10.77.0.2", 4793);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_FAILS, 2);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_REFUSED, 0);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_FLAPS, 1);
+	mnl_attr_nest_end(msg, nest);
+}
+
+static void device(struct replies *r, const char *name, uint32_t problem)
+{
+	struct nlmsghdr *msg = entry(r);
+
+	mnl_attr_put_strz(msg, RDMASTREAM_A_DEVICE_NAME, name);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_DEVICE_PORT, 1);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_DEVICE_PROBLEM, problem);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_DEVICE_LINKS, 2);
+	if (problem)
+		return;
+	mnl_attr_put_u32(msg, RDMASTREAM_A_DEVICE_IFINDEX, 1);
+	endpoint(msg, RDMASTREAM_A_DEVICE_ADDR, "10.77.0.1", 0);
+	endpoint(msg, RDMASTREAM_A_DEVICE_ADDR, "fd77::1", 0);
+}
+
+static void memory(struct replies *r, uint32_t kind, uint64_t used)
+{
+	struct nlmsghdr *msg = entry(r);
+
+	mnl_attr_put_u32(msg, RDMASTREAM_A_RMB_LINK, 5);
+	mnl_attr_put_strz(msg, RDMASTREAM_A_RMB_DEVICE, "rxe0");
+	mnl_attr_put_u32(msg, RDMASTREAM_A_RMB_KIND, kind);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_RMB_BYTES, 4 << 20);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_RMB_USED, used);
+}
+
+static void settings(struct replies *r)
+{
+	struct nlmsghdr *msg = entry(r);
+
+	mnl_attr_put_strz(msg, RDMASTREAM_A_SETTING_NAME, "ring_size");
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_VALUE, 65536);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_DEFAULT, 262144);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_LEAST, 16384);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_MOST, 4 << 20);
+	mnl_attr_put(msg, RDMASTREAM_A_SETTING_POWER_OF_TWO, 0, NULL);
+	msg = entry(r);
+	mnl_attr_put_strz(msg, RDMASTREAM_A_SETTING_NAME, "family");
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_VALUE, 22);
+	mnl_attr_put(msg, RDMASTREAM_A_SETTING_FIXED, 0, NULL);
+}
+
+static void info(struct replies *r)
+{
+	struct nlmsghdr *msg = entry(r);
+
+	mnl_attr_put_strz(msg, RDMASTREAM_A_INFO_VERSION, "0.1.0");
+	mnl_attr_put_u8(msg, RDMASTREAM_A_INFO_DRAIN, 0);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_INFO_LINKS, 1);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_INFO_RMB_BYTES, 4 << 20);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_INFO_RMB_MAX, 64 << 20);
+	mnl_attr_put(msg, RDMASTREAM_A_INFO_RMB_SHORT, 0, NULL);
+}
+
+/* Each time more. */
+static void stats(struct replies *r)
+{
+	static uint64_t asked;
+	struct nlmsghdr *msg = entry(r);
+	struct nlattr *nest = mnl_attr_nest_start(msg, RDMASTREAM_A_STATS_COUNTERS);
+	int i;
+
+	asked++;
+	for (i = 1; i <= RDMASTREAM_A_COUNTERS_MAX; i++)
+		mnl_attr_put_u64(msg, i, i < 4 ? 1000 * asked * asked * i : 0);
+	mnl_attr_nest_end(msg, nest);
+}
+
+void want(struct wants *w, uint16_t type, const void *data, size_t len)
+{
+	w->list[w->n].type = type;
+	w->list[w->n].len = len;
+	memcpy(w->list[w->n++].data, data, len);
+}
+
+/* Filters are the kernel's business: all is told. */
+int genl_ask_for(uint8_t cmd, bool dump, const struct wants *wants,
+		 struct replies *r)
+{
+	(void)dump;
+	(void)wants;
+	memset(r, 0, sizeof(*r));
+	switch (cmd) {
+	case RDMASTREAM_CMD_SOCK_GET:
+		sockets(r);
+		break;
+	case RDMASTREAM_CMD_LINK_GET:
+		links(r);
+		break;
+	case RDMASTREAM_CMD_PEER_GET:
+		peers(r);
+		break;
+	case RDMASTREAM_CMD_DEVICE_GET:
+		device(r, "rxe0", RDMASTREAM_DEVICE_PROBLEM_NONE);
+		device(r, "siw0", RDMASTREAM_DEVICE_PROBLEM_IWARP);
+		break;
+	case RDMASTREAM_CMD_MEMORY_GET:
+		memory(r, RDMASTREAM_RMB_KIND_RINGS, 1 << 20);
+		memory(r, RDMASTREAM_RMB_KIND_CELLS, 64);
+		break;
+	case RDMASTREAM_CMD_SETTING_GET:
+		settings(r);
+		break;
+	case RDMASTREAM_CMD_INFO_GET:
+		info(r);
+		break;
+	case RDMASTREAM_CMD_STATS_GET:
+		stats(r);
+		break;
+	}
+	return EXIT_OK;
+}
+
+int genl_ask(uint8_t cmd, bool dump, struct replies *r)
+{
+	return genl_ask_for(cmd, dump, NULL, r);
+}
+
+int genl_set(uint8_t cmd, const struct wants *wants)
+{
+	return cmd == RDMASTREAM_CMD_SETTING_SET && wants->n == 2 ? EXIT_OK :
+								    EXIT_FAILED;
+}
+
+int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg))
+{
+	int ret = ready();
+
+	return ret ? ret : told(NULL);
+}
+
+void replies_free(struct replies *r)
+{
+	while (r->n)
+		free(r->msg[--r->n]);
+	free(r->msg);
+	r->msg = NULL;
+}
