@@ -475,7 +475,8 @@ size_t rstream_tx_reap(struct rstream *rs)
 	/* behind RESUME its count decides what is kept */
 	if (!rs->txring || rs->tx.resumed)
 		return 0;
-	freed = rstream_txring_reap(rs->txring, &acked);
+	freed = rstream_txring_reap(rs->txring, &acked,
+				    rstream_zerocopy_waits(rs));
 	if (acked > 0)		/* the SWITCH's offset is the ring's first */
 		rstream_tx_credited(&rs->tx, acked);
 	else if (acked < 0)
@@ -514,8 +515,9 @@ void rstream_push_ring(struct rstream *rs)
 		return;
 	}
 	space = rs->txring->size - (rs->txring->written - acked);
-	/* this will not all fit, or the program is about to wait */
-	want = !rs->asked && (queued > space || !rstream_tx_room(rs));
+	/* this will not all fit, or somebody is about to wait */
+	want = !rs->asked && (queued > space || rs->awaited ||
+			      !rstream_tx_room(rs));
 	if (want)
 		WRITE_ONCE(rs->asked, true);
 	n = rstream_txring_post(rs->txring, &rs->txq, want);
@@ -542,6 +544,8 @@ void rstream_tx_waits(struct rstream *rs)
 	ask_credit(rs);
 	/* what is acknowledged can't be freed before it has completed, too */
 	rstream_txring_sent(rs->txring);
+	if (rs->zc_on_tcp)
+		rstream_retry(rs);	/* nobody tells when TCP has it */
 }
 
 /* ---- both ---- */

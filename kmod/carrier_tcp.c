@@ -73,6 +73,20 @@ static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 	rstream_frag_free(frag);
 }
 
+static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
+{
+	int flags = SEND_FLAGS | (n < rs->rec_left ? MSG_MORE : 0), sent;
+
+	if (!frag->uarg)
+		return rstream_tcp_sendpage(rs->sk, frag->page, frag->off, n,
+					    flags);
+	sent = rstream_tcp_sendpage_zc(rs->sk, frag->page, frag->off, n, flags,
+				       frag->uarg);
+	rs->zc_seq = tcp_sk(rs->sk)->write_seq;
+	rs->zc_on_tcp = true;
+	return sent;
+}
+
 /* Return: true when the record's payload is with TCP. */
 static bool push_payload(struct rstream *rs)
 {
@@ -80,9 +94,7 @@ static bool push_payload(struct rstream *rs)
 		struct rstream_frag *frag =
 			list_first_entry(&rs->txq, struct rstream_frag, list);
 		u32 n = min(frag->len, rs->rec_left);
-		int sent = rstream_tcp_sendpage(rs->sk, frag->page, frag->off, n,
-						SEND_FLAGS |
-						(n < rs->rec_left ? MSG_MORE : 0));
+		int sent = send_frag(rs, frag, n);
 
 		if (sent <= 0)
 			return false;

@@ -54,7 +54,11 @@
 	X(GRANTS_REFUSED, "rings granted to us that we did not take up") \
 	X(GRANTS_UNUSED, "rings granted to peers that they did not take up") \
 	X(LINKS_FLAPPED, "links that broke soon: the next one waits longer") \
-	X(LINKS_OTHER, "links that came up between other addresses than TCP's")
+	X(LINKS_OTHER, "links that came up between other addresses than TCP's") \
+	X(SENT_PAGE_BYTES, "stream bytes sent from the pages where they were") \
+	X(SENT_COPY_BYTES, "stream bytes that were copied to be sent") \
+	X(SPLICED_PAGE_BYTES, "stream bytes spliced out in the pages where they came") \
+	X(SPLICED_COPY_BYTES, "stream bytes that were copied to be spliced out")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,

@@ -313,7 +313,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	rstream_held_look(rs);
 	rstream_push(rs);
 	rstream_wake_writers(rs);
-	if (!rstream_tx_room(rs))
+	if (!rstream_tx_room(rs) || rstream_tx_awaited(rs))
 		rstream_tx_waits(rs);	/* it was not enough to wake them */
 }
 
@@ -536,6 +536,8 @@ void rstream_reset_state(struct rstream *rs)
 	rs->peer_urg = false;
 	rs->held = false;
 	rs->urg_unheard = false;
+	rs->awaited = false;
+	rs->zc_on_tcp = false;
 	rs->urg = RSTREAM_URG_NONE;
 	rs->tx_told = 0;
 	rs->lost_at = 0;

@@ -122,6 +122,8 @@ struct rstream_switched {
  * @peer_urg:	the peer understands URG
  * @held:	corked: what is queued waits for more, see rstream_hold()
  * @urg_unheard: ring bytes wait until TCP has delivered our URG
+ * @awaited:	pages were sent as they are: somebody waits for their end
+ * @zc_on_tcp:	TCP has not acknowledged all up to @zc_seq
  * @urg:	enum rstream_urgent
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
@@ -156,6 +158,7 @@ struct rstream_switched {
  * @txring:	ring that we write to; NULL: none
  * @txring_new:	granted, SWITCH not yet out
  * @tx_why:	enum rstream_reason of the SWITCH to tcp that is wanted
+ * @zc_seq:	TCP sequence number behind the last of MSG_ZEROCOPY
  * @tx_urg:	offset behind our last urgent byte
  * @urg_seq:	TCP sequence number behind our last URG
  * @held_at:	jiffies when the oldest of what is held was queued
@@ -223,6 +226,8 @@ struct rstream {
 	bool peer_urg;
 	bool held;
 	bool urg_unheard;
+	bool awaited;
+	bool zc_on_tcp;
 	u8 urg;
 	bool guard;
 	bool accepted;
@@ -255,6 +260,7 @@ struct rstream {
 	u16 ctl_off;
 	u32 rec_left;
 	u32 urg_seq;
+	u32 zc_seq;
 	u64 tx_urg;
 	unsigned long held_at, tx_at;
 	u64 tx_told;
@@ -437,6 +443,9 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 
 /* stream_tx.c */
 int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+ssize_t rstream_sendpage(struct socket *sock, struct page *page, int off,
+			 size_t len, int flags);
+void rstream_tx_queued(struct rstream *rs, size_t n, enum rstream_mib_item how);
 void rstream_hold(struct rstream *rs, bool more);
 void rstream_held_look(struct rstream *rs);
 u64 rstream_tx_limit(const struct rstream *rs);
@@ -445,6 +454,15 @@ bool rstream_tx_room(const struct rstream *rs);
 bool rstream_tx_done(struct rstream *rs);
 u64 rstream_tx_unacked(struct rstream *rs);
 void rstream_tx_free(struct rstream *rs);
+
+/* stream_page.c: what is sent without a copy */
+ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max);
+ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
+		       struct ubuf_info *uarg);
+struct ubuf_info *rstream_zerocopy_begin(struct sock *sk, struct msghdr *msg);
+void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent);
+bool rstream_zerocopy_waits(struct rstream *rs);
+bool rstream_tx_awaited(struct rstream *rs);
 
 /* stream_rx.c */
 int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
