@@ -162,6 +162,15 @@ static void put_revoke(struct rstream *rs)
 	put_record(rs, &rec);
 }
 
+/* Said before the SWITCH that ends this epoch. */
+static void put_stopped(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_STOPPED };
+
+	rec.epoch = rs->tx.epoch;
+	put_record(rs, &rec);
+}
+
 static void put_resume(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_RESUME };
@@ -235,6 +244,8 @@ static bool next_control(struct rstream *rs)
 		put_broken(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_RESUME))
 		put_resume(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_STOPPED))
+		put_stopped(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_SWITCH))
 		put_switch(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
@@ -379,6 +390,11 @@ static enum rstream_reason got_control(struct rstream *rs,
 					  rec->resume.count);
 	case RSW_REVOKE:
 		return rstream_revoke_got(rs, rec->epoch);
+	case RSW_STOPPED:
+		reason = rstream_rx_stopped(&rs->rx, rec->epoch);
+		if (!reason)
+			rstream_ring_answer(rs);
+		return reason;
 	case RSW_URG:
 		return rstream_urg_got(rs, rec->offset);
 	default:

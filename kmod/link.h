@@ -322,6 +322,17 @@ void rstream_rxring_credit(struct rstream_rxring *ring, u64 consumed,
 			   bool interrupt);
 
 /**
+ * rstream_rxring_page() - the page of a ring where a byte is
+ * @ring:	the receiving end
+ * @at:		bytes since the ring was granted
+ *
+ * Who refers to it can go on reading it: as long as there are such references the
+ * memory is not used for another ring, and when the link ends the page stays
+ * theirs.  Until then the caller sees to it that the byte is not credited.
+ */
+struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
+
+/**
  * rstream_rxring_unused() - the sender never took the grant up, and can't now
  * @ring:	the receiving end
  *

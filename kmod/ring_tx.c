@@ -12,6 +12,7 @@
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 
+#include "lent.h"
 #include "ring.h"
 #include "verbs.h"
 
@@ -33,7 +34,7 @@ void rstream_frag_free(struct rstream_frag *frag)
 {
 	rstream_verbs_unmap(frag);
 	if (frag->page)
-		put_page(frag->page);
+		rstream_page_put(frag->page);
 	net_zcopy_put(frag->uarg);
 	kmem_cache_free(frag_cache, frag);
 }

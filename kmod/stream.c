@@ -305,7 +305,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_grant_try(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
 		rstream_ring_later(rs);
-	if (todo & BIT(RSTREAM_DO_CREDIT))
+	if (todo & BIT(RSTREAM_DO_CREDIT) || READ_ONCE(rs->lent.page))
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
@@ -572,6 +572,7 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	timer_setup(&rs->retry_timer, on_retry_timer, 0);
 	INIT_LIST_HEAD(&rs->txq);
 	__skb_queue_head_init(&rs->rxq);
+	rstream_lent_init(rs);
 
 	__module_get(THIS_MODULE);	/* put by tcp_cleanup_ulp() */
 	rcu_assign_pointer(icsk->icsk_ulp_data, rs);

@@ -24,6 +24,7 @@
 #include <net/tcp.h>
 
 #include "carrier.h"
+#include "lent.h"
 #include "link.h"
 #include "net.h"
 #include "record.h"
@@ -57,6 +58,7 @@ enum rstream_want {
 	RSTREAM_WANT_LINK,
 	RSTREAM_WANT_BROKEN,
 	RSTREAM_WANT_RESUME,
+	RSTREAM_WANT_STOPPED,
 	RSTREAM_WANT_SWITCH,
 	RSTREAM_WANT_ACK,
 	RSTREAM_WANT_GRANT,
@@ -188,6 +190,9 @@ struct rstream_switched {
  * @idle_msgs:	DATA records since the ring was taken back, while RING_IDLE
  * @leaving:	the sender has left @rxring, what is unread is still in it; read
  *		locklessly
+ * @lent:	waits for pages of @rxring that pipes have
+ * @lent_to:	ring offset behind the last byte that was lent
+ * @lent_tries:	how often the sender's wait for them was looked at
  * @refused:	grants in a row that the peer did not take up
  * @end_told:	the sender was told of the credit at the end of its stream
  * @lost_at:	jiffies when the peer was told of what it owes RESUME or SWITCH; 0:
@@ -291,6 +296,9 @@ struct rstream {
 	u8 revoked_for;
 	u8 idle_msgs;
 	bool leaving;
+	u8 lent_tries;
+	u64 lent_to;
+	struct rstream_lent lent;
 	u8 refused;
 	bool end_told;
 	u8 tx_why;
@@ -464,12 +472,23 @@ void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent);
 bool rstream_zerocopy_waits(struct rstream *rs);
 bool rstream_tx_awaited(struct rstream *rs);
 
-/* stream_rx.c */
-int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
-		    int flags);
+/* stream_splice.c */
 ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 			    struct pipe_inode_info *pipe, size_t len,
 			    unsigned int flags);
+u64 rstream_lent_until(struct rstream *rs, u64 consumed);
+bool rstream_lent_look(struct rstream *rs);
+void rstream_lent_init(struct rstream *rs);
+void rstream_lent_end(struct rstream *rs);
+
+/* stream_rx.c */
+int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+		    int flags);
+int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags);
+size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek);
+int rstream_rx_status(struct rstream *rs, bool *eof);
+int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than);
+void rstream_rx_ack(struct rstream *rs);
 bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
 bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		     u64 to);

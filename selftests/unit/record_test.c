@@ -12,6 +12,7 @@ static u8 payload_of(u8 type)
 		[RSW_ACK] = 16, [RSW_GRANT] = 40, [RSW_SWITCH] = 40,
 		[RSW_REVOKE] = 8, [RSW_BROKEN] = 8, [RSW_RESUME] = 16,
 		[RSW_FIN] = 8, [RSW_URG] = 8, [RSW_LINK] = 0,
+		[RSW_STOPPED] = 8,
 	};
 
 	return type >= RSW_ACK && type < ARRAY_SIZE(len) ? len[type] : 0xff;
@@ -154,6 +155,15 @@ TEST(record__revoke_and_broken)
 		if (trip(&in, want, sizeof(want), &out))
 			EXPECT_EQ(out.epoch, in.epoch);
 	}
+}
+
+TEST(record__stopped)
+{
+	struct rstream_record in = { .type = RSW_STOPPED, .epoch = 5 }, out;
+	static const u8 want[] = { 11, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 5, 0, 0, 0, 0 };
+
+	if (trip(&in, want, sizeof(want), &out))
+		EXPECT_EQ(out.epoch, in.epoch);
 }
 
 TEST(record__resume)
@@ -330,6 +340,7 @@ TEST(record__epoch_zero)
 	memset(&rec, 0, sizeof(rec));
 	EXPECT(!accepts(RSW_REVOKE, &rec));
 	EXPECT(!accepts(RSW_BROKEN, &rec));
+	EXPECT(!accepts(RSW_STOPPED, &rec));
 	rec.resume.count = 1;
 	EXPECT(!accepts(RSW_RESUME, &rec));
 	EXPECT(accepts(RSW_SWITCH, &rec));	/* 0 is the tcp carrier */
