@@ -467,10 +467,13 @@ static bool owes_switch(const struct rstream *rs)
 		!rstream_link_is_up(rs->rxring->link));
 }
 
-/* Has the peer got what it is to answer?  Until then TCP's own timeouts count. */
+/*
+ * Has the peer got what it is to answer?  Until then TCP's own timeouts count.
+ * Nor can it leave a ring of which we do not credit what is lent.
+ */
 static bool is_told(const struct rstream *rs)
 {
-	return !rs->ctl_len && tcp_rtx_and_write_queues_empty(rs->sk) &&
+	return !rs->ctl_len && !READ_ONCE(rs->lent.page) && tcp_rtx_and_write_queues_empty(rs->sk) &&
 	       !(rs->want & (BIT(RSTREAM_WANT_BROKEN) | BIT(RSTREAM_WANT_RESUME) |
 			     BIT(RSTREAM_WANT_REVOKE) | BIT(RSTREAM_WANT_GRANT)));
 }

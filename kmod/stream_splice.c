@@ -61,6 +61,8 @@ u64 rstream_lent_until(struct rstream *rs, u64 consumed)
 	u64 end = min(consumed, rs->lent_to), first;
 	struct page *wait;
 
+	if (rs->credited >= end && !rs->lent.page)
+		return consumed;	/* the rule */
 	do {
 		first = first_lent(rs, end, &wait);
 	} while (wait && !rstream_lent_wait(&rs->lent, wait));
