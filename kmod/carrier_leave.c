@@ -467,13 +467,17 @@ static bool owes_switch(const struct rstream *rs)
 		!rstream_link_is_up(rs->rxring->link));
 }
 
-/*
- * Has the peer got what it is to answer?  Until then TCP's own timeouts count.
- * Nor can it leave a ring of which we do not credit what is lent.
- */
+/* It can't leave a ring of which we do not credit what is lent. */
+static bool is_held_up(const struct rstream *rs)
+{
+	return READ_ONCE(rs->lent.page) && rs->rx.revoked && !rs->rx.lost &&
+	       !owes_resume(rs);
+}
+
+/* Has the peer got what it is to answer?  Until then TCP's own timeouts count. */
 static bool is_told(const struct rstream *rs)
 {
-	return !rs->ctl_len && !READ_ONCE(rs->lent.page) && tcp_rtx_and_write_queues_empty(rs->sk) &&
+	return !rs->ctl_len && tcp_rtx_and_write_queues_empty(rs->sk) &&
 	       !(rs->want & (BIT(RSTREAM_WANT_BROKEN) | BIT(RSTREAM_WANT_RESUME) |
 			     BIT(RSTREAM_WANT_REVOKE) | BIT(RSTREAM_WANT_GRANT)));
 }
@@ -486,7 +490,7 @@ void rstream_ring_tick(struct rstream *rs)
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->lost_at = 0;
 	} else {
-		if (!is_told(rs))
+		if (!is_told(rs) || is_held_up(rs))
 			rs->lost_at = jiffies | 1;
 		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);

@@ -13,7 +13,6 @@
  */
 #include <linux/hashtable.h>
 #include <linux/module.h>
-#include <linux/pipe_fs_i.h>
 #include <linux/spinlock.h>
 
 #include "lent.h"

@@ -9,8 +9,7 @@
 
 #include <linux/list.h>
 #include <linux/mm.h>
-
-struct pipe_buf_operations;
+#include <linux/pipe_fs_i.h>
 
 /**
  * struct rstream_lent - somebody who waits for a page
