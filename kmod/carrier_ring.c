@@ -402,8 +402,12 @@ static void credit(struct rstream *rs)
 		WRITE_ONCE(ring->want_credit, false);
 		rstream_rxring_credit(ring, until, true);
 		rs->credited = until;
-		/* pairs with message_data() */
-		if (consumed == smp_load_acquire(&ring->landed))
+		/*
+		 * Who waits for the end of its pages asks with little in the
+		 * ring, too.  Pairs with message_data().
+		 */
+		if (news >= ring->size / 8 &&
+		    consumed == smp_load_acquire(&ring->landed))
 			ring_grow(rs);
 	} else if (news >= ring->size / 4) {
 		rstream_rxring_credit(ring, until, false);
