@@ -13,6 +13,16 @@ total=$((12 * mib))
 [ "$KERNEL" != debug ] || total=$((3 * mib))
 
 # A is VM 0, B is 1, C is 2.
+try_links() {
+	local port=$((7000 + RANDOM % 20000)) pid
+	stream inet inet -n 1 -t 20
+	on_bg 2 rs_stream -s -k inet -p $port -n 1 -t 20
+	pid=$!
+	on 1 rs_stream -c "$ADDR4_2" -k inet -p $port --wait -n 1 -t 20
+	wait $pid
+	[ "$(on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length')" = 2 ]
+}
+
 
 start() {	# CONNS A'S-WAY C'S-OPTION...
 	local conns=$1 way=$2
@@ -59,6 +69,7 @@ b_copied_nothing() {	# CONNS [PERCENT]
 }
 
 use ring
+ok "links come up" wait_for 60 try_links
 start 1 sendfile
 finish "relayed"
 ok "relayed: by B without a copy" b_copied_nothing 1
