@@ -149,14 +149,21 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 	return n;
 }
 
-/* Bytes of [@off, @off + @len) that skb_splice_bits() has to copy. */
-static size_t linear_bytes(const struct sk_buff *skb, size_t off, size_t len)
+/* How much of the bytes @from to @to of a packet does skb_splice_bits() copy? */
+static size_t linear_bytes(const struct sk_buff *skb, size_t from, size_t to)
 {
-	size_t head = skb_headlen(skb);
+	size_t head = skb_headlen(skb), at = skb_pagelen(skb), n = 0;
+	struct sk_buff *part;
 
-	if (off >= head || (skb->head_frag && !skb_cloned(skb)))
-		return 0;
-	return min(len, head - off);
+	if (from < head && skb_head_is_locked(skb))
+		n = min(to, head) - from;
+	skb_walk_frags(skb, part) {
+		if (to > at && from < at + part->len)
+			n += linear_bytes(part, max(from, at) - at,
+					  min(to, at + part->len) - at);
+		at += part->len;
+	}
+	return n;
 }
 
 static ssize_t splice_queue(struct rstream *rs, struct pipe_inode_info *pipe,
@@ -170,7 +177,7 @@ static ssize_t splice_queue(struct rstream *rs, struct pipe_inode_info *pipe,
 
 	if (n <= 0)
 		return n ?: -EAGAIN;
-	copied = linear_bytes(skb, cb->off, n);
+	copied = linear_bytes(skb, cb->off, cb->off + n);
 	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_SPLICED_COPY_BYTES, copied);
 	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_SPLICED_PAGE_BYTES,
 			n - copied);
