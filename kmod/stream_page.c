@@ -71,14 +71,14 @@ static bool add_piece(struct rstream *rs, struct page *page, size_t off,
 }
 
 /* May what the message begins with be referred to? */
-static bool may_refer(const struct rstream *rs, struct page *page, size_t len,
+static bool may_refer(struct rstream *rs, struct page *page, size_t len,
 		      size_t off)
 {
 	/* a page of a slab, or one without a count, is not kept by a reference */
 	if (!sendpage_ok(page))
 		return false;
 	return len > PIECE_SMALL || rs->tx.written - rs->tx.sent < BACKLOG ||
-	       tail_of((struct rstream *)rs, page, off, NULL);
+	       tail_of(rs, page, off, NULL);
 }
 
 /*
