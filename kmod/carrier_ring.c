@@ -402,11 +402,9 @@ static void credit(struct rstream *rs)
 		WRITE_ONCE(ring->want_credit, false);
 		rstream_rxring_credit(ring, until, true);
 		rs->credited = until;
-		/*
-		 * Who waits for the end of its pages asks with little in the
-		 * ring, too.  Pairs with message_data().
-		 */
+		/* who waits for the end of pages asks with little in it, too */
 		if (news >= ring->size / 8 &&
+		    /* pairs with message_data() */
 		    consumed == smp_load_acquire(&ring->landed))
 			ring_grow(rs);
 	} else if (news >= ring->size / 4) {
