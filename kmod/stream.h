@@ -467,7 +467,7 @@ void rstream_tx_free(struct rstream *rs);
 ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max);
 ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 		       struct ubuf_info *uarg);
-struct ubuf_info *rstream_zerocopy_begin(struct sock *sk, struct msghdr *msg);
+struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg);
 void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent);
 bool rstream_zerocopy_waits(struct rstream *rs);
 bool rstream_tx_awaited(struct rstream *rs);

@@ -140,10 +140,23 @@ ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 	return done ?: -EAGAIN;
 }
 
+/* That of the last send, if it has not gone out: the next one can share it. */
+static struct ubuf_info *last_uarg(const struct rstream *rs)
+{
+	struct rstream_frag *frag;
+
+	if (list_empty(&rs->txq))
+		return NULL;
+	frag = list_last_entry(&rs->txq, struct rstream_frag, list);
+	return frag->uarg && rstream_uarg_is_msgzc(frag->uarg) ? frag->uarg :
+								 NULL;
+}
+
 /* As TCP's: the caller's own, or one of the socket's error queue. */
-struct ubuf_info *rstream_zerocopy_begin(struct sock *sk, struct msghdr *msg)
+struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg)
 {
 	struct ubuf_info *uarg = msg->msg_ubuf;
+	struct sock *sk = rs->sk;
 
 	if (!(msg->msg_flags & MSG_ZEROCOPY) || !msg_data_left(msg))
 		return NULL;
@@ -153,7 +166,7 @@ struct ubuf_info *rstream_zerocopy_begin(struct sock *sk, struct msghdr *msg)
 	}
 	if (!sock_flag(sk, SOCK_ZEROCOPY))
 		return NULL;
-	uarg = msg_zerocopy_realloc(sk, msg_data_left(msg), NULL);
+	uarg = msg_zerocopy_realloc(sk, msg_data_left(msg), last_uarg(rs));
 	return uarg ?: ERR_PTR(-ENOBUFS);
 }
 

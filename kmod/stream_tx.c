@@ -342,7 +342,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	err = check_control(sk, msg);
 	if (err)
 		return sk_stream_error(sk, msg->msg_flags, err);
-	uarg = rstream_zerocopy_begin(sk, msg);
+	uarg = rstream_zerocopy_begin(rs, msg);
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);

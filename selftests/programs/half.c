@@ -190,7 +190,16 @@ static ssize_t send_zerocopy(struct half *h, size_t len)
 	if (h->err)
 		return -1;
 	pattern_fill(buf, len, h->seed, h->offset);
-	n = send(h->fd, buf, len, MSG_NOSIGNAL | MSG_ZEROCOPY);
+	for (;;) {
+		n = send(h->fd, buf, len, MSG_NOSIGNAL | MSG_ZEROCOPY);
+		/* too many under way for net.core.optmem_max? */
+		if (n >= 0 || errno != ENOBUFS || h->zc_sent == h->zc_done)
+			break;
+		errno = EAGAIN;
+		if (zc_take(h) < 0 && (h->err || !h->blocking))
+			break;
+		poll(&pfd, 1, 100);
+	}
 	h->zc_sent += n > 0;
 	return n;
 }
