@@ -210,7 +210,7 @@ TEST(record__max_is_the_longest)
 	unsigned int longest = 0, len;
 	u8 raw[RSTREAM_RECORD_MAX];
 
-	for (rec.type = RSW_DATA; rec.type <= RSW_LINK; rec.type++) {
+	for (rec.type = RSW_DATA; rec.type <= RSW_STOPPED; rec.type++) {
 		len = rstream_record_write(raw, &rec);
 		if (len > longest)
 			longest = len;
@@ -232,7 +232,7 @@ TEST(record__control_length)
 {
 	unsigned int type, len, want;
 
-	for (type = RSW_ACK; type <= RSW_LINK; type++) {
+	for (type = RSW_ACK; type <= RSW_STOPPED; type++) {
 		want = payload_of(type);
 		for (len = 0; len <= RSW_CTL_MAX + 1; len++)
 			EXPECT_EQ(header(type, len),
@@ -269,7 +269,7 @@ TEST(record__unknown_types)
 	struct rstream_record rec;
 	unsigned int type, len;
 
-	for (type = RSW_LINK + 1; type <= 0xff; type++) {
+	for (type = RSW_STOPPED + 1; type <= 0xff; type++) {
 		for (len = 0; len <= RSW_CTL_MAX; len++) {
 			EXPECT_EQ(header_of(type, 0, 0, len, &rec),
 				  type & RSW_TYPE_MUST ? -1 : 0);
@@ -284,7 +284,7 @@ TEST(record__known_types_are_known)
 {
 	struct rstream_record rec = {};
 
-	for (rec.type = RSW_DATA; rec.type <= RSW_LINK; rec.type++)
+	for (rec.type = RSW_DATA; rec.type <= RSW_STOPPED; rec.type++)
 		EXPECT(!rstream_record_unknown(&rec));
 }
 
