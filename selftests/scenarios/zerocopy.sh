@@ -40,7 +40,8 @@ not_copied() {	# tcp|ring VM WAY
 
 # As much again, when the carrier has settled.
 uncopied() {	# tcp|ring WAY
-	local go=$tmp/go.$RANDOM port=$((7000 + RANDOM % 20000)) server client status=0 vm
+	local go port=$((7000 + RANDOM % 20000)) server client status=0 vm
+	go=$(mktemp -u "$tmp/go.XXXXXX")	# in a subshell RANDOM repeats itself
 	local way=(-W "$2" -R splice -n "$more" --hold-at "$size" --hold "$go" -t 60)
 	on_bg 1 rs_stream -s -k inet -p $port "${way[@]}"
 	server=$!
@@ -75,7 +76,7 @@ resumed() { [ $(($(grown 0 resumes) + $(grown 1 resumes))) -gt 0 ]; }
 both_lost() { ! has_link 0 && ! has_link 1; }
 
 lost_amid() {	# WAY
-	local port=$((7000 + RANDOM % 20000)) server client way=(-W "$1" -R splice -n 24M -C 2 -t 100)
+	local port=$((7000 + RANDOM % 20000)) server client way=(-W "$1" -R splice -n 32M -C 4 -t 100)
 	[ "$KERNEL" != debug ] || way[5]=3M
 	ok "$1, lost: a link is up" want_link
 	mark 0
