@@ -51,6 +51,7 @@ static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
 	rx->state = RSTREAM_ON_TCP;
 	rx->lost = false;
 	rx->revoked = false;
+	rx->stopped = false;
 	return RSTREAM_R_NONE;
 }
 
@@ -95,6 +96,15 @@ bool rstream_rx_revoke(struct rstream_rx *rx)
 		return false;
 	rx->revoked = true;
 	return true;
+}
+
+enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch)
+{
+	if (rx->state != RSTREAM_ON_RING || !rx->revoked || rx->stopped ||
+	    epoch != rx->epoch)
+		return RSTREAM_R_BAD_SWITCH;
+	rx->stopped = true;
+	return RSTREAM_R_NONE;
 }
 
 bool rstream_rx_lost(struct rstream_rx *rx, u64 landed)

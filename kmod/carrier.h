@@ -55,6 +55,7 @@ enum rstream_carrier {
  * @fin:	FIN has come: @fin_at counts
  * @lost:	the ring's link is lost; the SWITCH to tcp is still to come
  * @revoked:	we want the ring back; likewise
+ * @stopped:	and the sender has said that it writes no more
  */
 struct rstream_rx {
 	u64 arrived;
@@ -68,6 +69,7 @@ struct rstream_rx {
 	bool fin;
 	bool lost;
 	bool revoked;
+	bool stopped;
 };
 
 /**
@@ -111,6 +113,8 @@ enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch);
 /* We want the ring back. Return: REVOKE is to be sent */
 bool rstream_rx_revoke(struct rstream_rx *rx);
+/* The sender has heard that and writes no more into the ring of @epoch. */
+enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch);
 /*
  * The ring's link is lost and @landed bytes are in the ring for good.
  * Return: RESUME with @count is to be sent; false, too, before SWITCH has come

@@ -17,7 +17,9 @@
  * of it: frags are kept until the receiver's software has credited them.
  *
  * Taken back.  The receiver says REVOKE(epoch), moves what comes in the ring to
- * its queue and credits it; when all is credited the sender says SWITCH(tcp).
+ * its queue and credits it; when all is credited the sender says SWITCH(tcp).  If
+ * that takes longer it says STOPPED(epoch) first: from then on pages that are lent
+ * are credited, too, as nobody will write them.
  *
  * Nothing here waits.  rstream_ring_check() is called whenever a link has told
  * something (EV_LOST, EV_DRAINED) and looks at what is true now.  Socket held.
@@ -73,6 +75,7 @@ static void rx_release(struct rstream *rs)
 	WRITE_ONCE(rs->leaving, false);
 	rs->rx_link = 0;
 	rs->rx_ring_size = 0;
+	rstream_lent_end(rs);
 	sk_mem_uncharge(rs->sk, ring->size);
 	rstream_rxring_release(ring);
 	rs->rx_landed = 0;	/* the link's callback does not come any more */
@@ -340,6 +343,24 @@ static void tx_unanswered(struct rstream *rs)
 	rs->tx.resume_at = rs->tx.sent;
 }
 
+/*
+ * All that was credited must be ours again: what follows by TCP shall not be
+ * complete before it.
+ */
+static bool tx_reaped(struct rstream *rs)
+{
+	rstream_tx_reap(rs);
+	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
+		return true;
+	if (!rstream_txring_sent(rs->txring))
+		return false;		/* told by rstream_ring_space() */
+	rstream_tx_reap(rs);
+	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
+		return true;
+	rstream_retry(rs);
+	return false;
+}
+
 /* All is credited: go; else the next credit comes with an interrupt. */
 static void tx_leave(struct rstream *rs)
 {
@@ -349,6 +370,8 @@ static void tx_leave(struct rstream *rs)
 	acked = rstream_txring_acked(rs->txring);
 	if (acked < 0)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
+	else if (rs->tx.base + acked == rs->tx.sent && !tx_reaped(rs))
+		return;
 	else if (rstream_tx_left(&rs->tx, acked))
 		tx_close_ring(rs);
 	else
@@ -367,6 +390,9 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);
 	else if (rs->tx.state == RSTREAM_LEAVING)
 		tx_leave(rs);
+	/* what is not credited may be lent: now it can be */
+	if (rs->tx.state == RSTREAM_LEAVING)
+		set_bit(RSTREAM_WANT_STOPPED, &rs->want);
 	return RSTREAM_R_NONE;
 }
 
@@ -441,6 +467,13 @@ static bool owes_switch(const struct rstream *rs)
 		!rstream_link_is_up(rs->rxring->link));
 }
 
+/* It can't leave a ring of which we do not credit what is lent. */
+static bool is_held_up(const struct rstream *rs)
+{
+	return READ_ONCE(rs->lent.page) && rs->rx.revoked && !rs->rx.lost &&
+	       !owes_resume(rs);
+}
+
 /* Has the peer got what it is to answer?  Until then TCP's own timeouts count. */
 static bool is_told(const struct rstream *rs)
 {
@@ -457,7 +490,7 @@ void rstream_ring_tick(struct rstream *rs)
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->lost_at = 0;
 	} else {
-		if (!is_told(rs))
+		if (!is_told(rs) || is_held_up(rs))
 			rs->lost_at = jiffies | 1;
 		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);

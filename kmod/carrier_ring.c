@@ -272,11 +272,19 @@ void rstream_grant_look(struct rstream *rs)
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 }
 
+/* How much of the ring the program has consumed. */
+static u64 ring_consumed(const struct rstream *rs)
+{
+	return rs->rx.consumed > rs->rx.base ? rs->rx.consumed - rs->rx.base : 0;
+}
+
 /* The link has seen nothing in our ring for long. */
 void rstream_ring_idle(struct rstream *rs)
 {
 	rstream_ring_count(rs);
-	if (rs->rxring && rs->rx.arrived == rs->rx.consumed) {
+	/* what is lent can't be used elsewhere anyway */
+	if (rs->rxring && rs->rx.arrived == rs->rx.consumed &&
+	    rstream_lent_until(rs, ring_consumed(rs)) == ring_consumed(rs)) {
 		rs->ring_next = 0;
 		rstream_ring_revoke(rs, RSTREAM_R_RING_IDLE);
 	}
@@ -327,12 +335,6 @@ bool rstream_ring_ended(const struct rstream *rs)
 	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at;
 }
 
-/* How much of the ring the program has consumed. */
-static u64 ring_consumed(const struct rstream *rs)
-{
-	return rs->rx.consumed > rs->rx.base ? rs->rx.consumed - rs->rx.base : 0;
-}
-
 /* Where the next byte is that is to be read from the ring; without the lock, too. */
 u64 rstream_ring_at(const struct rstream *rs)
 {
@@ -354,14 +356,40 @@ static void ring_grow(struct rstream *rs)
 }
 
 /*
+ * The sender will write no more, or shall not: all is credited, read or not, so
+ * that it need not keep it any longer.  But one that may not know yet that it
+ * shall not must not write what is lent: until it says STOPPED.
+ */
+static void credit_all(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+	u64 all = rs->rx.arrived - rs->rx.base, until = all;
+
+	if (!rstream_ring_ended(rs) && !rs->rx.stopped)
+		until = rstream_lent_until(rs, all);
+	if (until < all) {
+		rstream_lent_look(rs);
+		if (until == rs->credited)
+			return;
+	}
+	if (until > rs->credited || !rs->end_told ||
+	    READ_ONCE(ring->want_credit)) {
+		WRITE_ONCE(ring->want_credit, false);
+		rstream_rxring_credit(ring, until, true);
+		rs->credited = until;
+		rs->end_told = until == all;
+	}
+}
+
+/*
  * Credit when a quarter of the ring is to be told; a sender that waits is told
- * by interrupt, then or when the ring is empty.  At the end of the stream all is
- * credited, read or not: then the sender need not keep it any longer.
+ * by interrupt, then or when the ring is empty.  What is lent, and what is behind
+ * it, is not credited.
  */
 static void credit(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
-	u64 consumed = ring_consumed(rs), news;
+	u64 consumed = ring_consumed(rs), until, news;
 	bool waits;
 
 	rstream_ring_count(rs);
@@ -370,32 +398,34 @@ static void credit(struct rstream *rs)
 		return;
 	}
 	if (rs->rx.revoked || rstream_ring_ended(rs)) {
-		consumed = rs->rx.arrived - rs->rx.base;
-		if (consumed > rs->credited || !rs->end_told ||
-		    READ_ONCE(ring->want_credit)) {
-			WRITE_ONCE(ring->want_credit, false);
-			rstream_rxring_credit(ring, consumed, true);
-			rs->credited = consumed;
-			rs->end_told = true;
-		}
+		credit_all(rs);
 		return;
 	}
-	news = consumed - rs->credited;
+	until = rstream_lent_until(rs, consumed);
+	news = until - rs->credited;
 	/* rx.consumed is out before want_credit is looked at, and vice versa */
 	smp_mb();
 	waits = READ_ONCE(ring->want_credit);
 	if (waits && (news >= ring->size / 4 ||
 		      /* pairs with message_data() */
-		      consumed == smp_load_acquire(&ring->landed))) {
+		      until == smp_load_acquire(&ring->landed))) {
 		WRITE_ONCE(ring->want_credit, false);
-		rstream_rxring_credit(ring, consumed, true);
-		rs->credited = consumed;
-		/* pairs with message_data() */
-		if (consumed == smp_load_acquire(&ring->landed))
+		rstream_rxring_credit(ring, until, true);
+		rs->credited = until;
+		/* who waits for the end of pages asks with little in it, too */
+		if (news >= ring->size / 8 &&
+		    /* pairs with message_data() */
+		    consumed == smp_load_acquire(&ring->landed))
 			ring_grow(rs);
 	} else if (news >= ring->size / 4) {
-		rstream_rxring_credit(ring, consumed, false);
-		rs->credited = consumed;
+		rstream_rxring_credit(ring, until, false);
+		rs->credited = until;
+	} else if (waits && until < consumed && rstream_lent_look(rs) &&
+		   /* pairs with message_data() */
+		   consumed == smp_load_acquire(&ring->landed)) {
+		/* reader and sender wait for each other, as long as somebody likes */
+		rs->ring_next = min(ring_most(rs), ring->size * RING_GROWTH);
+		rstream_ring_revoke(rs, RSTREAM_R_NONE);
 	}
 }
 
@@ -485,7 +515,8 @@ size_t rstream_tx_reap(struct rstream *rs)
 	/* behind RESUME its count decides what is kept */
 	if (!rs->txring || rs->tx.resumed)
 		return 0;
-	freed = rstream_txring_reap(rs->txring, &acked);
+	freed = rstream_txring_reap(rs->txring, &acked,
+				    rstream_zerocopy_waits(rs));
 	if (acked > 0)		/* the SWITCH's offset is the ring's first */
 		rstream_tx_credited(&rs->tx, acked);
 	else if (acked < 0)
@@ -524,8 +555,9 @@ void rstream_push_ring(struct rstream *rs)
 		return;
 	}
 	space = rs->txring->size - (rs->txring->written - acked);
-	/* this will not all fit, or the program is about to wait */
-	want = !rs->asked && (queued > space || !rstream_tx_room(rs));
+	/* this will not all fit, or somebody is about to wait */
+	want = !rs->asked && (queued > space || rs->awaited ||
+			      !rstream_tx_room(rs));
 	if (want)
 		WRITE_ONCE(rs->asked, true);
 	n = rstream_txring_post(rs->txring, &rs->txq, want);
@@ -552,6 +584,8 @@ void rstream_tx_waits(struct rstream *rs)
 	ask_credit(rs);
 	/* what is acknowledged can't be freed before it has completed, too */
 	rstream_txring_sent(rs->txring);
+	if (rs->zc_on_tcp)
+		rstream_retry(rs);	/* nobody tells when TCP has it */
 }
 
 /* ---- both ---- */
@@ -576,6 +610,7 @@ void rstream_rings_close(struct rstream *rs)
 		 */
 		if (rs->rx.state == RSTREAM_GRANTED && rs->rx.fin)
 			rstream_rxring_unused(rx);
+		rstream_lent_end(rs);
 		sk_mem_uncharge(rs->sk, rx->size);
 		rstream_rxring_release(rx);
 	}

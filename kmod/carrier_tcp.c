@@ -73,6 +73,20 @@ static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 	rstream_frag_free(frag);
 }
 
+static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
+{
+	int flags = SEND_FLAGS | (n < rs->rec_left ? MSG_MORE : 0), sent;
+
+	if (!frag->uarg)
+		return rstream_tcp_sendpage(rs->sk, frag->page, frag->off, n,
+					    flags);
+	sent = rstream_tcp_sendpage_zc(rs->sk, frag->page, frag->off, n, flags,
+				       frag->uarg);
+	rs->zc_seq = tcp_sk(rs->sk)->write_seq;
+	rs->zc_on_tcp = true;
+	return sent;
+}
+
 /* Return: true when the record's payload is with TCP. */
 static bool push_payload(struct rstream *rs)
 {
@@ -80,9 +94,7 @@ static bool push_payload(struct rstream *rs)
 		struct rstream_frag *frag =
 			list_first_entry(&rs->txq, struct rstream_frag, list);
 		u32 n = min(frag->len, rs->rec_left);
-		int sent = rstream_tcp_sendpage(rs->sk, frag->page, frag->off, n,
-						SEND_FLAGS |
-						(n < rs->rec_left ? MSG_MORE : 0));
+		int sent = send_frag(rs, frag, n);
 
 		if (sent <= 0)
 			return false;
@@ -147,6 +159,15 @@ static void put_revoke(struct rstream *rs)
 	struct rstream_record rec = { .type = RSW_REVOKE };
 
 	rec.epoch = rs->rx.epoch;
+	put_record(rs, &rec);
+}
+
+/* Said before the SWITCH that ends this epoch. */
+static void put_stopped(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_STOPPED };
+
+	rec.epoch = rs->tx.epoch;
 	put_record(rs, &rec);
 }
 
@@ -223,6 +244,8 @@ static bool next_control(struct rstream *rs)
 		put_broken(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_RESUME))
 		put_resume(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_STOPPED))
+		put_stopped(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_SWITCH))
 		put_switch(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
@@ -385,6 +408,11 @@ static enum rstream_reason got_control(struct rstream *rs,
 					  rec->resume.count);
 	case RSW_REVOKE:
 		return rstream_revoke_got(rs, rec->epoch);
+	case RSW_STOPPED:
+		reason = rstream_rx_stopped(&rs->rx, rec->epoch);
+		if (!reason)
+			rstream_ring_answer(rs);
+		return reason;
 	case RSW_URG:
 		return rstream_urg_got(rs, rec->offset);
 	default:

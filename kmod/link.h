@@ -44,6 +44,7 @@
 struct rstream;
 struct rstream_link;
 struct rstream_peer;
+struct ubuf_info;
 
 /* ---- peers: the other network namespace, known by its instance id ---- */
 
@@ -321,6 +322,17 @@ void rstream_rxring_credit(struct rstream_rxring *ring, u64 consumed,
 			   bool interrupt);
 
 /**
+ * rstream_rxring_page() - the page of a ring where a byte is
+ * @ring:	the receiving end
+ * @at:		bytes since the ring was granted
+ *
+ * Who refers to it can go on reading it: as long as there are such references the
+ * memory is not used for another ring, and when the link ends the page stays
+ * theirs.  Until then the caller sees to it that the byte is not credited.
+ */
+struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
+
+/**
  * rstream_rxring_unused() - the sender never took the grant up, and can't now
  * @ring:	the receiving end
  *
@@ -352,6 +364,7 @@ void rstream_rxring_release(struct rstream_rxring *ring);
  * @dma:	bus address of @off for @dma_dev; set by rstream_txring_post(),
  *		unmapped by rstream_frag_free()
  * @dma_dev:	NULL while not mapped
+ * @uarg:	referenced; told when the frag is freed; NULL: nobody waits for that
  * @end:	ring offset behind this frag's last byte (set by post)
  * @sq_seq:	number of the work request that carries its last byte (post)
  */
@@ -362,6 +375,7 @@ struct rstream_frag {
 	u32 len;
 	u64 dma;
 	struct ib_device *dma_dev;
+	struct ubuf_info *uarg;
 	u64 end;
 	u64 sq_seq;
 };
@@ -446,13 +460,14 @@ int rstream_txring_ask(struct rstream_txring *ring);
  * rstream_txring_reap() - give back frags that nobody needs any more
  * @ring:	the sending end
  * @acked:	set to what rstream_txring_acked() would return, of the same read
+ * @silent:	stop at the first frag with a @uarg
  *
  * Those which the peer's software has consumed and whose work request has
  * completed.  Who is blocked for want of memory calls rstream_txring_sent() too,
  * or waits for the next sweep of the link (settings.probe_ms).
  * Context: socket lock held.  Return: bytes freed (payload).
  */
-size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked);
+size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked, bool silent);
 
 /**
  * rstream_txring_sent() - have all posted writes completed locally?
@@ -489,7 +504,7 @@ ssize_t rstream_txring_recall(struct rstream_txring *ring,
 void rstream_txring_close(struct rstream_txring *ring);
 
 struct rstream_frag *rstream_frag_alloc(gfp_t gfp);
-void rstream_frag_free(struct rstream_frag *frag);	/* unmaps, puts page */
+void rstream_frag_free(struct rstream_frag *frag);	/* unmaps, puts page, uarg */
 
 /*
  * Shortens @frag (not mapped yet) to @len bytes; the rest is in the frag that is

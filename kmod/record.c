@@ -95,6 +95,7 @@ static int payload_len(__u8 type)
 		return sizeof(struct rsw_switch);
 	case RSW_REVOKE:
 	case RSW_BROKEN:
+	case RSW_STOPPED:
 		return sizeof(struct rsw_epoch);
 	case RSW_RESUME:
 		return sizeof(struct rsw_resume);
@@ -145,6 +146,7 @@ static void payload_pack(union payload *p, const struct rstream_record *rec)
 		break;
 	case RSW_REVOKE:
 	case RSW_BROKEN:
+	case RSW_STOPPED:
 		p->epoch.epoch = cpu_to_be32(rec->epoch);
 		break;
 	case RSW_RESUME:
@@ -226,6 +228,7 @@ bool rstream_record_payload(const __u8 *from, struct rstream_record *rec)
 		return true;
 	case RSW_REVOKE:
 	case RSW_BROKEN:
+	case RSW_STOPPED:
 		rec->epoch = be32_to_cpu(p.epoch.epoch);
 		return rec->epoch;
 	case RSW_RESUME:

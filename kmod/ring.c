@@ -245,6 +245,13 @@ void rstream_rxring_credit(struct rstream_rxring *pub, u64 consumed,
 	spin_unlock_bh(&link->lock);
 }
 
+struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)
+{
+	const struct rx_ring *ring = container_of(pub, struct rx_ring, pub);
+
+	return rstream_rmb_page(&ring->piece, at & (pub->size - 1));
+}
+
 void rstream_rxring_unused(struct rstream_rxring *pub)
 {
 	struct rx_ring *ring = to_rx(pub);

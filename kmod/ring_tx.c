@@ -9,8 +9,10 @@
  * under it, too.  It never waits: who finds no slot is called when there is one.
  */
 #include <linux/mm.h>
+#include <linux/skbuff.h>
 #include <linux/slab.h>
 
+#include "lent.h"
 #include "ring.h"
 #include "verbs.h"
 
@@ -32,7 +34,8 @@ void rstream_frag_free(struct rstream_frag *frag)
 {
 	rstream_verbs_unmap(frag);
 	if (frag->page)
-		put_page(frag->page);
+		rstream_page_put(frag->page);
+	net_zcopy_put(frag->uarg);
 	kmem_cache_free(frag_cache, frag);
 }
 
@@ -47,6 +50,9 @@ struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
 	rest->page = frag->page;
 	rest->off = frag->off + len;
 	rest->len = frag->len - len;
+	if (frag->uarg)
+		net_zcopy_get(frag->uarg);
+	rest->uarg = frag->uarg;
 	frag->len = len;
 	return rest;
 }
@@ -317,7 +323,7 @@ int rstream_txring_ask(struct rstream_txring *pub)
 	return err;
 }
 
-size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked)
+size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent)
 {
 	struct tx_ring *ring = to_tx(pub);
 	struct rstream_link *link = pub->link;
@@ -328,7 +334,7 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked)
 	*acked = tx_acked(ring);
 	list_for_each_entry_safe(frag, next, &ring->flight, list) {
 		if (*acked < 0 || frag->end > (u64)*acked ||
-		    frag->sq_seq > link->sq_done)
+		    frag->sq_seq > link->sq_done || (silent && frag->uarg))
 			break;
 		bytes += frag->len;
 		list_del(&frag->list);

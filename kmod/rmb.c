@@ -7,6 +7,10 @@
  * Called by link.c (add, in a worker) and ring.c (get, put).  It never takes a
  * piece back by itself: ring.c knows when the peer has stopped writing.
  *
+ * Each page has a count of references of its own: a pipe may refer to it (lent.c).
+ * What is put back while it is lent stays out of use until it is not; the pages of
+ * an RMB that is freed go when the last reference does.
+ *
  * Memory is zeroed when allocated.  It belongs to one link and so to one peer
  * until it is freed: a peer can never read what another one wrote.
  */
@@ -17,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "lent.h"
 #include "rmb.h"
 #include "verbs.h"
 
@@ -39,6 +44,8 @@ static const struct {
  * @mapped:	@sgt is mapped for the device
  * @usable:	registration has completed, link->lock
  * @map:	a bit per unit, link->lock
+ * @lent:	units of @map that were put back, but have a page that is lent
+ * @n_lent:	how many
  * @used:	units, link->lock
  */
 struct rstream_rmb {
@@ -54,8 +61,8 @@ struct rstream_rmb {
 	void *mem;
 	bool mapped;
 	bool usable;
-	unsigned long *map;
-	unsigned int units, used;
+	unsigned long *map, *lent;
+	unsigned int units, used, n_lent;
 	unsigned int unused;	/* sweeps that found it so */
 };
 
@@ -92,19 +99,21 @@ static void rmb_uncharge(struct rstream_link_net *ln, size_t size)
 
 static void rmb_free(struct rstream_rmb *rmb)
 {
-	unsigned int i;
+	unsigned int i, j;
 
 	rmb_unregister(rmb);
 	if (rmb->mem)
 		vunmap(rmb->mem);
 	if (rmb->pages) {
 		for (i = 0; i < rmb->n_chunks && rmb->pages[i]; i++)
-			__free_pages(rmb->pages[i], rmb->order);
+			for (j = 0; j < 1U << rmb->order; j++)
+				put_page(rmb->pages[i] + j);
 	}
 	if (rmb->kind == RSTREAM_RMB_RINGS)
 		rmb_uncharge(rmb->link->ln, rmb->size);
 	sg_free_table(&rmb->sgt);
 	kvfree(rmb->pages);
+	bitmap_free(rmb->lent);
 	bitmap_free(rmb->map);
 	kfree(rmb);
 }
@@ -163,6 +172,7 @@ static int rmb_alloc_pages(struct rstream_rmb *rmb)
 					    rmb->order);
 		if (!rmb->pages[i])
 			return -ENOMEM;
+		split_page(rmb->pages[i], rmb->order);
 	}
 	all = kvmalloc_array(rmb->n_chunks * per, sizeof(*all), GFP_KERNEL);
 	if (!all)
@@ -225,8 +235,9 @@ static struct rstream_rmb *rmb_new(struct rstream_link *link,
 	rmb->n_chunks = size >> (PAGE_SHIFT + rmb->order);
 	rmb->units = size / rmb_kinds[kind].unit;
 	rmb->map = bitmap_zalloc(rmb->units, GFP_KERNEL);
+	rmb->lent = bitmap_zalloc(rmb->units, GFP_KERNEL);
 	rmb->pages = kvcalloc(rmb->n_chunks, sizeof(*rmb->pages), GFP_KERNEL);
-	if (!rmb->map || !rmb->pages)
+	if (!rmb->map || !rmb->lent || !rmb->pages)
 		goto nomem;
 	if (rmb->n_chunks > ib->attrs.max_fast_reg_page_list_len)
 		goto nomem;
@@ -292,6 +303,45 @@ int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 	return PTR_ERR(rmb);
 }
 
+static struct page *rmb_page(const struct rstream_rmb *rmb, u32 off)
+{
+	u32 chunk = off >> (PAGE_SHIFT + rmb->order);
+
+	return rmb->pages[chunk] +
+	       ((off >> PAGE_SHIFT) & ((1U << rmb->order) - 1));
+}
+
+static bool unit_lent(const struct rstream_rmb *rmb, unsigned int unit)
+{
+	u32 size = rmb_kinds[rmb->kind].unit, off;
+
+	/* nobody but us has pages of cells */
+	if (rmb->kind != RSTREAM_RMB_RINGS)
+		return false;
+	for (off = 0; off < size; off += PAGE_SIZE)
+		if (rstream_page_lent(rmb_page(rmb, unit * size + off)))
+			return true;
+	return false;
+}
+
+/* Units that are not lent any more can be used again. */
+static void rmb_reclaim(struct rstream_rmb *rmb)
+{
+	unsigned long unit;
+
+	lockdep_assert_held(&rmb->link->lock);
+	if (!rmb->n_lent)
+		return;
+	for_each_set_bit(unit, rmb->lent, rmb->units) {
+		if (unit_lent(rmb, unit))
+			continue;
+		__clear_bit(unit, rmb->lent);
+		__clear_bit(unit, rmb->map);
+		rmb->n_lent--;
+		rmb->used--;
+	}
+}
+
 /* First fit, aligned to the size.  NULL: nothing is free. */
 static struct rstream_rmb *rmb_find(const struct rstream_link *link,
 				    enum rstream_rmb_kind kind, unsigned int n,
@@ -301,6 +351,7 @@ static struct rstream_rmb *rmb_find(const struct rstream_link *link,
 
 	lockdep_assert_held(&link->lock);
 	list_for_each_entry(rmb, &link->rmbs[kind], list) {
+		rmb_reclaim(rmb);
 		if (!rmb->usable || rmb->units - rmb->used < n)
 			continue;
 		*at = bitmap_find_next_zero_area(rmb->map, rmb->units, 0, n,
@@ -342,10 +393,18 @@ void rstream_rmb_put(const struct rstream_piece *piece)
 {
 	struct rstream_rmb *rmb = piece->rmb;
 	u32 unit = rmb_kinds[rmb->kind].unit;
+	unsigned int i = piece->off / unit, n = piece->size / unit;
 
 	lockdep_assert_held(&rmb->link->lock);
-	bitmap_clear(rmb->map, piece->off / unit, piece->size / unit);
-	rmb->used -= piece->size / unit;
+	for (; n; i++, n--) {
+		if (unit_lent(rmb, i)) {
+			__set_bit(i, rmb->lent);
+			rmb->n_lent++;
+		} else {
+			__clear_bit(i, rmb->map);
+			rmb->used--;
+		}
+	}
 }
 
 u64 rstream_rmb_addr(const struct rstream_piece *piece)
@@ -361,6 +420,11 @@ u32 rstream_rmb_rkey(const struct rstream_piece *piece)
 void *rstream_rmb_mem(const struct rstream_piece *piece)
 {
 	return piece->rmb->mem + piece->off;
+}
+
+struct page *rstream_rmb_page(const struct rstream_piece *piece, u32 off)
+{
+	return rmb_page(piece->rmb, piece->off + off);
 }
 
 /* Makes what the device wrote visible to the CPU where that takes something. */
@@ -410,7 +474,8 @@ void rstream_rmb_trim(struct rstream_link *link)
 
 	spin_lock_bh(&link->lock);
 	list_for_each_entry_safe(rmb, next, &link->rmbs[RSTREAM_RMB_RINGS], list) {
-		if (!rmb->usable || rmb->used) {
+		rmb_reclaim(rmb);
+		if (!rmb->usable || rmb->used > rmb->n_lent) {
 			rmb->unused = 0;
 		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
 			rmb->usable = false;

@@ -58,7 +58,11 @@
 	X(STALL_WINDOW_US, "microseconds that streams waited for the peer's window") \
 	X(STALL_RING_US, "microseconds that streams waited for space in a ring") \
 	X(STALL_SLOT_US, "microseconds that streams waited for a send-queue slot") \
-	X(STALL_CREDIT_US, "microseconds that streams waited for a receive-queue credit")
+	X(STALL_CREDIT_US, "microseconds that streams waited for a receive-queue credit") \
+	X(SENT_PAGE_BYTES, "stream bytes sent from the pages where they were") \
+	X(SENT_COPY_BYTES, "stream bytes that were copied to be sent") \
+	X(SPLICED_PAGE_BYTES, "stream bytes spliced out in the pages where they came") \
+	X(SPLICED_COPY_BYTES, "stream bytes that were copied to be spliced out")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,

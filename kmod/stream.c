@@ -313,7 +313,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_link_try(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
 		rstream_ring_later(rs);
-	if (todo & BIT(RSTREAM_DO_CREDIT))
+	if (todo & BIT(RSTREAM_DO_CREDIT) || READ_ONCE(rs->lent.page))
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
@@ -321,7 +321,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	rstream_held_look(rs);
 	rstream_push(rs);
 	rstream_wake_writers(rs);
-	if (!rstream_tx_room(rs))
+	if (!rstream_tx_room(rs) || rstream_tx_awaited(rs))
 		rstream_tx_waits(rs);	/* it was not enough to wake them */
 }
 
@@ -587,6 +587,8 @@ void rstream_reset_state(struct rstream *rs)
 	rs->peer_urg = false;
 	rs->held = false;
 	rs->urg_unheard = false;
+	rs->awaited = false;
+	rs->zc_on_tcp = false;
 	rs->urg = RSTREAM_URG_NONE;
 	rs->tx_told = 0;
 	rs->lost_at = 0;
@@ -621,6 +623,7 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	timer_setup(&rs->retry_timer, on_retry_timer, 0);
 	INIT_LIST_HEAD(&rs->txq);
 	__skb_queue_head_init(&rs->rxq);
+	rstream_lent_init(rs);
 
 	__module_get(THIS_MODULE);	/* put by tcp_cleanup_ulp() */
 	rcu_assign_pointer(icsk->icsk_ulp_data, rs);

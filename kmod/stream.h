@@ -25,6 +25,7 @@
 
 #include "carrier.h"
 #include "info.h"
+#include "lent.h"
 #include "link.h"
 #include "net.h"
 #include "record.h"
@@ -58,6 +59,7 @@ enum rstream_want {
 	RSTREAM_WANT_LINK,
 	RSTREAM_WANT_BROKEN,
 	RSTREAM_WANT_RESUME,
+	RSTREAM_WANT_STOPPED,
 	RSTREAM_WANT_SWITCH,
 	RSTREAM_WANT_ACK,
 	RSTREAM_WANT_GRANT,
@@ -145,6 +147,8 @@ struct rstream_hist {
  * @peer_urg:	the peer understands URG
  * @held:	corked: what is queued waits for more, see rstream_hold()
  * @urg_unheard: ring bytes wait until TCP has delivered our URG
+ * @awaited:	pages were sent as they are: somebody waits for their end
+ * @zc_on_tcp:	TCP has not acknowledged all up to @zc_seq
  * @urg:	enum rstream_urgent
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
@@ -179,6 +183,7 @@ struct rstream_hist {
  * @txring:	ring that we write to; NULL: none
  * @txring_new:	granted, SWITCH not yet out
  * @tx_why:	enum rstream_reason of the SWITCH to tcp that is wanted
+ * @zc_seq:	TCP sequence number behind the last of MSG_ZEROCOPY
  * @tx_urg:	offset behind our last urgent byte
  * @urg_seq:	TCP sequence number behind our last URG
  * @held_at:	jiffies when the oldest of what is held was queued
@@ -208,6 +213,9 @@ struct rstream_hist {
  * @idle_msgs:	DATA records since the ring was taken back, while RING_IDLE
  * @leaving:	the sender has left @rxring, what is unread is still in it; read
  *		locklessly
+ * @lent:	waits for pages of @rxring that pipes have
+ * @lent_to:	ring offset behind the last byte that was lent
+ * @lent_tries:	how often the sender's wait for them was looked at
  * @refused:	grants in a row that the peer did not take up
  * @end_told:	the sender was told of the credit at the end of its stream
  * @lost_at:	jiffies when the peer was told of what it owes RESUME or SWITCH; 0:
@@ -248,6 +256,8 @@ struct rstream {
 	bool peer_urg;
 	bool held;
 	bool urg_unheard;
+	bool awaited;
+	bool zc_on_tcp;
 	u8 urg;
 	bool guard;
 	bool accepted;
@@ -280,6 +290,7 @@ struct rstream {
 	u16 ctl_off;
 	u32 rec_left;
 	u32 urg_seq;
+	u32 zc_seq;
 	u64 tx_urg;
 	unsigned long held_at, tx_at;
 	u64 tx_told;
@@ -310,6 +321,9 @@ struct rstream {
 	u8 revoked_for;
 	u8 idle_msgs;
 	bool leaving;
+	u8 lent_tries;
+	u64 lent_to;
+	struct rstream_lent lent;
 	u8 refused;
 	bool end_told;
 	u8 tx_why;
@@ -466,6 +480,9 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 
 /* stream_tx.c */
 int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
+ssize_t rstream_sendpage(struct socket *sock, struct page *page, int off,
+			 size_t len, int flags);
+void rstream_tx_queued(struct rstream *rs, size_t n, enum rstream_mib_item how);
 void rstream_hold(struct rstream *rs, bool more);
 void rstream_held_look(struct rstream *rs);
 u64 rstream_tx_limit(const struct rstream *rs);
@@ -475,12 +492,32 @@ bool rstream_tx_done(struct rstream *rs);
 u64 rstream_tx_unacked(struct rstream *rs);
 void rstream_tx_free(struct rstream *rs);
 
-/* stream_rx.c */
-int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
-		    int flags);
+/* stream_page.c: what is sent without a copy */
+ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max);
+ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
+		       struct ubuf_info *uarg);
+struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg);
+void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent);
+bool rstream_zerocopy_waits(struct rstream *rs);
+bool rstream_tx_awaited(struct rstream *rs);
+
+/* stream_splice.c */
 ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 			    struct pipe_inode_info *pipe, size_t len,
 			    unsigned int flags);
+u64 rstream_lent_until(struct rstream *rs, u64 consumed);
+bool rstream_lent_look(struct rstream *rs);
+void rstream_lent_init(struct rstream *rs);
+void rstream_lent_end(struct rstream *rs);
+
+/* stream_rx.c */
+int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
+		    int flags);
+int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags);
+size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek);
+int rstream_rx_status(struct rstream *rs, bool *eof);
+int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than);
+void rstream_rx_ack(struct rstream *rs);
 bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
 bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		     u64 to);

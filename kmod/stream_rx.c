@@ -6,8 +6,6 @@
  * the peer has switched, what has landed in the ring behind it.
  */
 #include <linux/sched/signal.h>
-#include <linux/splice.h>
-#include <linux/pipe_fs_i.h>
 #include <net/tcp.h>
 
 #include "af_rdmastream.h"
@@ -254,7 +252,7 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 }
 
 /* Tell the peer of its new window when half of it has been used. */
-static void ack_if_due(struct rstream *rs)
+void rstream_rx_ack(struct rstream *rs)
 {
 	if (rs->rx.fin && rs->tx.fin)
 		rstream_push(rs);	/* perhaps TCP can be closed now */
@@ -297,7 +295,7 @@ static bool undecided(const struct rstream *rs)
 }
 
 /* Nothing to read.  Return: 0 end of the stream or go on, else the errno. */
-static int rx_status(struct rstream *rs, bool *eof)
+int rstream_rx_status(struct rstream *rs, bool *eof)
 {
 	struct sock *sk = rs->sk;
 
@@ -314,7 +312,7 @@ static int rx_status(struct rstream *rs, bool *eof)
 	return 0;
 }
 
-static int wait_data(struct rstream *rs, long *timeo, u64 more_than)
+int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = rs->sk;
@@ -354,19 +352,16 @@ static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
 }
 
 /*
- * Copy what is here, at most @len bytes, @ahead of what has been consumed.
- * Return: bytes, 0 if there is none, or a negative errno.
+ * How much a read of @len bytes may take, @ahead of what has been consumed: up to
+ * the urgent byte.  That one is passed over.
  */
-static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
-		     u64 *ahead, int flags, ktime_t *stamp)
+size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
 {
 	u64 at = rs->rx.consumed + *ahead;
-	int n;
 
 	if (rstream_urg_at_mark(rs, at) && rstream_rx_ready(rs) > *ahead &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE)) {
-		/* the urgent byte is passed over */
-		if (flags & MSG_PEEK)
+		if (peek)
 			++*ahead;
 		else
 			rstream_rx_consume(rs, 1);
@@ -376,6 +371,21 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 		return 0;
 	if (rs->urg && rs->rx_urg > at)
 		len = min_t(u64, len, rs->rx_urg - at);
+	return len;
+}
+
+/*
+ * Copy what is here, at most @len bytes, @ahead of what has been consumed.
+ * Return: bytes, 0 if there is none, or a negative errno.
+ */
+static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
+		     u64 *ahead, int flags, ktime_t *stamp)
+{
+	int n;
+
+	len = rstream_rx_next(rs, len, ahead, flags & MSG_PEEK);
+	if (!len)
+		return 0;
 	n = rstream_rx_copy(rs, msg, len, *ahead, flags & MSG_TRUNC);
 	if (n <= 0)
 		return n ?: -EFAULT;
@@ -421,19 +431,19 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 			break;
 		if (copied && (sk->sk_err || !timeo || signal_pending(current)))
 			break;
-		err = rx_status(rs, &eof);
+		err = rstream_rx_status(rs, &eof);
 		if (err || eof)
 			break;
 		if (!peek)
-			ack_if_due(rs);
-		err = wait_data(rs, &timeo, ahead);
+			rstream_rx_ack(rs);
+		err = rstream_rx_wait(rs, &timeo, ahead);
 		if (err)
 			break;
 		if (peek && copied && rstream_rx_over(rs))
 			break;
 	}
 	if (!peek)
-		ack_if_due(rs);
+		rstream_rx_ack(rs);
 	return copied ?: err;
 }
 
@@ -468,7 +478,7 @@ static int wait_decision(struct rstream *rs, int flags)
  * Return: 1 if the connection has records and the socket is left locked, 0 if
  * the call is TCP's, else a negative errno.
  */
-static int recv_begin(struct rstream *rs, struct socket *sock, int flags)
+int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
 	int err = 0;
 
@@ -543,7 +553,7 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	}
 	if (flags & MSG_ERRQUEUE)
 		return rs->tcp_ops->recvmsg(sock, msg, len, flags);
-	ret = recv_begin(rs, sock, flags);
+	ret = rstream_rx_begin(rs, sock, flags);
 	if (ret < 0)
 		return ret;
 	if (!ret)
@@ -560,78 +570,4 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		tell_inq(rs, msg);
 	}
 	return ret;
-}
-
-/* ---- splice: copies into fresh pages ---- */
-
-static void splice_release(struct splice_pipe_desc *spd, unsigned int i)
-{
-	put_page(spd->pages[i]);
-}
-
-/* Read into new pages.  Return: bytes, and the pages used in @spd. */
-static int splice_fill(struct rstream *rs, struct splice_pipe_desc *spd,
-		       size_t len, int flags)
-{
-	struct kvec vec[PIPE_DEF_BUFFERS];
-	struct msghdr msg = {};
-	ktime_t stamp;
-	int i, want = min_t(size_t, DIV_ROUND_UP(len, PAGE_SIZE),
-			    PIPE_DEF_BUFFERS), got;
-
-	for (i = 0; i < want; i++) {
-		spd->pages[i] = alloc_page(GFP_KERNEL);
-		if (!spd->pages[i])
-			break;
-		vec[i].iov_base = page_address(spd->pages[i]);
-		vec[i].iov_len = min_t(size_t, PAGE_SIZE, len - i * PAGE_SIZE);
-	}
-	if (!i)
-		return -ENOMEM;
-	want = i;
-	len = min_t(size_t, len, want * PAGE_SIZE);
-	iov_iter_kvec(&msg.msg_iter, ITER_DEST, vec, want, len);
-	got = recv_framed(rs, &msg, len, flags, &stamp);
-	for (i = 0; i < want; i++) {
-		int left = got - i * (int)PAGE_SIZE;
-
-		if (left <= 0) {
-			put_page(spd->pages[i]);
-			continue;
-		}
-		spd->partial[i].offset = 0;
-		spd->partial[i].len = min_t(int, left, PAGE_SIZE);
-		spd->nr_pages = i + 1;
-	}
-	return got;
-}
-
-ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
-			    struct pipe_inode_info *pipe, size_t len,
-			    unsigned int flags)
-{
-	struct rstream *rs = rstream_of(sock->sk);
-	struct partial_page partial[PIPE_DEF_BUFFERS];
-	struct page *pages[PIPE_DEF_BUFFERS];
-	struct splice_pipe_desc spd = {
-		.pages = pages,
-		.partial = partial,
-		.nr_pages_max = PIPE_DEF_BUFFERS,
-		.ops = &nosteal_pipe_buf_ops,
-		.spd_release = splice_release,
-	};
-	int dontwait = sock->file->f_flags & O_NONBLOCK ||
-		       flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
-	int ret;
-
-	if (*ppos)
-		return -ESPIPE;
-	ret = recv_begin(rs, sock, dontwait);
-	if (ret < 0)
-		return ret;
-	if (!ret)
-		return rs->tcp_ops->splice_read(sock, ppos, pipe, len, flags);
-	ret = splice_fill(rs, &spd, len, dontwait);
-	release_sock(sock->sk);
-	return ret > 0 ? splice_to_pipe(pipe, &spd) : ret;
 }

@@ -4,8 +4,10 @@
  * records.  What is queued here the carriers take (rstream_push()).
  *
  * The queue is made of page fragments.  A byte is copied once, into the
- * fragment; TCP and the RDMA device get the pages by reference.
+ * fragment, or not at all (stream_page.c); TCP and the RDMA device get the pages
+ * by reference.
  */
+#include <linux/bvec.h>
 #include <linux/sched/signal.h>
 #include <linux/skbuff.h>
 #include <net/tcp.h>
@@ -151,6 +153,15 @@ void rstream_tx_free(struct rstream *rs)
 	rs->tx_mem = 0;
 }
 
+/* @n bytes more are in the queue. */
+void rstream_tx_queued(struct rstream *rs, size_t n, enum rstream_mib_item how)
+{
+	rs->tx_mem += n;
+	sk_mem_charge(rs->sk, n);
+	rs->tx.written += n;
+	rstream_mib_add(sock_net(rs->sk), how, n);
+}
+
 /* The last fragment, if bytes at @pfrag's offset would continue it. */
 static struct rstream_frag *tail_frag(struct rstream *rs,
 				      const struct page_frag *pfrag)
@@ -160,7 +171,7 @@ static struct rstream_frag *tail_frag(struct rstream *rs,
 	if (list_empty(&rs->txq))
 		return NULL;
 	frag = list_last_entry(&rs->txq, struct rstream_frag, list);
-	return frag->page == pfrag->page &&
+	return frag->page == pfrag->page && !frag->uarg &&
 	       frag->off + frag->len == pfrag->offset ? frag : NULL;
 }
 
@@ -204,10 +215,25 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 	if (fresh)
 		list_add_tail(&frag->list, &rs->txq);
 	pfrag->offset += n;
-	rs->tx_mem += n;
-	sk_mem_charge(sk, n);
-	rs->tx.written += n;
+	rstream_tx_queued(rs, n, RSTREAM_MIB_SENT_COPY_BYTES);
 	return n;
+}
+
+/*
+ * Queue some of the message, up to @max bytes.
+ * @pages:	the caller refers to pages
+ * @uarg:	the program's memory is to be sent as it is; or NULL
+ */
+static ssize_t queue_some(struct rstream *rs, struct msghdr *msg, u64 max,
+			  bool pages, struct ubuf_info *uarg)
+{
+	ssize_t n = 0;
+
+	if (uarg)
+		return rstream_tx_pin(rs, msg, max, uarg);
+	if (pages)
+		n = rstream_tx_refer(rs, msg, max);
+	return n ?: copy_some(rs, msg, max);
 }
 
 static int tx_error(struct rstream *rs)
@@ -291,32 +317,6 @@ static int wait_room(struct rstream *rs, long *timeo)
 	return err;
 }
 
-/*
- * MSG_ZEROCOPY is allowed to copy, if it says so: the program's notification
- * has the flag SO_EE_CODE_ZEROCOPY_COPIED.
- */
-static struct ubuf_info *zerocopy_begin(struct sock *sk, struct msghdr *msg)
-{
-	struct ubuf_info *uarg;
-
-	if (!(msg->msg_flags & MSG_ZEROCOPY) || !sock_flag(sk, SOCK_ZEROCOPY) ||
-	    !msg_data_left(msg) || msg->msg_ubuf)
-		return NULL;
-	uarg = msg_zerocopy_realloc(sk, msg_data_left(msg), NULL);
-	if (!uarg)
-		return ERR_PTR(-ENOBUFS);
-	uarg_to_msgzc(uarg)->zerocopy = 0;
-	return uarg;
-}
-
-static void zerocopy_end(struct ubuf_info *uarg, bool sent)
-{
-	if (sent)
-		net_zcopy_put(uarg);
-	else
-		net_zcopy_put_abort(uarg, true);
-}
-
 /* What can be said in control messages is checked, as TCP does it. */
 static int check_control(struct sock *sk, struct msghdr *msg)
 {
@@ -327,7 +327,7 @@ static int check_control(struct sock *sk, struct msghdr *msg)
 	return sock_cmsg_send(sk, msg, &sockc) ? -EINVAL : 0;
 }
 
-static int send_framed(struct rstream *rs, struct msghdr *msg)
+static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 {
 	struct sock *sk = rs->sk;
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
@@ -342,14 +342,15 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 	err = check_control(sk, msg);
 	if (err)
 		return sk_stream_error(sk, msg->msg_flags, err);
-	uarg = zerocopy_begin(sk, msg);
+	uarg = rstream_zerocopy_begin(rs, msg);
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	rstream_tx_reap(rs);
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
-		n = room(rs) ? copy_some(rs, msg, room(rs)) : -EAGAIN;
+		n = room(rs) ? queue_some(rs, msg, room(rs), pages, uarg) :
+			       -EAGAIN;
 		if (n > 0) {
 			done += n;
 			unpushed += n;
@@ -376,7 +377,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg)
 					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
 		rstream_push(rs);
 	}
-	zerocopy_end(uarg, done);
+	rstream_zerocopy_end(uarg, done);
 	if (done)
 		return done;
 	err = tx_error(rs) ?: err;
@@ -427,7 +428,12 @@ static int wait_connect(struct rstream *rs, struct msghdr *msg)
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
 }
 
-int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+/*
+ * Return: true if the call was ours and @ret is its result, false if it is
+ * TCP's.
+ */
+static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
+		      int *result)
 {
 	struct sock *sk = sock->sk;
 	struct rstream *rs = rstream_of(sk);
@@ -443,9 +449,10 @@ int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 			ret = wait_decision(rs, msg);
 		if (rs->mode == RSTREAM_FRAMED || ret) {
 			if (!ret)
-				ret = send_framed(rs, msg);
+				ret = send_framed(rs, msg, pages);
 			release_sock(sk);
-			return ret;
+			*result = ret;
+			return true;
 		}
 		release_sock(sk);
 	}
@@ -456,5 +463,35 @@ int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 		release_sock(sk);
 	}
 	rstream_swap_ops(rs, sock);
-	return rs->tcp_ops->sendmsg(sock, msg, len);
+	return false;
+}
+
+int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	int ret;
+
+	if (send_ours(sock, msg, msg->msg_flags & MSG_SPLICE_PAGES, &ret))
+		return ret;
+	return rstream_of(sock->sk)->tcp_ops->sendmsg(sock, msg, len);
+}
+
+/* What sendmsg with MSG_SPLICE_PAGES was before. */
+ssize_t rstream_sendpage(struct socket *sock, struct page *page, int off,
+			 size_t len, int flags)
+{
+	struct bio_vec bvec = {
+		.bv_page = page,
+		.bv_offset = off,
+		.bv_len = len,
+	};
+	struct msghdr msg = { .msg_flags = flags & ~MSG_SENDPAGE_NOTLAST };
+	int ret;
+
+	if (flags & MSG_SENDPAGE_NOTLAST)
+		msg.msg_flags |= MSG_MORE;
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bvec, 1, len);
+	if (send_ours(sock, &msg, true, &ret))
+		return ret;
+	return rstream_ops_sendpage(rstream_of(sock->sk)->tcp_ops, sock, page,
+				    off, len, flags);
 }

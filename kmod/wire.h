@@ -117,6 +117,7 @@ enum rsw_type {
 	RSW_FIN = 8,		/* struct rsw_offset: stream ends there */
 	RSW_URG = 9,		/* struct rsw_offset: urgent byte before there */
 	RSW_LINK = 10,		/* no payload: make a link to me, please */
+	RSW_STOPPED = 11,	/* struct rsw_epoch: no more is written there */
 };
 
 /*

@@ -322,7 +322,7 @@ static bool send_some(struct round *r)
 	ssize_t n;
 	s64 acked;
 
-	r->reaped += rstream_txring_reap(r->tx, &acked);
+	r->reaped += rstream_txring_reap(r->tx, &acked, false);
 	refill(r);
 	if (list_empty(&r->frags))
 		return false;
@@ -445,7 +445,7 @@ static void round_end(struct round *r)
 				break;
 			}
 		}
-		r->reaped += rstream_txring_reap(r->tx, &acked);
+		r->reaped += rstream_txring_reap(r->tx, &acked, false);
 		if (r->reaped != r->posted && !atomic_read(&rs->lost)) {
 			pr_err("linktest: %s: reaped %zu of %llu\n", rs->name,
 			       r->reaped, r->posted);

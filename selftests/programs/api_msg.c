@@ -438,7 +438,8 @@ static void zero_copy(void)
 		EXPECT(e->ee_info == next && e->ee_data >= next);
 		next = e->ee_data + 1;
 	}
-	note("code %d flags %x", e->ee_code, msg.msg_flags);
+	/* whether TCP copies depends on the way; over RDMA to oneself we need not */
+	note("flags %x", msg.msg_flags);
 	EXPECT_ERRNO(recvmsg(fd[0], &msg, MSG_ERRQUEUE), EAGAIN);
 	EXPECT(!(rs_poll(fd[0], POLLIN, 0) & POLLERR));
 }

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/errqueue.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -16,6 +18,7 @@
 #define PIECES 16
 #define FILE_WINDOW (512 * 1024)
 #define PIPE_MAX (64 * 1024)
+#define ZC_CALLS 64	/* MSG_ZEROCOPY: calls that may be under way */
 
 void half_init(struct half *h)
 {
@@ -28,7 +31,11 @@ void half_init(struct half *h)
 		if (h->chunk > PIPE_MAX)
 			h->chunk = PIPE_MAX;
 	}
-	h->buf = malloc(h->how == HALF_SENDFILE ? FILE_WINDOW : h->chunk);
+	if (h->how == HALF_ZEROCOPY &&
+	    setsockopt(h->fd, SOL_SOCKET, SO_ZEROCOPY, &(int){ 1 }, sizeof(int)))
+		rs_die("SO_ZEROCOPY: %m");
+	h->buf = malloc(h->how == HALF_SENDFILE ? FILE_WINDOW :
+			h->how == HALF_ZEROCOPY ? h->chunk * ZC_CALLS : h->chunk);
 	if (!h->buf)
 		rs_die("no memory");
 }
@@ -138,6 +145,80 @@ static ssize_t send_file(struct half *h, size_t len, uint64_t goal)
 	return sendfile(h->fd, h->file, &at, len);
 }
 
+/* Take one note of the error queue. Return: 1, or -1 if there is none. */
+static int zc_take(struct half *h)
+{
+	char control[256];
+	struct msghdr msg = { .msg_control = control,
+			      .msg_controllen = sizeof(control) };
+	struct sock_extended_err *e;
+	struct cmsghdr *c;
+
+	if (recvmsg(h->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return fail(h, errno, "error queue");
+	c = CMSG_FIRSTHDR(&msg);
+	if (!c)
+		return fail(h, EPROTO, "error queue without a note");
+	e = (void *)CMSG_DATA(c);
+	if (e->ee_errno || e->ee_origin != SO_EE_ORIGIN_ZEROCOPY)
+		return fail(h, EPROTO, "error queue: another note");
+	if (e->ee_info != h->zc_done || e->ee_data - e->ee_info >= ZC_CALLS)
+		return fail(h, EPROTO, "completions out of order");
+	h->zc_done = e->ee_data + 1;
+	return 1;
+}
+
+/*
+ * Each call has memory of its own, which changes when the call is told to be
+ * complete: what is sent again after that would be seen.
+ */
+static ssize_t send_zerocopy(struct half *h, size_t len)
+{
+	struct pollfd pfd = { .fd = h->fd };
+	uint8_t *buf = h->buf + h->zc_sent % ZC_CALLS * h->chunk;
+	ssize_t n;
+
+	while (h->zc_sent - h->zc_done == ZC_CALLS || (h->zc_sent & 1)) {
+		if (zc_take(h) > 0)
+			continue;
+		if (h->err || h->zc_sent - h->zc_done < ZC_CALLS)
+			break;
+		if (!h->blocking)
+			return -1;
+		poll(&pfd, 1, -1);
+	}
+	if (h->err)
+		return -1;
+	pattern_fill(buf, len, h->seed, h->offset);
+	for (;;) {
+		n = send(h->fd, buf, len, MSG_NOSIGNAL | MSG_ZEROCOPY);
+		/* too many under way for net.core.optmem_max? */
+		if (n >= 0 || errno != ENOBUFS || h->zc_sent == h->zc_done)
+			break;
+		errno = EAGAIN;
+		if (zc_take(h) < 0 && (h->err || !h->blocking))
+			break;
+		poll(&pfd, 1, 100);
+	}
+	h->zc_sent += n > 0;
+	return n;
+}
+
+static int zc_finish(struct half *h)
+{
+	struct pollfd pfd = { .fd = h->fd };
+
+	while (h->zc_done != h->zc_sent) {
+		if (zc_take(h) > 0)
+			continue;
+		if (h->err || !h->blocking)
+			return -1;
+		if (poll(&pfd, 1, 20000) <= 0)
+			return fail(h, ETIMEDOUT, "completions are missing");
+	}
+	return 0;
+}
+
 static int tx_step(struct half *h, uint64_t goal)
 {
 	size_t len = chunk_size(h, goal);
@@ -147,10 +228,12 @@ static int tx_step(struct half *h, uint64_t goal)
 		n = send_file(h, len, goal);
 	else if (h->how == HALF_SPLICE)
 		n = send_pipe(h, len);
+	else if (h->how == HALF_ZEROCOPY)
+		n = send_zerocopy(h, len);
 	else
 		n = send_buffer(h, len);
 	if (n < 0)
-		return fail(h, errno, "send");
+		return h->err ? -1 : fail(h, errno, "send");
 	if (!n)
 		return fail(h, EIO, "send returned 0");
 	if (h->was_short)
@@ -262,8 +345,11 @@ int half_end(struct half *h)
 
 	if (h->err)
 		return -1;
+	if (h->tx && !h->ended && shutdown(h->fd, SHUT_WR))
+		return fail(h, errno, "shutdown");
+	h->ended = true;
 	if (h->tx)
-		return shutdown(h->fd, SHUT_WR) ? fail(h, errno, "shutdown") : 0;
+		return h->how == HALF_ZEROCOPY ? zc_finish(h) : 0;
 	n = recv(h->fd, h->buf, 1, 0);
 	if (n < 0)
 		return fail(h, errno, "recv");

@@ -12,6 +12,7 @@ enum half_how {
 	HALF_IOV,	/* sendmsg, recvmsg with many odd pieces */
 	HALF_SPLICE,	/* through a pipe */
 	HALF_SENDFILE,	/* tx only */
+	HALF_ZEROCOPY,	/* tx only: MSG_ZEROCOPY */
 	HALF_PEEK,	/* rx only: everything is read twice */
 	HALF_WAITALL,	/* rx only, blocking only */
 };
@@ -29,6 +30,7 @@ enum half_how {
  * @moved_at:	rx: rs_now_ms() of the last byte, 0 before the first
  * @pause:	rx: the longest time between two reads that got something, ms
  * @was_short: the last call took less than it was given; an error must follow
+ * @ended:	shut down, or the end has been looked for
  * @err:	errno that ended it, EBADMSG if the content is wrong, 0 so far
  * @what:	what failed, static text
  */
@@ -43,6 +45,7 @@ struct half {
 	uint64_t offset;
 	uint64_t moved_at, pause;
 	bool was_short;
+	bool ended;
 	int err;
 	const char *what;
 
@@ -51,6 +54,7 @@ struct half {
 	size_t piped;
 	int file;
 	uint64_t file_start, file_end;
+	uint32_t zc_sent, zc_done;	/* calls, and those told to be complete */
 };
 
 void half_init(struct half *half);

@@ -267,7 +267,7 @@ int main(int argc, char **argv)
 	static const struct api_case * const groups[] = {
 		address_cases, connect_cases, listen_cases, io_cases,
 		msg_cases, urgent_cases, wait_cases, uring_cases, option_cases,
-		end_cases,
+		zero_cases, end_cases,
 	};
 	const char *wrong = options(argc, argv);
 	int n = 0, failed = 0;

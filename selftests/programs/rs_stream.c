@@ -32,7 +32,7 @@ static const char usage[] =
 "  -n BYTES           from client to server (64K, 256M, 1G ...)\n"
 "  -m BYTES           from server to client, default as -n\n"
 "  -w BYTES  -r BYTES greatest chunk of one write, one read\n"
-"  -W HOW             plain iov splice sendfile\n"
+"  -W HOW             plain iov splice sendfile zerocopy\n"
 "  -R HOW             plain iov splice peek waitall\n"
 "  -e                 non-blocking, one thread with epoll\n"
 "  --first client|server   the other says nothing before it has heard one byte\n"
@@ -485,12 +485,14 @@ static void run(void)
 static enum half_how how(const char *name, bool read)
 {
 	static const char * const names[] = {
-		"plain", "iov", "splice", "sendfile", "peek", "waitall",
+		"plain", "iov", "splice", "sendfile", "zerocopy", "peek",
+		"waitall",
 	};
 
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		if (!strcmp(name, names[i]) &&
-		    !(read ? i == HALF_SENDFILE : i > HALF_SENDFILE))
+		    !(read ? i == HALF_SENDFILE || i == HALF_ZEROCOPY :
+			     i > HALF_ZEROCOPY))
 			return i;
 	rs_die("%s: no such way", name);
 }

@@ -14,8 +14,8 @@ import threading
 import time
 
 from rs_peer import (ACK_REC, DATA, END, GRANT, LIMIT, MAGIC, OURS, PEER, RESUME,
-                     ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, SWITCH, Peer, Served,
-                     agreed, chosen, drain, expect, found, hello, option,
+                     ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH, Peer,
+                     Served, agreed, chosen, drain, expect, found, hello, option,
                      our_socket, read_data, read_hello, record, run, switch)
 
 
@@ -131,7 +131,8 @@ def server_records_impossible(tun):
     for bad in (record(ACK_REC, struct.pack("!QQ", 1, 1 << 40)),
                 record(END, struct.pack("!Q", 1)),
                 switch(6, 1), switch(6, 0),
-                record(RESUME, struct.pack("!IIQ", 3, 0, 1))):
+                record(RESUME, struct.pack("!IIQ", 3, 0, 1)),
+                record(STOPPED, struct.pack("!II", 1, 0))):
         agreed(tun, record(DATA, b"before") + bad).reset(b"before")
 
 

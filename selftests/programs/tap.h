@@ -21,7 +21,7 @@ struct api_case {
 extern const struct api_case address_cases[], connect_cases[], listen_cases[],
 			     io_cases[], msg_cases[], urgent_cases[],
 			     wait_cases[], uring_cases[], option_cases[],
-			     end_cases[];
+			     zero_cases[], end_cases[];
 
 extern struct rs_kind kind;		/* of the sockets under test */
 extern struct rs_kind server_kind;	/* of those that listen: the same, or not */

@@ -82,7 +82,7 @@ a_stream() {	# NUMBER
 	# shellcheck disable=SC2206
 	shape+=($picked)
 	if [ "$picked" != -e ]; then
-		one_of plain iov splice sendfile
+		one_of plain iov splice sendfile zerocopy
 		shape+=(-W "$picked")
 		one_of plain iov splice peek waitall
 		shape+=(-R "$picked")

@@ -15,6 +15,8 @@ for how in tcp ring; do
 	ok "$how: iovecs" carried $how $size rds4 rds4 -W iov -R iov
 	ok "$how: sendfile, peek" carried $how $size inet6 inet6 -W sendfile -R peek
 	ok "$how: splice" carried $how $size rds6 rds6 -W splice -R splice
+	ok "$how: zero copy" carried $how $size inet inet -W zerocopy -R splice
+	ok "$how: zero copy, epoll" carried $how $size rds4 rds4 -W zerocopy -e
 	ok "$how: MSG_WAITALL" carried $how $size inet inet -R waitall -r 300K
 	ok "$how: the server speaks first" carried $how $size inet inet --first server
 	ok "$how: the client speaks first" carried $how $size rds4 rds4 --first client -e

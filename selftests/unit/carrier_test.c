@@ -636,6 +636,25 @@ TEST(carrier__rx_revoke_only_a_ring)
 	EXPECT_REFUSED(&rx, rstream_rx_revoke(&rx), false);
 }
 
+TEST(carrier__rx_stopped_only_if_revoked)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1), RSTREAM_R_BAD_SWITCH);
+	EXPECT(rstream_rx_revoke(&rx));
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2), RSTREAM_R_BAD_SWITCH);
+	EXPECT_FINE(rstream_rx_stopped(&rx, 1));
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1), RSTREAM_R_BAD_SWITCH);
+	/* what was written before may still land */
+	EXPECT_FINE(rstream_rx_landed(&rx, 20));
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 20, 0));
+	EXPECT(!rx.stopped);
+	rstream_rx_grant(&rx);
+	EXPECT(rstream_rx_revoke(&rx));
+	/* no SWITCH to that ring was there */
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2), RSTREAM_R_BAD_SWITCH);
+}
+
 TEST(carrier__tx_revoked)
 {
 	struct rstream_tx tx = writer();

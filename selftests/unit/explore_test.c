@@ -44,7 +44,7 @@ struct shape {
 };
 
 enum msg_type {
-	DATA, SWITCH, BACK, FIN, BROKEN, ACK, GRANT, REVOKE, RESUME, WRITE
+	DATA, SWITCH, BACK, FIN, BROKEN, STOPPED, ACK, GRANT, REVOKE, RESUME, WRITE
 };
 
 /* Offsets are counted from the shape's start. */
@@ -230,6 +230,8 @@ static bool hear_receiver(struct world *w, u8 n)
 		reason = rstream_tx_revoke(&w->tx, nth_epoch(msg.at));
 		if (w->tx.state == RSTREAM_GRANTED)
 			refuse(w, 1);
+		else if (w->tx.state == RSTREAM_LEAVING)
+			push(&w->to_rx, STOPPED, msg.at, 0);
 	} else {
 		reason = rstream_tx_resume(&w->tx, nth_epoch(msg.len),
 					   msg.at);
@@ -335,6 +337,9 @@ static bool hear_record(struct world *w, u8 n)
 			lose_rx(w);
 	} else if (msg.type == BACK) {
 		take_back(w, &msg);
+	} else if (msg.type == STOPPED) {
+		EXPECT_EQ(rstream_rx_stopped(&w->rx, nth_epoch(msg.at)),
+			  RSTREAM_R_NONE);
 	} else if (msg.type == BROKEN) {
 		EXPECT(w->rx.state != RSTREAM_GRANTED);
 		if (w->rx_link)

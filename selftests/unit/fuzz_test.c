@@ -176,6 +176,7 @@ static void clear_reserved(u8 *raw)
 		break;
 	case RSW_REVOKE:
 	case RSW_BROKEN:
+	case RSW_STOPPED:
 	case RSW_RESUME:
 		memset(raw + HEAD + 4, 0, 4);
 		break;

@@ -12,6 +12,7 @@ static u8 payload_of(u8 type)
 		[RSW_ACK] = 16, [RSW_GRANT] = 40, [RSW_SWITCH] = 40,
 		[RSW_REVOKE] = 8, [RSW_BROKEN] = 8, [RSW_RESUME] = 16,
 		[RSW_FIN] = 8, [RSW_URG] = 8, [RSW_LINK] = 0,
+		[RSW_STOPPED] = 8,
 	};
 
 	return type >= RSW_ACK && type < ARRAY_SIZE(len) ? len[type] : 0xff;
@@ -156,6 +157,15 @@ TEST(record__revoke_and_broken)
 	}
 }
 
+TEST(record__stopped)
+{
+	struct rstream_record in = { .type = RSW_STOPPED, .epoch = 5 }, out;
+	static const u8 want[] = { 11, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 5, 0, 0, 0, 0 };
+
+	if (trip(&in, want, sizeof(want), &out))
+		EXPECT_EQ(out.epoch, in.epoch);
+}
+
 TEST(record__resume)
 {
 	struct rstream_record in = { .type = RSW_RESUME }, out;
@@ -200,7 +210,7 @@ TEST(record__max_is_the_longest)
 	unsigned int longest = 0, len;
 	u8 raw[RSTREAM_RECORD_MAX];
 
-	for (rec.type = RSW_DATA; rec.type <= RSW_LINK; rec.type++) {
+	for (rec.type = RSW_DATA; rec.type <= RSW_STOPPED; rec.type++) {
 		len = rstream_record_write(raw, &rec);
 		if (len > longest)
 			longest = len;
@@ -222,7 +232,7 @@ TEST(record__control_length)
 {
 	unsigned int type, len, want;
 
-	for (type = RSW_ACK; type <= RSW_LINK; type++) {
+	for (type = RSW_ACK; type <= RSW_STOPPED; type++) {
 		want = payload_of(type);
 		for (len = 0; len <= RSW_CTL_MAX + 1; len++)
 			EXPECT_EQ(header(type, len),
@@ -259,7 +269,7 @@ TEST(record__unknown_types)
 	struct rstream_record rec;
 	unsigned int type, len;
 
-	for (type = RSW_LINK + 1; type <= 0xff; type++) {
+	for (type = RSW_STOPPED + 1; type <= 0xff; type++) {
 		for (len = 0; len <= RSW_CTL_MAX; len++) {
 			EXPECT_EQ(header_of(type, 0, 0, len, &rec),
 				  type & RSW_TYPE_MUST ? -1 : 0);
@@ -274,7 +284,7 @@ TEST(record__known_types_are_known)
 {
 	struct rstream_record rec = {};
 
-	for (rec.type = RSW_DATA; rec.type <= RSW_LINK; rec.type++)
+	for (rec.type = RSW_DATA; rec.type <= RSW_STOPPED; rec.type++)
 		EXPECT(!rstream_record_unknown(&rec));
 }
 
@@ -330,6 +340,7 @@ TEST(record__epoch_zero)
 	memset(&rec, 0, sizeof(rec));
 	EXPECT(!accepts(RSW_REVOKE, &rec));
 	EXPECT(!accepts(RSW_BROKEN, &rec));
+	EXPECT(!accepts(RSW_STOPPED, &rec));
 	rec.resume.count = 1;
 	EXPECT(!accepts(RSW_RESUME, &rec));
 	EXPECT(accepts(RSW_SWITCH, &rec));	/* 0 is the tcp carrier */

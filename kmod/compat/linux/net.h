@@ -4,6 +4,7 @@
 #define RSTREAM_COMPAT_LINUX_NET_H
 
 #include_next <linux/net.h>
+#include <linux/socket.h>
 #include <linux/version.h>
 
 /* 6.10: accept's last arguments became one struct (92ef0fd55ac8) */
@@ -17,11 +18,32 @@
 #define RSTREAM_ACCEPT_FLAGS	(accept_arg->flags)
 #endif
 
-/* 6.5: sendpage went, sendmsg takes MSG_SPLICE_PAGES (dc97391e6610) */
+/*
+ * 6.5: sendpage went, sendmsg takes MSG_SPLICE_PAGES (dc97391e6610).  A kernel
+ * that does not know the flag does not keep programs from saying it.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-#define RSTREAM_SENDPAGE	.sendpage = sock_no_sendpage,
+#ifndef MSG_SPLICE_PAGES
+#define MSG_SPLICE_PAGES	0
+#endif
+#define RSTREAM_SENDPAGE	.sendpage = rstream_sendpage,
+static inline ssize_t rstream_ops_sendpage(const struct proto_ops *ops,
+					   struct socket *sock,
+					   struct page *page, int off,
+					   size_t len, int flags)
+{
+	return ops->sendpage(sock, page, off, len, flags);
+}
 #else
+#define MSG_SENDPAGE_NOTLAST	0
 #define RSTREAM_SENDPAGE
+static inline ssize_t rstream_ops_sendpage(const struct proto_ops *ops,
+					   struct socket *sock,
+					   struct page *page, int off,
+					   size_t len, int flags)
+{
+	return -EOPNOTSUPP;
+}
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)

@@ -29,4 +29,26 @@ static inline int rstream_tcp_sendpage(struct sock *sk, struct page *page,
 #endif
 }
 
+/*
+ * The same, and tell @uarg when TCP needs the page no more.  TCP takes a
+ * reference on @uarg for each packet that has some of it.
+ */
+static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
+					  unsigned int off, size_t len,
+					  int flags, struct ubuf_info *uarg)
+{
+	struct msghdr msg = {
+		.msg_flags = flags | MSG_ZEROCOPY,
+		.msg_ubuf = uarg,
+	};
+	struct bio_vec bvec = {
+		.bv_page = page,
+		.bv_offset = off,
+		.bv_len = len,
+	};
+
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bvec, 1, len);
+	return tcp_sendmsg_locked(sk, &msg, len);
+}
+
 #endif

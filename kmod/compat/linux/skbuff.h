@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What changed between kernels in what a zero-copy send is told by. */
+#ifndef RSTREAM_COMPAT_LINUX_SKBUFF_H
+#define RSTREAM_COMPAT_LINUX_SKBUFF_H
+
+#include_next <linux/skbuff.h>
+#include <linux/version.h>
+
+/* Of MSG_ZEROCOPY, and not a caller's own?  6.10: ops (7ab4f16f9e24) */
+static inline bool rstream_uarg_is_msgzc(const struct ubuf_info *uarg)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+	return uarg->callback == msg_zerocopy_callback;
+#else
+	return uarg->ops == &msg_zerocopy_ubuf_ops;
+#endif
+}
+
+#endif

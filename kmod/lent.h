@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pages of our rings that are lent: a pipe refers to them, or whoever has them
+ * from there.  Nothing but the count of references tells; who has to know when
+ * they are back waits here.
+ */
+#ifndef RSTREAM_LENT_H
+#define RSTREAM_LENT_H
+
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/pipe_fs_i.h>
+
+/**
+ * struct rstream_lent - somebody who waits for a page
+ * @node:	in the table, under its lock
+ * @page:	NULL: waits for none; changed under the same lock
+ * @told:	called once when it is back: any context, under that lock
+ */
+struct rstream_lent {
+	struct hlist_node node;
+	const struct page *page;
+	void (*told)(struct rstream_lent *lent);
+};
+
+/* A page of an RMB, which holds one reference: are there others? */
+static inline bool rstream_page_lent(const struct page *page)
+{
+	return page_count(page) > 1;
+}
+
+/* put_page(), for references that may be the last of a loan.  Any context. */
+void rstream_page_put(struct page *page);
+
+/* Return: false if the page is back already.  Moves a waiter to another page. */
+bool rstream_lent_wait(struct rstream_lent *lent, struct page *page);
+/* Not told any more after return. */
+void rstream_lent_forget(struct rstream_lent *lent);
+
+/* Of pipe buffers with lent pages; each holds the module. */
+extern const struct pipe_buf_operations rstream_lent_ops;
+
+#endif

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=3 kernels=6.12,6.1,debug timeout=240
+# A to C by way of B, which splices from one socket of ours to another: every byte
+# arrives, B copies nothing, and who does not read holds up the sender.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load || bail "cannot load the module"
+set_net ring_idle_ms=600000
+mib=$((1024 * 1024))
+total=$((12 * mib))
+[ "$KERNEL" != debug ] || total=$((3 * mib))
+
+# A is VM 0, B is 1, C is 2.
+try_links() {
+	local port=$((7000 + RANDOM % 20000)) pid
+	stream inet inet -n 1 -t 20
+	on_bg 2 rs_stream -s -k inet -p $port -n 1 -t 20
+	pid=$!
+	on 1 rs_stream -c "$ADDR4_2" -k inet -p $port --wait -n 1 -t 20
+	wait $pid
+	[ "$(on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length')" = 2 ]
+}
+
+
+start() {	# CONNS A'S-WAY C'S-OPTION...
+	local conns=$1 way=$2
+	shift 2
+	port=$((7000 + RANDOM % 20000))
+	for vm in 0 1 2; do
+		mark $vm
+	done
+	on_bg 2 rs_stream -s -k inet -p $port -C "$conns" -n "$total" -R splice -t 100 "$@" >"$tmp/c"
+	c=$!
+	ok "C listens" wait_for 20 listens 2 $port
+	on_bg 1 rs_relay -k inet -p $port -c "$ADDR4_2" -C "$conns" -b 256K >"$tmp/b"
+	b=$!
+	ok "B listens" wait_for 20 listens 1 $port
+	rs_stream -c "$ADDR4_1" -k inet -p $port -C "$conns" -n "$total" -W "$way" -t 100 >"$tmp/a" &
+	a=$!
+}
+
+finish() {	# NAME
+	wait $a
+	ok "$1: A is content" test $? = 0
+	wait $b
+	ok "$1: B is content" test $? = 0
+	wait $c
+	ok "$1: C is content" test $? = 0
+	cat "$tmp/a" "$tmp/b" "$tmp/c" | diag
+}
+
+# Of all that B has passed on.
+b_copied_nothing() {	# CONNS [PERCENT]
+	growth 1 | awk -v bytes=$((2 * $1 * total)) -v percent="${2-10}" '
+		{ n[$1] = $2 }
+		END {
+			printf "B: %d bytes: spliced %d copied %d, sent %d copied %d, by rings %d %d\n",
+				bytes, n["spliced-page-bytes"], n["spliced-copy-bytes"],
+				n["sent-page-bytes"], n["sent-copy-bytes"],
+				n["ring-rx-bytes"], n["ring-tx-bytes"]
+			exit !(n["spliced-page-bytes"] + n["spliced-copy-bytes"] == bytes &&
+			       n["sent-page-bytes"] + n["sent-copy-bytes"] == bytes &&
+			       n["spliced-copy-bytes"] <= bytes * percent / 100 &&
+			       n["sent-copy-bytes"] <= bytes / 100 &&
+			       n["ring-rx-bytes"] > bytes / 2 && n["ring-tx-bytes"] > bytes / 2)
+		}'
+}
+
+use ring
+ok "links come up" wait_for 60 try_links
+start 1 sendfile
+finish "relayed"
+ok "relayed: by B without a copy" b_copied_nothing 1
+growth 1 | grep -v ' 0$' | tr '\n' ' ' | diag
+start 3 zerocopy
+finish "three at once"
+ok "three at once: by B without a copy" b_copied_nothing 3
+
+# C does not read for a while: what A has sent must fit into what lies between.
+start 1 plain --read-delay 8000
+sleep 6
+between=$(($(grown 0 tcp-tx-bytes) + $(grown 0 ring-tx-bytes)))
+diag "A could send $between of $total bytes"
+ok "back-pressure: A is held up" test "$between" -lt $((total * 2 / 3))
+finish "back-pressure"
+ok "back-pressure: by B without a copy" b_copied_nothing 1 15
+
+ok "no socket is left" wait_for 20 no_sockets
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing

@@ -1,0 +1,153 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=240
+# Pages go out as they are and come in where they stay: counters prove it.  They
+# are still whole when the link was lost, when others have used the ring, when the
+# socket was closed; and a program that keeps them holds up nobody.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load 14 1500 || bail "cannot load the module"
+# rings that do not change: what is moved when they do is a copy
+set_net ring_idle_ms=600000 ring_size=32768
+in_all mkdir -p "$tmp"
+here=$(dirname "$0")
+size=2M bytes=$((2 * 1024 * 1024))
+[ "$KERNEL" != debug ] || size=512K bytes=$((512 * 1024))
+more=$((2 * bytes))
+
+# What a VM has counted since its mark.  Pieces too small to be worth it may have
+# been copied on their way out.
+not_copied() {	# tcp|ring VM WAY
+	growth "$2" | awk -v how="$1" -v vm="$2" -v way="$3" -v bytes="$bytes" '
+		{ n[$1] = $2 }
+		END {
+			out = n["sent-page-bytes"]; out_copy = n["sent-copy-bytes"]
+			in_ = n["spliced-page-bytes"]; in_copy = n["spliced-copy-bytes"]
+			printf "VM %d: sent %d and copied %d, spliced %d and copied %d of %d; ring %d %d\n",
+				vm, out, out_copy, in_, in_copy, bytes,
+				n["ring-tx-bytes"], n["ring-rx-bytes"]
+			good = out + out_copy == bytes && in_ + in_copy == bytes
+			good = good && out_copy <= (way == "zerocopy" ? 0 : bytes / 100)
+			if (how == "ring")
+				good = good && !in_copy && n["ring-tx-bytes"] == bytes &&
+				       n["ring-rx-bytes"] == bytes
+			else	# heads of packets
+				good = good && in_copy < bytes / 10
+			exit !good
+		}'
+}
+
+# As much again, when the carrier has settled.
+uncopied() {	# tcp|ring WAY
+	local go port=$((7000 + RANDOM % 20000)) server client status=0 vm
+	go=$(mktemp -u "$tmp/go.XXXXXX")	# in a subshell RANDOM repeats itself
+	local way=(-W "$2" -R splice -n "$more" --hold-at "$size" --hold "$go" -t 60)
+	on_bg 1 rs_stream -s -k inet -p $port "${way[@]}"
+	server=$!
+	rs_stream -c "$ADDR4_1" -k inet -p $port --wait "${way[@]}" &
+	client=$!
+	wait_for 40 test -e "$go.held" && wait_for 40 on 1 test -e "$go.held" || status=1
+	for vm in 0 1; do
+		mark $vm
+	done
+	in_all touch "$go"
+	wait $server || status=1
+	wait $client || status=1
+	for vm in 0 1; do
+		not_copied "$1" $vm "$2" || status=1
+	done
+	return $status
+}
+
+use tcp
+for way in sendfile zerocopy; do
+	ok "tcp, $way: nothing is copied" uncopied tcp $way
+done
+ok "a link comes up" want_link
+for way in sendfile splice zerocopy; do
+	ok "ring, $way: nothing is copied" uncopied ring $way
+done
+
+# ---- the link is lost in the midst ----
+
+carries() { [ "$(grown 0 ring-tx-bytes)" -gt 200000 ] && [ "$(grown 0 ring-rx-bytes)" -gt 200000 ]; }
+resumed() { [ $(($(grown 0 resumes) + $(grown 1 resumes))) -gt 0 ]; }
+both_lost() { ! has_link 0 && ! has_link 1; }
+
+lost_amid() {	# WAY
+	local port=$((7000 + RANDOM % 20000)) server client way=(-W "$1" -R splice -n 32M -C 4 -t 100)
+	[ "$KERNEL" != debug ] || way[5]=3M
+	ok "$1, lost: a link is up" want_link
+	mark 0
+	mark 1
+	on_bg 1 rs_stream -s -k inet -p $port "${way[@]}" >"$tmp/server"
+	server=$!
+	rs_stream -c "$ADDR4_1" -k inet -p $port --wait "${way[@]}" >"$tmp/client" &
+	client=$!
+	ok "$1, lost: rings carry" wait_for 40 carries
+	"$here/loss.sh" drop
+	ok "$1, lost: streams go on over TCP" wait_for 30 resumed
+	"$here/loss.sh" pass
+	wait $client
+	ok "$1, lost: the client's are whole" test $? = 0
+	wait $server
+	ok "$1, lost: the server's are whole" test $? = 0
+	grep -h '"ok":false' "$tmp/client" "$tmp/server" | diag
+}
+
+set_net ring_size=262144
+for way in sendfile zerocopy; do
+	lost_amid $way
+done
+
+# ---- pages that are kept ----
+
+# Bytes in pipes of VM 0, and more of the same stream behind them.
+keep() {	# BYTES REST
+	port=$((7000 + RANDOM % 20000)) steps=$tmp/hold.$RANDOM
+	ok "kept $1: a link is up" want_link
+	mark 0
+	on_bg 1 rs_hold -s -p $port -n "$1" -r "$2" -t 100 >/dev/null
+	server=$!
+	rs_hold -c "$ADDR4_1" -p $port -n "$1" -r "$2" -f "$steps" -t 100 >"$tmp/holder" 2>&1 &
+	client=$!
+	ok "kept $1: pipes have ring pages" wait_for 30 test -e "$steps.held"
+	ok "kept $1: ring pages, indeed" test "$(grown 0 spliced-page-bytes)" -ge $(($1 / 2))
+}
+go_on() {	# STEP NEXT
+	touch "$steps.go-$1"
+	wait_for 30 test -e "$steps.$2"
+}
+kept() {	# NAME
+	ok "$1: what was kept is what was sent" go_on closed checked
+	cat "$tmp/holder" | diag
+	touch "$steps.go-checked"
+	wait $client
+	ok "$1: the keeper ends well" test $? = 0
+	wait $server
+	ok "$1: the sender ends well" test $? = 0
+}
+
+keep 20000 100000
+"$here/loss.sh" drop
+ok "kept while lost: the link is lost" wait_for 20 both_lost
+ok "kept while lost: the stream goes on" go_on held read
+"$here/loss.sh" pass
+ok "kept while lost: the socket is closed" go_on read closed
+ok "kept while lost: no socket is left" wait_for 20 no_sockets
+ok "kept while lost: the module can't be unloaded" eval '! rmmod rdmastream'
+ok "kept while lost: another stream has rings" want_link
+ok "kept while lost: and uses them" carried ring 1000000 inet inet
+kept "kept while lost"
+
+keep 20000 1500000
+ok "kept for long: the stream goes on all the same" go_on held read
+diag "$(growth 0 | grep -E 'revokes|spliced' | tr '\n' ' ')"
+ok "kept for long: the socket is closed" go_on read closed
+ok "kept for long: others use the link" carried ring 4000000 inet inet
+kept "kept for long"
+
+ok "no socket is left" wait_for 20 no_sockets
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing
