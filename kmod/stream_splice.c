@@ -82,10 +82,13 @@ u64 rstream_lent_until(struct rstream *rs, u64 consumed)
  */
 bool rstream_lent_look(struct rstream *rs)
 {
-	if (timer_pending(&rs->retry_timer))
+	unsigned long at = jiffies + msecs_to_jiffies(LENT_MS << rs->lent_tries);
+
+	/* one that is left from a longer wait is not waited for */
+	if (timer_pending(&rs->retry_timer) &&
+	    !time_before(at, rs->retry_timer.expires))
 		return false;
-	sk_reset_timer(rs->sk, &rs->retry_timer, jiffies +
-		       msecs_to_jiffies(LENT_MS << rs->lent_tries));
+	sk_reset_timer(rs->sk, &rs->retry_timer, at);
 	if (rs->lent_tries == LENT_TRIES)
 		return true;
 	rs->lent_tries++;

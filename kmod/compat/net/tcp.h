@@ -46,9 +46,19 @@ static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
 		.bv_offset = off,
 		.bv_len = len,
 	};
+	int key = atomic_read(&sk->sk_zckey), ret;
 
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bvec, 1, len);
-	return tcp_sendmsg_locked(sk, &msg, len);
+	ret = tcp_sendmsg_locked(sk, &msg, len);
+	/*
+	 * If it fails older kernels take the number of @uarg back, as if the
+	 * whole send had failed that they think it is of.
+	 */
+	if (atomic_read(&sk->sk_zckey) != key) {
+		atomic_set(&sk->sk_zckey, key);
+		uarg_to_msgzc(uarg)->len++;
+	}
+	return ret;
 }
 
 #endif
