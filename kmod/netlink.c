@@ -129,11 +129,24 @@ static int put_info(struct sk_buff *skb, const struct rstream_net *rn)
 	       put_memory(skb, rn);
 }
 
+/* Without a policy nobody else looks. */
+static int takes_none(const struct genl_info *info)
+{
+	if (!nlmsg_attrlen(info->nlhdr, GENL_HDRLEN))
+		return 0;
+	NL_SET_ERR_MSG(info->extack, "the command takes no attributes");
+	return -EINVAL;
+}
+
 int rdmastream_nl_info_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct sk_buff *reply;
 	void *hdr;
+	int err;
 
+	err = takes_none(info);
+	if (err)
+		return err;
 	reply = reply_new(info, GENLMSG_DEFAULT_SIZE, &hdr);
 	if (!reply)
 		return -ENOMEM;
@@ -182,7 +195,11 @@ int rdmastream_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	struct net *net = genl_info_net(info);
 	struct sk_buff *reply;
 	void *hdr;
+	int err;
 
+	err = takes_none(info);
+	if (err)
+		return err;
 	reply = reply_new(info, n * nla_total_size_64bit(sizeof(u64)) +
 				3 * nla_total_size(0), &hdr);
 	if (!reply)
