@@ -352,7 +352,7 @@ static void epoll_phase(struct side *side, const struct phase *phase)
 static bool all_dead(const struct side *side)
 {
 	for (int i = 0; i < opt.n_conns; i++)
-		if (!(rs_poll(side->conns[i].fd, 0, 0) & (POLLERR | POLLHUP)))
+		if (!(rs_poll(side->conns[i].fd, 0, 0) & POLLHUP))
 			return false;
 	return true;
 }
