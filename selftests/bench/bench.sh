@@ -85,12 +85,12 @@ choose() {	# PATH
 
 # Bytes that the path's own counters have seen: "NAME VALUE" lines.
 counters() {	# PATH
+	local vm=0
+	[ "$1" != from-tcp ] || vm=1	# there is our end
 	case $1 in
 	smc)	"$BIN/smc_setup" stats ;;
-	ours-*|to-tcp)
-		"$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"' ;;
-	from-tcp)
-		on 1 "$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"' ;;
+	ours-*|to-tcp|from-tcp)
+		on $vm "$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"' ;;
 	esac
 }
 

@@ -67,7 +67,7 @@ run() {
 	haproxy -f haproxy.cfg -db &
 	pids+=($!)
 	for port in 9001 9002 9101; do
-		wait_for 30 listens $port || return
+		wait_for 30 listens 0 $port || return
 	done
 	try tcp echoed 9101 large
 	try tcp,several several 9101

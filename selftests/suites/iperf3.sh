@@ -20,7 +20,7 @@ timed() {	# OPTION...: what is under way when time is up is lost
 
 run() {
 	iperf3 -s -B "$HOST" >server.log &
-	wait_for 20 listens 5201 || return
+	wait_for 20 listens 0 5201 || return
 	try write all_came 4000000
 	try zero-copy all_came 4000000 -Z
 	try parallel all_came 4000000 -P 4

@@ -28,7 +28,7 @@ capable() {	# its cases: "binary noop      [pass]"
 
 run() {
 	memcached -u root -l "$HOST" -p 11311 -t 4 -I 8m -m 128 &
-	wait_for 20 listens 11311 || return
+	wait_for 20 listens 0 11311 || return
 	capable
 	head -c 900000 /dev/urandom | base64 -w 0 >large
 	try large there_and_back large

@@ -18,7 +18,7 @@ transfer() {	# ADDRESS CLIENT-FILE SERVER-FILE OPTION...
 	shift 3
 	timeout 60 "$BUILT/mptcp_connect" -t 30 -l -p 10001 -s TCP "$@" "$address" <"$server" >from-client &
 	listener=$!
-	wait_for 20 listens 10001 &&
+	wait_for 20 listens 0 10001 &&
 		timeout 60 "$BUILT/mptcp_connect" -t 30 -p 10001 -s TCP "$@" "$address" <"$client" >from-server ||
 		status=1
 	wait $listener || status=1

@@ -8,7 +8,7 @@ quick=yes
 run() {
 	local size
 	qperf &
-	wait_for 20 listens 19765 || return
+	wait_for 20 listens 0 19765 || return
 	try version qperf "$HOST" conf
 	for size in 1 4K 1M; do
 		try "bandwidth,$size" timeout 30 qperf -t 1 -m $size "$HOST" tcp_bw

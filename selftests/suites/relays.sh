@@ -33,7 +33,7 @@ run() {
 	pids+=($!)
 	socat -t 60 "TCP-LISTEN:9003,bind=$HOST,fork,reuseaddr,backlog=32" "TCP:$HOST:9001" &
 	pids+=($!)
-	wait_for 30 listens 9001 && wait_for 30 listens 9003 || return
+	wait_for 30 listens 0 9001 && wait_for 30 listens 0 9003 || return
 	try small echoed 9001 small
 	try large echoed 9001 large
 	try several several 9001

@@ -8,7 +8,7 @@ stream() {	# OPTION...
 	local server status=0
 	timeout 60 rstream -T s -p 7471 "$@" >server.log &
 	server=$!
-	wait_for 20 listens 7471
+	wait_for 20 listens 0 7471
 	timeout 60 rstream -T s -s "$HOST" -p 7471 "$@" || status=1
 	wait $server || status=1
 	return $status

@@ -17,7 +17,7 @@ serve() {	# NAME OPTION...
 	shift
 	sockperf server "$@" >>server.log 2>&1 &
 	server=$!
-	wait_for 20 listens 11111
+	wait_for 20 listens 0 11111
 	try "$name,ping-pong" clean ping-pong
 	try "$name,ping-pong,large" clean ping-pong -m 60000
 	try "$name,non-blocked" clean ping-pong --nonblocked

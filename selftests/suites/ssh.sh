@@ -51,7 +51,7 @@ forwarded() {	# through the tunnel, to what answers with its input
 	socat -t 60 "TCP-LISTEN:2100,bind=$HOST,fork,reuseaddr" EXEC:cat &
 	ssh_to -N -L "$HOST:2101:$HOST:2100" </dev/null &
 	tunnel=$!
-	wait_for 30 listens 2101 && wait_for 30 listens 2100 &&
+	wait_for 30 listens 0 2101 && wait_for 30 listens 0 2100 &&
 		timeout 60 socat -t 60 - "TCP:$HOST:2101" <large | cmp - large || status=1
 	kill $tunnel
 	return $status
@@ -80,7 +80,7 @@ run() {
 	conf >sshd.conf
 	/usr/sbin/sshd -f "$PWD/sshd.conf" -E "$PWD/sshd.log" || return
 	rsync --daemon --config=rsyncd.conf --no-detach &
-	wait_for 30 listens 2022 && wait_for 30 listens 2873 || return
+	wait_for 30 listens 0 2022 && wait_for 30 listens 0 2873 || return
 	try "ssh,status" status_of
 	try "ssh,there and back" there_and_back
 	try "ssh,many" many
