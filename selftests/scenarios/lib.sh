@@ -121,12 +121,34 @@ assert_carrier() {	# raw|tcp|ring VM SENT RCVD
 		}'
 }
 
-# A stream of $BYTES each way that must travel as told.
+# Some stream of each VM has a ring each way.
+have_rings() {
+	local vm
+	for vm in 0 1; do
+		on $vm rsctl -j sockets | jq -e 'any(.[]; .tx.ring_size and .rx.ring_size)' >/dev/null ||
+			return
+	done
+}
+
+go_with_rings() {	# FILE: rs_stream's --hold
+	wait_for 40 test -e "$1.held"
+	wait_for 20 have_rings
+	in_all touch "$1"
+}
+
+# A stream of $BYTES each way that must travel as told.  So that it is not over
+# before there are rings, it is held for them.
 carried() {	# raw|tcp|ring BYTES SERVER_KIND CLIENT_KIND [OPTION...]
-	local how=$1 bytes=$2
+	local how=$1 bytes=$2 hold=()
 	shift 2
 	mark 0
-	stream "$1" "$2" -t 60 -n "$bytes" "${@:3}" && assert_carrier "$how" 0 "$bytes" "$bytes"
+	if [ "$how" = ring ]; then
+		in_all mkdir -p "$tmp"
+		hold=(--hold-at 4K --hold "$(mktemp -u "$tmp/go.XXXXXX")")
+		go_with_rings "${hold[3]}" &
+	fi
+	stream "$1" "$2" -t 60 -n "$bytes" "${hold[@]}" "${@:3}" &&
+		assert_carrier "$how" 0 "$bytes" "$bytes"
 }
 
 # The TAP of a program on standard input, as cases of ours.
