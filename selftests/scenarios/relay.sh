@@ -23,7 +23,6 @@ try_links() {
 	[ "$(on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length')" = 2 ]
 }
 
-
 start() {	# CONNS A'S-WAY C'S-OPTION...
 	local conns=$1 way=$2
 	shift 2
@@ -78,12 +77,21 @@ start 3 zerocopy
 finish "three at once"
 ok "three at once: by B without a copy" b_copied_nothing 3
 
-# C does not read for a while: what A has sent must fit into what lies between.
-start 1 plain --read-delay 8000
-sleep 6
-between=$(($(grown 0 tcp-tx-bytes) + $(grown 0 ring-tx-bytes)))
+# C does not read: what A has sent must fit into what lies between.
+sent() { echo $(($(grown 0 tcp-tx-bytes) + $(grown 0 ring-tx-bytes))); }
+held_up() {	# nothing has been sent for some time
+	local now
+	now=$(sent)
+	[ "$now" = "$between" ] || between=$now since=$SECONDS
+	[ "$now" -gt 0 ] && [ $((SECONDS - since)) -ge 3 ]
+}
+go=$tmp/go between=0 since=$SECONDS
+start 1 plain --hold-at 0 --hold "$go"
+ok "back-pressure: A is held up" wait_for 40 held_up
+between=$(sent)
 diag "A could send $between of $total bytes"
-ok "back-pressure: A is held up" test "$between" -lt $((total * 2 / 3))
+ok "back-pressure: by what fits between" test "$between" -lt $((total * 2 / 3))
+on 2 touch "$go"
 finish "back-pressure"
 ok "back-pressure: by B without a copy" b_copied_nothing 1 15
 
