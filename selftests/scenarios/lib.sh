@@ -139,15 +139,15 @@ go_with_rings() {	# FILE: rs_stream's --hold
 # A stream of $BYTES each way that must travel as told.  So that it is not over
 # before there are rings, it is held for them.
 carried() {	# raw|tcp|ring BYTES SERVER_KIND CLIENT_KIND [OPTION...]
-	local how=$1 bytes=$2 hold=()
+	local how=$1 bytes=$2 till=()
 	shift 2
 	mark 0
 	if [ "$how" = ring ]; then
 		in_all mkdir -p "$tmp"
-		hold=(--hold-at 4K --hold "$(mktemp -u "$tmp/go.XXXXXX")")
-		go_with_rings "${hold[3]}" &
+		till=(--hold-at 4K --hold "$(mktemp -u "$tmp/go.XXXXXX")")
+		go_with_rings "${till[3]}" &
 	fi
-	stream "$1" "$2" -t 60 -n "$bytes" "${hold[@]}" "${@:3}" &&
+	stream "$1" "$2" -t 60 -n "$bytes" "${till[@]}" "${@:3}" &&
 		assert_carrier "$how" 0 "$bytes" "$bytes"
 }
 
