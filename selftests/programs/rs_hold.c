@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 		else if (c == 'f')
 			file = optarg;
 		else if (c == 't')
-			alarm(atoi(optarg));
+			alarm(rs_limit(optarg));
 		else
 			rs_die("%s", usage);
 	}

@@ -176,7 +176,7 @@ static void option(int c)
 		opt.port = atoi(optarg);
 		break;
 	case 't':
-		opt.limit = atoi(optarg);
+		opt.limit = rs_limit(optarg);
 		break;
 	case 'n':
 		opt.connects = atoi(optarg);

@@ -556,7 +556,7 @@ static void option(int c)
 		opt.seed = atoll(optarg);
 		break;
 	case 't':
-		opt.limit = atoi(optarg);
+		opt.limit = rs_limit(optarg);
 		break;
 	case 'n':
 		opt.bytes[0] = rs_bytes(optarg);

@@ -186,6 +186,13 @@ uint64_t rs_now_ms(void)
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
 }
 
+unsigned int rs_limit(const char *seconds)
+{
+	const char *slow = getenv("SLOW");
+
+	return atoi(seconds) * (slow ? atoi(slow) : 1);
+}
+
 uint64_t rs_bytes(const char *text)
 {
 	char *end;

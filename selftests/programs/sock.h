@@ -61,6 +61,7 @@ int rs_poll(int fd, int events, int ms);
 void rs_nonblock(int fd);
 
 uint64_t rs_now_ms(void);
+unsigned int rs_limit(const char *seconds);	/* more on a slow kernel */
 uint64_t rs_bytes(const char *text);	/* "64K", "1M", "1G"; exits if bad */
 void rs_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 

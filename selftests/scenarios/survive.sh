@@ -196,7 +196,7 @@ fi
 
 # With the settings that everybody has: how long does nothing move?  A machine that
 # stands still itself only adds to that, so the shortest counts.
-set_net ack_timeout=15
+patience 15
 for try in 1 2 3; do
 	lose "as by default, $try" busy roce drop
 	whole "as by default, $try"
@@ -210,7 +210,7 @@ if [ "$KERNEL" = debug ]; then
 else
 	ok "as by default: a dead path is left within 2 s" test "$pause" -le 2000
 fi
-set_net ack_timeout=14
+patience 14
 
 # There and back and there again, by the same streams.
 lose "twice" busy roce drop

@@ -59,9 +59,10 @@ on_bg() {
 	on "$@" &
 }
 
-# wait_for SECONDS CMD...: until CMD succeeds; fails after SECONDS.
+# wait_for SECONDS CMD...: until CMD succeeds; fails after SECONDS, more on a slow
+# kernel.
 wait_for() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * ${SLOW:-1}))
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
