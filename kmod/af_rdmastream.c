@@ -66,17 +66,22 @@ static int rstream_bind(struct socket *sock, struct sockaddr *addr, int len)
 /* ---- connect ---- */
 
 /* Is it worth sending the option?  NONE: yes. */
-static enum rstream_reason connect_policy(const struct sock *sk)
+static enum rstream_reason option_policy(struct net *net)
 {
-	const struct net *net = sock_net(sk);
-
 	if (!rstream_net(net)->set.negotiate)
 		return RSTREAM_R_OFF;
-	if (!rstream_link_possible(sock_net(sk)))
+	if (!rstream_link_possible(net))
 		return RSTREAM_R_NO_DEVICE;
-	if (tcp_sk(sk)->fastopen_connect)
-		return RSTREAM_R_FASTOPEN;
 	return RSTREAM_R_NONE;
+}
+
+static enum rstream_reason connect_policy(const struct sock *sk)
+{
+	enum rstream_reason reason = option_policy(sock_net(sk));
+
+	if (!reason && tcp_sk(sk)->fastopen_connect)
+		return RSTREAM_R_FASTOPEN;
+	return reason;
 }
 
 static bool is_mapped(const struct sock *sk, const struct sockaddr *addr,
@@ -188,7 +193,10 @@ static int rstream_listen(struct socket *sock, int backlog)
 /* The client is plain TCP: so is this socket, we are out of it. */
 static void accept_plain(struct rstream *listener, struct socket *newsock)
 {
-	rstream_mib_inc(sock_net(newsock->sk), RSTREAM_MIB_PLAIN_ACCEPTS);
+	struct net *net = sock_net(newsock->sk);
+
+	rstream_mib_inc(net, RSTREAM_MIB_PLAIN_ACCEPTS);
+	rstream_mib_reason(net, option_policy(net) ?: RSTREAM_R_NO_OPTION);
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
 	newsock->ops = listener->tcp_ops;

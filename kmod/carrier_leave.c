@@ -117,7 +117,7 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 	if (rs->rx.fin)
 		return;
 	if (refused && !lost) {
-		WRITE_ONCE(rs->reason, RSTREAM_R_GRANT_REFUSED);
+		rstream_no_ring(rs, RSTREAM_R_GRANT_REFUSED);
 		rstream_ring_later(rs);
 		return;
 	}
@@ -131,7 +131,7 @@ static void rx_left(struct rstream *rs, bool refused)
 	if (refused) {
 		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_UNUSED);
 		trace_rstream_refuse(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
-				     rs->rx.arrived, rs->reason);
+				     rs->rx.arrived, RSTREAM_R_GRANT_REFUSED);
 		rstream_rxring_unused(rs->rxring);
 		rx_release(rs);
 	} else {
@@ -172,7 +172,7 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rx_left(rs, refused);
 	if (revoked && !lost && rs->revoked_for)
-		WRITE_ONCE(rs->reason, rs->revoked_for);
+		rstream_no_ring(rs, rs->revoked_for);
 	else
 		grant_next(rs, refused && !revoked, lost);
 	rstream_wake_readers(rs);
@@ -199,7 +199,7 @@ void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
 	if (!rs->rxring || rs->rx.fin || rs->leaving)
 		return;
 	if (grant_withdraw(rs)) {
-		WRITE_ONCE(rs->reason, why);
+		rstream_no_ring(rs, why);
 		return;
 	}
 	if (!rstream_rx_revoke(&rs->rx))
@@ -226,7 +226,7 @@ static void rx_check(struct rstream *rs)
 	if (!ring || rs->leaving || rs->rx.lost ||
 	    rstream_link_is_up(ring->link))
 		return;
-	WRITE_ONCE(rs->reason, rstream_link_reason(ring->link));
+	rstream_no_ring(rs, rstream_link_reason(ring->link));
 	if (grant_withdraw(rs)) {
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		return;
@@ -277,6 +277,8 @@ static void tx_close_ring(struct rstream *rs)
 void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
 {
 	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_REFUSED);
+	if (reason)
+		rstream_mib_reason(sock_net(rs->sk), reason);
 	trace_rstream_refuse(rs->sk, RSTREAM_WAY_TX, rs->tx.epoch, rs->tx.sent,
 			     reason);
 	rstream_tx_refuse(&rs->tx);
@@ -410,7 +412,7 @@ static void tx_check(struct rstream *rs)
 			if (rstream_tx_lost(&rs->tx))
 				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
 			rs->tx_why = rstream_link_reason(rs->txring->link);
-			WRITE_ONCE(rs->reason, rs->tx_why);
+			rstream_no_ring(rs, rs->tx_why);
 			peer_owes(rs);
 		}
 	}
@@ -471,7 +473,7 @@ static bool owes_switch(const struct rstream *rs)
 static bool is_held_up(const struct rstream *rs)
 {
 	return READ_ONCE(rs->lent.page) && rs->rx.revoked && !rs->rx.lost &&
-	       !owes_resume(rs);
+	       !rs->rx.stopped && !owes_resume(rs);
 }
 
 /* Has the peer got what it is to answer?  Until then TCP's own timeouts count. */

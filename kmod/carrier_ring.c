@@ -211,6 +211,18 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	return RSTREAM_R_NONE;
 }
 
+/*
+ * Why there is no ring for what the peer sends, or NONE.  Counted when it is news.
+ * Any context.
+ */
+void rstream_no_ring(struct rstream *rs, enum rstream_reason why)
+{
+	if (xchg(&rs->reason, why) == why || !why)
+		return;
+	rstream_mib_reason(sock_net(rs->sk), why);
+	trace_rstream_no_ring(rs->sk, 0, why);
+}
+
 void rstream_grant_try(struct rstream *rs)
 {
 	enum rstream_reason reason;
@@ -237,7 +249,7 @@ void rstream_grant_try(struct rstream *rs)
 				 rs->reason : RSTREAM_R_WAIT_LINK;
 		}
 	}
-	WRITE_ONCE(rs->reason, reason);
+	rstream_no_ring(rs, reason);
 }
 
 /* A link, even if the stream does not want a ring yet. */
@@ -268,7 +280,7 @@ void rstream_grant_look(struct rstream *rs)
 	default:
 		return;
 	}
-	WRITE_ONCE(rs->reason, RSTREAM_R_NONE);
+	rstream_no_ring(rs, RSTREAM_R_NONE);
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 }
 
@@ -282,9 +294,7 @@ static u64 ring_consumed(const struct rstream *rs)
 void rstream_ring_idle(struct rstream *rs)
 {
 	rstream_ring_count(rs);
-	/* what is lent can't be used elsewhere anyway */
-	if (rs->rxring && rs->rx.arrived == rs->rx.consumed &&
-	    rstream_lent_until(rs, ring_consumed(rs)) == ring_consumed(rs)) {
+	if (rs->rxring && rs->rx.arrived == rs->rx.consumed) {
 		rs->ring_next = 0;
 		rstream_ring_revoke(rs, RSTREAM_R_RING_IDLE);
 	}
@@ -421,8 +431,7 @@ static void credit(struct rstream *rs)
 		rstream_rxring_credit(ring, until, false);
 		rs->credited = until;
 	} else if (waits && until < consumed && rstream_lent_look(rs) &&
-		   /* pairs with message_data() */
-		   consumed == smp_load_acquire(&ring->landed)) {
+		   !rstream_rx_enough(rs)) {
 		/* reader and sender wait for each other, as long as somebody likes */
 		rs->ring_next = min(ring_most(rs), ring->size * RING_GROWTH);
 		rstream_ring_revoke(rs, RSTREAM_R_NONE);
@@ -560,7 +569,7 @@ void rstream_push_ring(struct rstream *rs)
 			      !rstream_tx_room(rs));
 	if (want)
 		WRITE_ONCE(rs->asked, true);
-	n = rstream_txring_post(rs->txring, &rs->txq, want);
+	n = rstream_txring_post(rs->txring, &rs->txq, want, rs->awaited);
 	if (want && n <= 0)
 		WRITE_ONCE(rs->asked, false);
 	if (n == -EPROTO)
@@ -581,7 +590,9 @@ void rstream_tx_waits(struct rstream *rs)
 	if (!rs->txring || (rs->tx.state != RSTREAM_ON_RING &&
 			    rs->tx.state != RSTREAM_LEAVING))
 		return;
-	ask_credit(rs);
+	/* when all is credited no answer can tell more */
+	if (rstream_txring_acked(rs->txring) != (s64)rs->txring->written)
+		ask_credit(rs);
 	/* what is acknowledged can't be freed before it has completed, too */
 	rstream_txring_sent(rs->txring);
 	if (rs->zc_on_tcp)
@@ -684,7 +695,7 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 		/* it waits for what its peer wants, not for a ring of ours */
 		if (READ_ONCE(rs->reason) == RSTREAM_R_RING_IDLE)
 			break;
-		WRITE_ONCE(rs->reason, no_link_reason(rs, ev));
+		rstream_no_ring(rs, no_link_reason(rs, ev));
 		/* who waits is tried again, but may wait for what will not come */
 		rstream_queue(rs, RSTREAM_DO_LATER);
 		break;

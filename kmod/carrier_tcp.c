@@ -314,8 +314,11 @@ static void stall_look(struct rstream *rs)
 {
 	enum rstream_reason why = RSTREAM_R_NONE;
 
-	if (rs->tx.written == rs->tx.sent || rs->held)
+	if (rs->held)
 		why = RSTREAM_R_NONE;
+	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
+		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
+		      RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
 	else if (rs->tx.state < RSTREAM_ON_RING)
 		why = rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
 						   RSTREAM_R_STALL_WINDOW;
@@ -351,6 +354,7 @@ void rstream_push(struct rstream *rs)
 	sk->sk_use_task_frag = in_task();
 	tp->nonagle = TCP_NAGLE_OFF;
 	push_all(rs);
+	rstream_zerocopy_waits(rs);	/* before its number is old */
 	tp->nonagle = nonagle;
 	sk->sk_allocation = gfp;
 	sk->sk_use_task_frag = true;

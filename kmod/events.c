@@ -154,7 +154,7 @@ void rstream_event_stall(struct rstream *rs, enum rstream_reason why)
 
 	if (stalls->why)
 		stall_ends(rs, now);
-	stalls->since = now;
+	WRITE_ONCE(stalls->since, now);
 	WRITE_ONCE(stalls->why, why);
 	if (why)
 		stalls->count[why - RSTREAM_R_STALL_WINDOW]++;

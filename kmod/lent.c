@@ -34,6 +34,10 @@ static void tell(const struct page *page)
 	struct rstream_lent *lent;
 	struct hlist_node *next;
 
+	/* who has been added since has seen that the page is back */
+	if (hlist_empty(&lent_waits[hash_min((unsigned long)page,
+					     HASH_BITS(lent_waits))]))
+		return;
 	spin_lock_bh(&lent_lock);
 	hash_for_each_possible_safe(lent_waits, lent, next, node,
 				    (unsigned long)page) {

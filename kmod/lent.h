@@ -15,7 +15,7 @@
  * struct rstream_lent - somebody who waits for a page
  * @node:	in the table, under its lock
  * @page:	NULL: waits for none; changed under the same lock
- * @told:	called once when it is back: any context, under that lock
+ * @told:	called once when it is back: process or softirq, under that lock
  */
 struct rstream_lent {
 	struct hlist_node node;
@@ -29,7 +29,10 @@ static inline bool rstream_page_lent(const struct page *page)
 	return page_count(page) > 1;
 }
 
-/* put_page(), for references that may be the last of a loan.  Any context. */
+/*
+ * put_page(), for references that may be the last of a loan.  Process or softirq
+ * context, hard interrupts on.
+ */
 void rstream_page_put(struct page *page);
 
 /* Return: false if the page is back already.  Moves a waiter to another page. */

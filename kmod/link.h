@@ -437,6 +437,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  *		frag is split (rstream_frag_split()) where the ring wraps, its
  *		space ends or a message is full
  * @want_credit: set the request for an interrupting credit on the last message
+ * @awaited:	and have its completion, so that what is credited can be freed
  *
  * Chains as many work requests as space in the ring, slots in the send queue
  * and receive-queue credits allow, one ib_post_send() for all.  If link
@@ -448,7 +449,8 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * -EPROTO bad credit cell.
  */
 ssize_t rstream_txring_post(struct rstream_txring *ring,
-			    struct list_head *frags, bool want_credit);
+			    struct list_head *frags, bool want_credit,
+			    bool awaited);
 
 /**
  * rstream_txring_ask() - zero-length message that only asks for a credit

@@ -32,7 +32,7 @@ static void link_info(struct rstream_link *link, struct rstream_link_info *info)
 	info->rx_bytes = link->rx_bytes;
 	info->rx_msgs = link->rx_msgs;
 	if (link->was_up)
-		info->up_ms = jiffies_to_msecs(jiffies - link->up_at);
+		info->up_ms = jiffies64_to_msecs(jiffies - link->up_at);
 	info->tx_rings = link->n_tx;
 	info->rx_rings = link->n_rx;
 	rstream_rmb_usage(link, &info->rmb_bytes, &info->rmb_used);

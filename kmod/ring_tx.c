@@ -269,7 +269,8 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 }
 
 ssize_t rstream_txring_post(struct rstream_txring *pub,
-			    struct list_head *frags, bool want_credit)
+			    struct list_head *frags, bool want_credit,
+			    bool awaited)
 {
 	struct tx_ring *ring = to_tx(pub);
 	struct rstream_link *link = pub->link;
@@ -296,6 +297,9 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (want_credit && b->n) {
 		b->wr[b->n - 1].rdma.wr.ex.imm_data =
 			rstream_imm(RSTREAM_IMM_DATA_WANT, ring->peer_ring);
+		/* a page is back when it is credited and the device has done */
+		if (awaited)
+			rstream_verbs_signal(link);
 	} else if (want_credit && total) {
 		ring->ctrl.due |= DUE_ASK;
 		rstream_ring_flush(link, &ring->ctrl);

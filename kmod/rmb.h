@@ -8,7 +8,8 @@
 
 #include "link_priv.h"
 
-#define RSTREAM_RING_MIN	SZ_16K
+/* at least a page: a page that is lent belongs to one ring */
+#define RSTREAM_RING_MIN	(PAGE_SIZE > SZ_16K ? (u32)PAGE_SIZE : SZ_16K)
 #define RSTREAM_CELL_SIZE	64	/* one cache line per writer */
 
 struct rstream_rmb;

@@ -83,7 +83,7 @@ enum rstream_mib_item {
 	X(NO_DEVICE, "no RDMA device can be used in this namespace") \
 	X(FASTOPEN, "TCP Fast Open was used") \
 	X(NO_MEMORY, "no memory for the stream") \
-	X(NO_OPTION, "peer did not answer the TCP option") \
+	X(NO_OPTION, "no TCP option came from the peer") \
 	X(BAD_OPTION, "peer's TCP option is malformed or an echo of ours") \
 	X(NO_ROOM, "no room for the option in the TCP header") \
 	X(NO_HELLO, "peer's first bytes are no HELLO") \

@@ -215,7 +215,7 @@ struct rstream_hist {
  *		locklessly
  * @lent:	waits for pages of @rxring that pipes have
  * @lent_to:	ring offset behind the last byte that was lent
- * @lent_tries:	how often the sender's wait for them was looked at
+ * @lent_since:	since when the sender waits for them, in jiffies; 0: it doesn't
  * @refused:	grants in a row that the peer did not take up
  * @end_told:	the sender was told of the credit at the end of its stream
  * @lost_at:	jiffies when the peer was told of what it owes RESUME or SWITCH; 0:
@@ -321,8 +321,8 @@ struct rstream {
 	u8 revoked_for;
 	u8 idle_msgs;
 	bool leaving;
-	u8 lent_tries;
 	u64 lent_to;
+	unsigned long lent_since;
 	struct rstream_lent lent;
 	u8 refused;
 	bool end_told;
@@ -446,6 +446,7 @@ void rstream_parse(struct rstream *rs);
 
 /* carrier_ring.c: rings */
 void rstream_push_ring(struct rstream *rs);
+void rstream_no_ring(struct rstream *rs, enum rstream_reason why);
 void rstream_grant_try(struct rstream *rs);
 enum rstream_reason rstream_grant_got(struct rstream *rs, const struct rstream_record *rec);
 enum rstream_reason rstream_switch_got(struct rstream *rs, const struct rstream_record *rec);

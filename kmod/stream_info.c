@@ -56,16 +56,20 @@ static u8 mode_info(const struct rstream *rs)
 static void switch_info(const struct rstream_switched *sw,
 			struct rstream_dir_info *dir)
 {
+	unsigned long at;
+
 	dir->switches = READ_ONCE(sw->count);
 	dir->switch_to = sw->to;
 	dir->switch_reason = sw->reason;
-	dir->switch_ms = jiffies_to_msecs(jiffies - READ_ONCE(sw->at));
+	at = READ_ONCE(sw->at);		/* before the clock */
+	dir->switch_ms = jiffies64_to_msecs(jiffies - at);
 }
 
 static void stall_info(const struct rstream_stalls *stalls,
 		       struct rstream_dir_info *dir)
 {
 	u8 why = READ_ONCE(stalls->why);
+	u64 since;
 	int i;
 
 	for (i = 0; i < RSTREAM_STALLS; i++) {
@@ -76,7 +80,8 @@ static void stall_info(const struct rstream_stalls *stalls,
 	if (!why)
 		return;
 	dir->stall = why;
-	dir->stall_us = div_u64(ktime_get_ns() - stalls->since, NSEC_PER_USEC);
+	since = READ_ONCE(stalls->since);	/* before the clock */
+	dir->stall_us = div_u64(ktime_get_ns() - since, NSEC_PER_USEC);
 	dir->stalls[why - RSTREAM_R_STALL_WINDOW].us += dir->stall_us;
 }
 

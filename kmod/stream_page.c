@@ -23,8 +23,8 @@
 /* Pieces that lie side by side become one fragment, up to this. */
 #define FRAG_MAX	SZ_64K
 /*
- * While so much is queued pieces up to PIECE_SMALL are copied: to keep a
- * reference on each costs more memory than the program is charged for.
+ * While so much is queued or in flight pieces up to PIECE_SMALL are copied: to
+ * keep a reference on each costs more memory than the program is charged for.
  */
 #define BACKLOG		SZ_16K
 #define PIECE_SMALL	128
@@ -77,7 +77,7 @@ static bool may_refer(struct rstream *rs, struct page *page, size_t len,
 	/* a page of a slab, or one without a count, is not kept by a reference */
 	if (!sendpage_ok(page))
 		return false;
-	return len > PIECE_SMALL || rs->tx.written - rs->tx.sent < BACKLOG ||
+	return len > PIECE_SMALL || rs->tx_mem < BACKLOG ||
 	       tail_of(rs, page, off, NULL);
 }
 

@@ -21,9 +21,12 @@
 
 /* ---- credit ---- */
 
-/* A sender that waits for pages which others than us refer to, ms at first. */
-#define LENT_MS		4
-#define LENT_TRIES	7	/* doublings */
+/*
+ * A sender that waits for pages which others than us refer to: when to look again,
+ * and for how long at most.
+ */
+#define LENT_FIRST	msecs_to_jiffies(4)
+#define LENT_LONG	msecs_to_jiffies(512)
 
 static void lent_told(struct rstream_lent *lent)
 {
@@ -68,31 +71,43 @@ u64 rstream_lent_until(struct rstream *rs, u64 consumed)
 	} while (wait && !rstream_lent_wait(&rs->lent, wait));
 	if (!wait) {
 		rstream_lent_forget(&rs->lent);
-		rs->lent_tries = 0;
+		rs->lent_since = 0;
 		return consumed;
 	}
 	if (first > rs->credited)
-		rs->lent_tries = 0;
+		rs->lent_since = 0;
 	return first;
 }
 
 /*
- * The sender waits for it: look again in a while.
+ * The sender waits for it: look again when it has waited for twice as long.
  * Return: it has waited for long.
  */
 bool rstream_lent_look(struct rstream *rs)
 {
-	unsigned long at = jiffies + msecs_to_jiffies(LENT_MS << rs->lent_tries);
+	unsigned long waited, at;
 
+	if (!rs->lent_since)
+		rs->lent_since = jiffies | 1;
+	waited = min(jiffies - rs->lent_since, LENT_LONG);
+	at = jiffies + max(waited, LENT_FIRST);
 	/* one that is left from a longer wait is not waited for */
-	if (timer_pending(&rs->retry_timer) &&
-	    !time_before(at, rs->retry_timer.expires))
-		return false;
-	sk_reset_timer(rs->sk, &rs->retry_timer, at);
-	if (rs->lent_tries == LENT_TRIES)
-		return true;
-	rs->lent_tries++;
-	return false;
+	if (!timer_pending(&rs->retry_timer) ||
+	    time_before(at, rs->retry_timer.expires))
+		sk_reset_timer(rs->sk, &rs->retry_timer, at);
+	return waited == LENT_LONG;
+}
+
+/*
+ * The reader of this pipe can't take pages out of it while we sleep: splice() holds
+ * its lock.  So they are not waited for.
+ */
+static void lent_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
+{
+	if (pipe_empty(pipe->head, pipe->tail) || rs->credited >= rs->lent_to)
+		return;
+	rs->lent_since = (jiffies - LENT_LONG) | 1;
+	rstream_ring_answer(rs);
 }
 
 void rstream_lent_init(struct rstream *rs)
@@ -106,7 +121,7 @@ void rstream_lent_end(struct rstream *rs)
 {
 	rstream_lent_forget(&rs->lent);
 	rs->lent_to = 0;
-	rs->lent_tries = 0;
+	rs->lent_since = 0;
 }
 
 /* ---- into the pipe ---- */
@@ -232,6 +247,8 @@ static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 		if (err || eof)
 			break;
 		rstream_rx_ack(rs);
+		if (timeo)
+			lent_at_home(rs, pipe);
 		err = rstream_rx_wait(rs, &timeo, 0);
 		if (err)
 			break;
@@ -245,8 +262,8 @@ ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 			    unsigned int flags)
 {
 	struct rstream *rs = rstream_of(sock->sk);
-	int dontwait = sock->file->f_flags & O_NONBLOCK ||
-		       flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
+	/* as TCP: SPLICE_F_NONBLOCK is about the pipe */
+	int dontwait = sock->file->f_flags & O_NONBLOCK ? MSG_DONTWAIT : 0;
 	ssize_t ret;
 
 	if (*ppos)

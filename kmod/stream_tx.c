@@ -98,7 +98,8 @@ void rstream_held_look(struct rstream *rs)
 		return;
 	if (time_after_eq(jiffies, end))
 		rs->held = false;
-	else if (!timer_pending(&rs->retry_timer))
+	else if (!timer_pending(&rs->retry_timer) ||
+		 time_before(end, rs->retry_timer.expires))
 		sk_reset_timer(rs->sk, &rs->retry_timer, end);
 }
 
@@ -231,8 +232,11 @@ static ssize_t queue_some(struct rstream *rs, struct msghdr *msg, u64 max,
 
 	if (uarg)
 		return rstream_tx_pin(rs, msg, max, uarg);
-	if (pages)
+	if (pages) {
 		n = rstream_tx_refer(rs, msg, max);
+		/* not those behind it, which are perhaps worth it */
+		max = min_t(u64, max, iov_iter_single_seg_count(&msg->msg_iter));
+	}
 	return n ?: copy_some(rs, msg, max);
 }
 

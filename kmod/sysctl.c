@@ -16,8 +16,9 @@
 #include "af_rdmastream.h"
 #include "info.h"
 #include "net.h"
+#include "rmb.h"
 
-#define RING_SIZE_MIN	SZ_16K
+#define RING_SIZE_MIN	RSTREAM_RING_MIN
 #define RING_SIZE_MAX	SZ_4M
 
 static const struct rstream_settings defaults = {

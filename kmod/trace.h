@@ -165,6 +165,11 @@ DEFINE_EVENT(rstream_sock, rstream_fallback,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));
 
+/* we have no ring for what its peer sends */
+DEFINE_EVENT(rstream_sock, rstream_no_ring,
+	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
+	TP_ARGS(sk, us, reason));
+
 /* we reset it */
 DEFINE_EVENT(rstream_sock, rstream_reset,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),

@@ -109,7 +109,7 @@ enum rdmastream_rmb_kind {
  * @RDMASTREAM_REASON_NO_DEVICE: no RDMA device can be used in this namespace
  * @RDMASTREAM_REASON_FASTOPEN: TCP Fast Open was used
  * @RDMASTREAM_REASON_NO_MEMORY: no memory for the stream
- * @RDMASTREAM_REASON_NO_OPTION: peer did not answer the TCP option
+ * @RDMASTREAM_REASON_NO_OPTION: no TCP option came from the peer
  * @RDMASTREAM_REASON_BAD_OPTION: peer's TCP option is malformed or an echo of
  *   ours
  * @RDMASTREAM_REASON_NO_ROOM: no room for the option in the TCP header
