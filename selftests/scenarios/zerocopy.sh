@@ -148,6 +148,31 @@ ok "kept for long: the socket is closed" go_on read closed
 ok "kept for long: others use the link" carried ring $bytes inet inet
 kept "kept for long"
 
+# ---- a pipe that somebody else empties ----
+
+# splice() holds the lock of the pipe while it waits for bytes.
+by_two() {	# [rsctl run]: sets took, ms
+	local server port=$((7000 + RANDOM % 20000)) bytes=0
+	on_bg 1 "$@" rs_splicer -s $port $mib
+	server=$!
+	wait_for 20 listens 1 $port
+	read -r bytes took < <("$@" rs_splicer "$ADDR4_1" $port)
+	wait $server && [ "$bytes" = $((mib * 1024 * 1024)) ]
+}
+
+mib=16
+[ "$SLOW" = 1 ] || mib=2
+by_two
+ok "by two, TCP: all of it" test $? = 0
+tcp=$took
+ok "by two: a link is up" want_link
+mark 0
+by_two rsctl run
+ok "by two, rings: all of it" test $? = 0
+diag "$took ms, TCP $tcp ms"
+ok "by two, rings: in ring pages" test "$(grown 0 spliced-page-bytes)" -gt $((mib * 512 * 1024))
+ok "by two, rings: nobody waits for half a second each time" test "$took" -lt $((4 * tcp))
+
 ok "no socket is left" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing
