@@ -88,7 +88,7 @@ bool rstream_lent_look(struct rstream *rs)
 	unsigned long waited, at;
 
 	if (!rs->lent_since)
-		rs->lent_since = jiffies | 1;
+		rs->lent_since = (jiffies - 1) | 1;	/* neither 0 nor later */
 	waited = min(jiffies - rs->lent_since, LENT_LONG);
 	at = jiffies + max(waited, LENT_FIRST);
 	/* one that is left from a longer wait is not waited for */

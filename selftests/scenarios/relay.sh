@@ -8,6 +8,7 @@
 
 load || bail "cannot load the module"
 set_net ring_idle_ms=600000
+in_all mkdir -p "$tmp"
 mib=$((1024 * 1024))
 total=$((12 * mib))
 [ "$KERNEL" != debug ] || total=$((3 * mib))
