@@ -365,6 +365,14 @@ static void ring_grow(struct rstream *rs)
 	rstream_ring_revoke(rs, RSTREAM_R_NONE);
 }
 
+/* In answer to a sender that waits. */
+static void credit_told(struct rstream *rs, u64 until)
+{
+	WRITE_ONCE(rs->rxring->want_credit, false);
+	rstream_rxring_credit(rs->rxring, until, true);
+	rs->credited = until;
+}
+
 /*
  * The sender will write no more, or shall not: all is credited, read or not, so
  * that it need not keep it any longer.  But one that may not know yet that it
@@ -384,9 +392,7 @@ static void credit_all(struct rstream *rs)
 	}
 	if (until > rs->credited || !rs->end_told ||
 	    READ_ONCE(ring->want_credit)) {
-		WRITE_ONCE(ring->want_credit, false);
-		rstream_rxring_credit(ring, until, true);
-		rs->credited = until;
+		credit_told(rs, until);
 		rs->end_told = until == all;
 	}
 }
@@ -419,9 +425,7 @@ static void credit(struct rstream *rs)
 	if (waits && (news >= ring->size / 4 ||
 		      /* pairs with message_data() */
 		      until == smp_load_acquire(&ring->landed))) {
-		WRITE_ONCE(ring->want_credit, false);
-		rstream_rxring_credit(ring, until, true);
-		rs->credited = until;
+		credit_told(rs, until);
 		/* who waits for the end of pages asks with little in it, too */
 		if (news >= ring->size / 8 &&
 		    /* pairs with message_data() */
@@ -433,6 +437,10 @@ static void credit(struct rstream *rs)
 	} else if (waits && until < consumed && rstream_lent_look(rs) &&
 		   !rstream_rx_enough(rs)) {
 		/* reader and sender wait for each other, as long as somebody likes */
+		if (news) {
+			credit_told(rs, until);
+			return;
+		}
 		rs->ring_next = min(ring_most(rs), ring->size * RING_GROWTH);
 		rstream_ring_revoke(rs, RSTREAM_R_NONE);
 	}

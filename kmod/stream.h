@@ -215,6 +215,7 @@ struct rstream_hist {
  *		locklessly
  * @lent:	waits for pages of @rxring that pipes have
  * @lent_to:	ring offset behind the last byte that was lent
+ * @lent_first:	ring offset of the first of them when it was last looked at
  * @lent_since:	since when the sender waits for them, in jiffies; 0: it doesn't
  * @refused:	grants in a row that the peer did not take up
  * @end_told:	the sender was told of the credit at the end of its stream
@@ -322,6 +323,7 @@ struct rstream {
 	u8 idle_msgs;
 	bool leaving;
 	u64 lent_to;
+	u64 lent_first;
 	unsigned long lent_since;
 	struct rstream_lent lent;
 	u8 refused;

@@ -74,8 +74,9 @@ u64 rstream_lent_until(struct rstream *rs, u64 consumed)
 		rs->lent_since = 0;
 		return consumed;
 	}
-	if (first > rs->credited)
+	if (first != rs->lent_first)
 		rs->lent_since = 0;
+	rs->lent_first = first;
 	return first;
 }
 
@@ -106,7 +107,8 @@ static void lent_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
 {
 	if (pipe_empty(pipe->head, pipe->tail) || rs->credited >= rs->lent_to)
 		return;
-	rs->lent_since = (jiffies - LENT_LONG) | 1;
+	rstream_ring_answer(rs);
+	rs->lent_since = (jiffies - LENT_LONG - 1) | 1;
 	rstream_ring_answer(rs);
 }
 
