@@ -5,7 +5,7 @@
 usage: rs_netlink [MESSAGES [SEED]]
 
 Every rejection must say why: by errno, in words, and by the attribute that is at
-fault.  Every dump must be consistent or flagged.  Of MESSAGES (5000) random ones,
+fault or missing, if it is one's fault.  Every dump must be consistent or flagged.  Of MESSAGES (5000) random ones,
 some nearly right, none may go without an answer or do harm.
 """
 import errno
@@ -85,6 +85,7 @@ class Answer:
         self.msgs = []          # payloads of what was told
         self.changed = False    # DUMP_INTR
 
+        self.missing = None     # number of the one that is needed
 
 class Netlink:
     def __init__(self, rcvbuf=None):
@@ -152,18 +153,21 @@ class Netlink:
         return self.ask(cmd, body, DUMP, between)
 
 
-def refused(nl, name, cmd, body, err, flags=ACK, at=None):
-    """Is it, with this errno, in words, and at this offset of the attributes?"""
+def refused(nl, name, cmd, body, err, flags=ACK, at=None, missing=None):
+    """Is it, with this errno, in words, at this offset of the attributes (None: it
+    is no attribute's fault), or for want of this one?"""
     a = nl.ask(cmd, body, flags)
     want = None if at is None else 20 + at
-    ok(a.err == err and a.text and (want is None or a.at == want), name,
-       "errno %s, text \"%s\", attribute at %s, wanted %d at %s" %
-       (a.err, a.text, a.at, err, want))
+    ok(a.err == err and a.text and a.at == want and a.missing == missing, name,
+       "errno %s, text \"%s\", attribute at %s, missing %s, wanted %d, %s, %s" %
+       (a.err, a.text, a.at, a.missing, err, want, missing))
 
 
 def rejections(nl):
     refused(nl, "state beyond the last", LINK, u32(2, 99), errno.ERANGE, DUMP, 0)
     refused(nl, "peer of three bytes", LINK, attr(4, b"abc"), errno.ERANGE, DUMP, 0)
+                elif what == 5:
+                    answer.missing = struct.unpack("=I", val)[0]
     refused(nl, "mode beyond the last, behind another attribute", SOCK,
             be16(S_PORT, 1) + u32(S_MODE, 7), errno.ERANGE, DUMP, 8)
     refused(nl, "device name without end", DEVICE, attr(1, b"rxe0"), errno.EINVAL, DUMP, 0)
@@ -171,17 +175,22 @@ def rejections(nl):
             DUMP, 0)
     refused(nl, "attribute that is unknown", SOCK, u32(100, 1), errno.EINVAL, DUMP, 0)
     refused(nl, "attribute that is only told", SOCK, u8(S_STATE, 1), errno.EINVAL, DUMP, 0)
-    refused(nl, "attribute where none is taken", INFO, u32(1, 1), errno.EINVAL)
+    refused(nl, "attribute where none is taken", INFO, u32(1, 1), errno.EINVAL, at=0)
+    refused(nl, "another attribute where none is taken", STATS, u32(1, 1) + u32(2, 1),
+            errno.EINVAL, at=0)
+    refused(nl, "rubbish where none is taken", INFO, b"ab", errno.EINVAL)
     refused(nl, "port of four bytes", SOCK, u32(S_PORT, 80), errno.EINVAL, DUMP, 0)
     refused(nl, "bytes behind the attributes", SETTING_SET, attr(1, "upgrade") + b"abc",
             errno.EINVAL)
-    refused(nl, "drain without a word", DRAIN_SET, b"", errno.EINVAL)
+    refused(nl, "drain without a word", DRAIN_SET, b"", errno.EINVAL, missing=8)
     refused(nl, "drain by halves", DRAIN_SET, u8(8, 2), errno.ERANGE, at=0)
     refused(nl, "setting that is none", SETTING_SET, attr(1, "upgrad") + u64(2, 1),
             errno.ENOENT, at=0)
     name = attr(1, "upgrade")
     refused(nl, "value too great", SETTING_SET, name + u64(2, 3), errno.ERANGE, at=len(name))
-    refused(nl, "setting without a value", SETTING_SET, name, errno.EINVAL)
+    refused(nl, "setting without a value", SETTING_SET, name, errno.EINVAL,
+            missing=2)
+    refused(nl, "value without a setting", SETTING_SET, u64(2, 1), errno.EINVAL, missing=1)
     name = attr(1, "ring_size")
     refused(nl, "ring size too small", SETTING_SET, name + u64(2, 4096), errno.ERANGE,
             at=len(name))
@@ -190,7 +199,8 @@ def rejections(nl):
     name = attr(1, "family")
     refused(nl, "setting that is fixed", SETTING_SET, name + u64(2, 3), errno.EPERM, at=0)
     refused(nl, "link for no socket", LINK_MAKE, u64(S_INODE, 1), errno.ENOENT, at=0)
-    refused(nl, "link for nothing", LINK_MAKE, b"", errno.EINVAL)
+    refused(nl, "link for nothing", LINK_MAKE, b"", errno.EINVAL, missing=S_INODE)
+    # the core says no more than an errno
     a = nl.ask(LAST + 1)
     ok(a.err == errno.EOPNOTSUPP, "command beyond the last", a.err)
     a = nl.ask(LINK)
