@@ -547,21 +547,20 @@ static int put_rmb(struct sk_buff *skb, const struct rstream_rmb_info *info)
 
 static int dump_rmb(const struct rstream_rmb_info *info, void *arg)
 {
-	u64 key = (u64)info->link << 32 | info->bytes | info->kind;
 	struct dump *dump = arg;
 	void *hdr;
 
-	if (dump_revisited(dump, key))
+	if (dump_revisited(dump, info->serial))
 		return 0;
 	if (!wants_u32(dump, RDMASTREAM_A_RMB_LINK, info->link) ||
 	    !wants_str(dump, RDMASTREAM_A_RMB_DEVICE, info->dev)) {
-		dump_passed(dump, key);
+		dump_passed(dump, info->serial);
 		return 0;
 	}
 	hdr = dump_entry_start(dump);
 	if (!hdr)
 		return -EMSGSIZE;
-	return dump_entry_end(dump, hdr, put_rmb(dump->skb, info), key);
+	return dump_entry_end(dump, hdr, put_rmb(dump->skb, info), info->serial);
 }
 
 int rdmastream_nl_memory_get_dumpit(struct sk_buff *skb,
