@@ -352,7 +352,7 @@ static int put_link(struct sk_buff *skb, const struct rstream_link_info *info)
 	       put_u64(skb, RDMASTREAM_A_LINK_TX_MSGS, info->tx_msgs) ||
 	       put_u64(skb, RDMASTREAM_A_LINK_RX_BYTES, info->rx_bytes) ||
 	       put_u64(skb, RDMASTREAM_A_LINK_RX_MSGS, info->rx_msgs) ||
-	       (info->state != RSTREAM_LINK_CONNECTING &&
+	       (info->was_up &&
 		put_u64(skb, RDMASTREAM_A_LINK_UP_MS, info->up_ms)) ||
 	       nla_put_u32(skb, RDMASTREAM_A_LINK_TX_RINGS, info->tx_rings) ||
 	       nla_put_u32(skb, RDMASTREAM_A_LINK_RX_RINGS, info->rx_rings) ||

@@ -3,6 +3,7 @@
 """The netlink family, asked rightly, wrongly and at random.  TAP on stdout.
 
 usage: rs_netlink [MESSAGES [SEED]]
+       rs_netlink ended [SECONDS]	look at a link that ends before it is up
 
 Every rejection must say why: by errno, in words, and by the attribute that is at
 fault or missing, if it is one's fault.  Every dump must be consistent or flagged.  Of MESSAGES (5000) random ones,
@@ -14,6 +15,7 @@ import random
 import socket
 import struct
 import sys
+import time
 
 GENERIC = 16
 SOL_NETLINK, CAP_ACK, EXT_ACK, STRICT = 270, 10, 11, 12
@@ -30,6 +32,7 @@ LAST = 14
 DUMPS = (LINK, SOCK, PEER, DEVICE, MEMORY, SETTING)
 S_LOCAL, S_REMOTE, S_MODE, S_STATE, S_REASON, S_UID, S_INODE, S_PEER = range(1, 9)
 S_TX, S_RX, S_DEVICE, S_PORT, S_LPORT, S_RPORT, S_CARRIER = range(9, 16)
+L_STATE, L_UP_MS = 2, 16
 
 number = failed = 0
 
@@ -378,3 +381,21 @@ def main():
 
 
 main()
+def ended(nl, seconds):
+    """Links that were never up, seen while they end: does any tell since when it is up?"""
+    seen = wrong = 0
+    end = time.monotonic() + seconds
+    while not seen and time.monotonic() < end:
+        for body in nl.dump(LINK).msgs:
+            told = dict(attrs(body[4:]))
+            if struct.unpack("=I", told[L_STATE])[0] > 1:
+                seen += 1
+                wrong += L_UP_MS in told
+    ok(seen, "a link that ends is seen")
+    ok(not wrong, "it was never up, and does not tell since when", wrong)
+
+
+    if sys.argv[1:2] == ["ended"]:
+        ended(Netlink(), float(sys.argv[2]) if len(sys.argv) > 2 else 60)
+        print("1..%d" % number)
+        sys.exit(failed > 0)
