@@ -373,7 +373,8 @@ static int dump_link(const struct rstream_link_info *info, void *arg)
 		return 0;
 	if (!wants_u32(dump, RDMASTREAM_A_LINK_STATE, info->state) ||
 	    !wants_id(dump, RDMASTREAM_A_LINK_PEER, info->peer) ||
-	    !wants_str(dump, RDMASTREAM_A_LINK_DEVICE, info->dev)) {
+	    !wants_str(dump, RDMASTREAM_A_LINK_DEVICE, info->dev) ||
+	    !wants_u32(dump, RDMASTREAM_A_LINK_PORT, info->port)) {
 		dump_passed(dump, info->id);
 		return 0;
 	}
