@@ -179,8 +179,8 @@ enum rstream_rmb_kind_info {		/* as in the netlink spec */
 };
 
 struct rstream_rmb_info {
-	u32 link;
 	u64 serial;			/* of no two RMBs the same */
+	u32 link;
 	char dev[64];
 	u8 kind;			/* enum rstream_rmb_kind_info */
 	u64 bytes, used;

@@ -18,7 +18,7 @@ import sys
 import time
 
 GENERIC = 16
-SOL_NETLINK, CAP_ACK, EXT_ACK, STRICT = 270, 10, 11, 12
+SOL_NETLINK, JOIN, CAP_ACK, EXT_ACK, STRICT = 270, 1, 10, 11, 12
 REQUEST, MULTI, ACK, DUMP_INTR, DUMP = 1, 2, 4, 0x10, 0x300
 ACK_TLVS, CAPPED = 0x200, 0x100
 ERROR, DONE = 2, 3
@@ -28,7 +28,7 @@ IPPROTO = 257
 # of uapi/linux/rdmastream_netlink.h
 INFO, LINK, SOCK, STATS, DRAIN_SET = 1, 2, 3, 4, 5
 PEER, DEVICE, MEMORY, SETTING, SETTING_SET, LINK_MAKE = 9, 10, 11, 12, 13, 14
-LAST = 14
+SETTING_NTF = LAST = 15
 DUMPS = (LINK, SOCK, PEER, DEVICE, MEMORY, SETTING)
 S_LOCAL, S_REMOTE, S_MODE, S_STATE, S_REASON, S_UID, S_INODE, S_PEER = range(1, 9)
 S_TX, S_RX, S_DEVICE, S_PORT, S_LPORT, S_RPORT, S_CARRIER = range(9, 16)
@@ -85,10 +85,10 @@ class Answer:
         self.err = None         # errno, 0: acknowledged or dumped
         self.text = ""
         self.at = None          # offset of the attribute at fault
+        self.missing = None     # number of the one that is needed
         self.msgs = []          # payloads of what was told
         self.changed = False    # DUMP_INTR
 
-        self.missing = None     # number of the one that is needed
 
 class Netlink:
     def __init__(self, rcvbuf=None):
@@ -104,7 +104,25 @@ class Netlink:
         reply = self.ask(3, attr(2, "rdmastream"))      # GETFAMILY, by name
         if not reply.msgs:
             raise SystemExit("Bail out! no family rdmastream")
-        self.family = struct.unpack("=H", dict(attrs(reply.msgs[0][4:]))[1])[0]
+        told = dict(attrs(reply.msgs[0][4:]))
+        self.family = struct.unpack("=H", told[1])[0]
+        self.groups = [dict(attrs(group)) for _, group in attrs(told[7])]
+
+    def join(self):
+        """From now on events are heard."""
+        for group in self.groups:
+            self.sock.setsockopt(SOL_NETLINK, JOIN, struct.unpack("=I", group[2])[0])
+
+    def event(self, cmd, seconds=5):
+        """The next one of this number; None: there is none."""
+        self.sock.settimeout(seconds)
+        try:
+            while True:
+                data = self.sock.recv(1 << 16)
+                if data[16] == cmd:
+                    return dict(attrs(data[20:]))
+        except TimeoutError:
+            return None
 
     def send(self, cmd, body=b"", flags=ACK, kind=None, size=None):
         self.seq += 1
@@ -147,6 +165,8 @@ class Netlink:
                     answer.text = val.rstrip(b"\0").decode()
                 elif what == 2:
                     answer.at = struct.unpack("=I", val)[0]
+                elif what == 5:
+                    answer.missing = struct.unpack("=I", val)[0]
 
     def ask(self, cmd, body=b"", flags=ACK, between=None):
         self.send(cmd, body, flags)
@@ -169,8 +189,6 @@ def refused(nl, name, cmd, body, err, flags=ACK, at=None, missing=None):
 def rejections(nl):
     refused(nl, "state beyond the last", LINK, u32(2, 99), errno.ERANGE, DUMP, 0)
     refused(nl, "peer of three bytes", LINK, attr(4, b"abc"), errno.ERANGE, DUMP, 0)
-                elif what == 5:
-                    answer.missing = struct.unpack("=I", val)[0]
     refused(nl, "mode beyond the last, behind another attribute", SOCK,
             be16(S_PORT, 1) + u32(S_MODE, 7), errno.ERANGE, DUMP, 8)
     refused(nl, "device name without end", DEVICE, attr(1, b"rxe0"), errno.EINVAL, DUMP, 0)
@@ -206,6 +224,8 @@ def rejections(nl):
     # the core says no more than an errno
     a = nl.ask(LAST + 1)
     ok(a.err == errno.EOPNOTSUPP, "command beyond the last", a.err)
+    a = nl.ask(SETTING_NTF)
+    ok(a.err == errno.EOPNOTSUPP, "event that is asked for", a.err)
     a = nl.ask(LINK)
     ok(a.err == errno.EOPNOTSUPP, "dump that is not asked for as one", a.err)
 
@@ -231,12 +251,28 @@ def settings(nl):
         told = dict(attrs(nl.dump(SETTING, attr(1, name)).msgs[0][4:]))
         return struct.unpack("=Q", told[2])[0]
 
+    def told(listener, name, val):
+        event = listener.event(SETTING_NTF)
+        return event and event[1] == name.encode() + b"\0" and \
+            struct.unpack("=Q", event[2])[0] == val
+
+    listener = Netlink()
+    listener.join()
     before = value("upgrade_bytes")
     a = nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, 12345))
     with open("/proc/sys/net/rdmastream/upgrade_bytes") as f:
         ok(not a.err and value("upgrade_bytes") == 12345 and int(f.read()) == 12345,
            "a setting that is set is that of sysctl, too")
+    ok(told(listener, "upgrade_bytes", 12345), "... and an event")
+    nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, 12345))
     nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, before))
+    ok(told(listener, "upgrade_bytes", before), "... but only if it has changed")
+    for name, val in (("upgrade_bytes", before + 1), ("upgrade_bytes", before),
+                      ("ring_size", 2 * value("ring_size")), ("ring_size", value("ring_size")),
+                      ("probe_ms", value("probe_ms") + 1), ("probe_ms", value("probe_ms"))):
+        with open("/proc/sys/net/rdmastream/" + name, "w") as f:
+            f.write("%d" % val)
+        ok(told(listener, name, val), "%s by sysctl is an event" % name)
     names = set()
     bad = []
     for body in nl.dump(SETTING).msgs:
@@ -366,21 +402,6 @@ def fuzz(nl, messages, seed):
        "the family is well afterwards")
 
 
-def main():
-    messages = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
-    nl = Netlink()
-    rejections(nl)
-    unprivileged()
-    settings(nl)
-    filters(nl)
-    consistency()
-    fuzz(nl, messages, seed)
-    print("1..%d" % number)
-    sys.exit(failed > 0)
-
-
-main()
 def ended(nl, seconds):
     """Links that were never up, seen while they end: does any tell since when it is up?"""
     seen = wrong = 0
@@ -395,7 +416,22 @@ def ended(nl, seconds):
     ok(not wrong, "it was never up, and does not tell since when", wrong)
 
 
+def main():
     if sys.argv[1:2] == ["ended"]:
         ended(Netlink(), float(sys.argv[2]) if len(sys.argv) > 2 else 60)
         print("1..%d" % number)
         sys.exit(failed > 0)
+    messages = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
+    nl = Netlink()
+    rejections(nl)
+    unprivileged()
+    settings(nl)
+    filters(nl)
+    consistency()
+    fuzz(nl, messages, seed)
+    print("1..%d" % number)
+    sys.exit(failed > 0)
+
+
+main()
