@@ -109,6 +109,10 @@ exits 2 "watch for no time" "$rsctl" --watch=0 stats
 # What is made of answers, by a tool that makes them up itself: test_genl.c.
 here=$(cd "$(dirname "$0")" && pwd)
 made=$dir/rsctl-test
+for port in 99999 65536 0 "" 99999999999999999999; do
+	exits 2 "check listen at port \"$port\"" timeout 5 "$rsctl" check listen "$port"
+	exits 2 "check at port \"$port\"" "$rsctl" check 127.0.0.1 "$port"
+done
 make -s -C "$here" O="$dir" "$made" >"$tmp/make" 2>&1
 if [ -x "$made" ]; then
 	# shown COMMAND PATTERN NAME
