@@ -256,11 +256,28 @@ static int get_options(int argc, char **argv, const char *known)
 	return ret;
 }
 
+/*
+ * What was started without one of its first three files must not take a socket for
+ * it.  To read or write there fails, as before; "run" does not pass them on.
+ */
+static int hold_files(void)
+{
+	int fd;
+
+	for (fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) != fd)
+			return EXIT_FAILED;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	int ret;
 
+	if (hold_files())
+		return EXIT_FAILED;
 	setlocale(LC_CTYPE, "");	/* may bars be drawn? */
 	ret = get_options(argc, argv, "+" OPTIONS);
 	if (ret)

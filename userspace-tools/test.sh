@@ -200,6 +200,26 @@ while read -r c; do
 	grep -Eq "^\.(B|BR|BI) \"?$c( |\$|\")" "$man" || { echo "no $c in $man"; missing=1; }
 done <"$tmp/commands"
 exit $missing) >"$tmp/out" 2>"$tmp/err"
+	# A server that is sent nothing, though what is told has nowhere to go.
+	python3 - "$tmp/port" "$tmp/got" <<-'PY' &
+		import socket, sys
+		server = socket.create_server(("127.0.0.1", 0))
+		server.settimeout(20)
+		with open(sys.argv[1], "w") as f:
+		    print(server.getsockname()[1], file=f)
+		with open(sys.argv[2], "w") as f:
+		    print(len(server.accept()[0].recv(1000)), file=f)
+	PY
+	server=$!
+	while ! [ -s "$tmp/port" ] && kill -0 $server 2>/dev/null; do sleep 0.1; done
+	"$made" check 127.0.0.1 "$(cat "$tmp/port")" >&- 2>"$tmp/err"
+	[ $? = 1 ]
+	result $? "check without stdout fails"
+	wait $server
+	cp "$tmp/got" "$tmp/out"
+	says "^0$" "... and tells the server nothing"
+	"$made" check "[127.0.0.1]" 1 >"$tmp/out" 2>"$tmp/err"
+	says "refused" "check an address in brackets"
 result $? "the manual has each command"
 "$rsctl" help | sed -n 's/^  -., --\([a-z]*\).*/\1/p' >"$tmp/options"
 (missing=0
@@ -279,3 +299,5 @@ fi
 
 echo "1..$n"
 exit $failed
+exits 3 "run without stdout leaves it so" sh -c "
+	'$rsctl' run sh -c '[ -e /proc/self/fd/1 ] || exit 3' >&-; s=\$?; echo \$s >&2; exit \$s"

@@ -165,10 +165,19 @@ static void info(struct replies *r)
 	mnl_attr_put_u64(msg, RDMASTREAM_A_INFO_RMB_BYTES, 4 << 20);
 	mnl_attr_put_u64(msg, RDMASTREAM_A_INFO_RMB_MAX, 64 << 20);
 	mnl_attr_put(msg, RDMASTREAM_A_INFO_RMB_SHORT, 0, NULL);
+static void setting(struct nlmsghdr *msg, const char *name, uint64_t val)
+{
+	mnl_attr_put_strz(msg, RDMASTREAM_A_SETTING_NAME, name);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_VALUE, val);
+}
+
 }
 
 /* Each time more. */
 static void stats(struct replies *r)
+	setting(entry(r), "negotiate", 1);
+	setting(entry(r), "upgrade", 2);
+	msg = entry(r);
 {
 	static uint64_t asked;
 	struct nlmsghdr *msg = entry(r);
