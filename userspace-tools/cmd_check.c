@@ -45,6 +45,20 @@ struct check {
 
 /* ---- telling ---- */
 
+#define TEXT_AT	16	/* column in which the text of a step begins */
+
+/* A line, unless @text is NULL. */
+static void tell_text(const char *head, const char *reason, const char *text)
+{
+	unsigned int at = *head ? strlen(head) : TEXT_AT;
+
+	if (!text)
+		return;
+	printf("%s%s%s", head, reason ? reason : "", reason ? ": " : "");
+	print_folded(text, at + (reason ? strlen(reason) + 2 : 0), at);
+	putchar('\n');
+}
+
 static void tell(const char *step, bool good, const char *reason, char *text,
 		 const double *val, const char *cause, const char *remedy)
 {
@@ -62,14 +76,12 @@ static void tell(const char *step, bool good, const char *reason, char *text,
 		json_str("remedy", remedy);
 		json_object_end();
 	} else {
-		printf("%s%-4s%s  %-9s %s%s%s\n",
+		printf("%s%-4s%s  %-9s ",
 		       opt.color ? good ? "\033[32m" : "\033[31m" : "",
-		       good ? "ok" : "FAIL", opt.color ? "\033[0m" : "", step,
-		       reason ? reason : "", reason ? ": " : "", text);
-		if (cause)
-			printf("      Cause:  %s\n", cause);
-		if (remedy)
-			printf("      Remedy: %s\n", remedy);
+		       good ? "ok" : "FAIL", opt.color ? "\033[0m" : "", step);
+		tell_text("", reason, text);
+		tell_text("      Cause:  ", NULL, cause);
+		tell_text("      Remedy: ", NULL, remedy);
 		fflush(stdout);
 	}
 	free(text);
@@ -571,7 +583,9 @@ static int check_rings(struct check *c)
 			end = now_ms() + RING_MS;
 		} else if (now_ms() > end) {
 			break;
-		pause_ms(LOOK_MS);
+		} else {
+			pause_ms(LOOK_MS);
+		}
 	}
 	/* each end knows why it has granted none */
 	if (!c->seen.rx_ring && c->seen.reason)
@@ -647,22 +661,6 @@ static int run_steps(struct check *c)
 	return ret;
 }
 
-int cmd_check(int argc, char **argv)
-{
-	struct check c = { .fd = -1 };
-	int ret;
-
-	if (argc == 3 && !strcmp(argv[1], "listen"))
-		return check_port(argv[2]) ?: talk_listen(argv[2]);
-	c.probe = argc == 4 && begins("probe", argv[3]);
-	if (argc != 3 && !c.probe) {
-		complain("check takes HOST PORT [probe], or listen PORT");
-		return EXIT_USAGE;
-	}
-	if (check_port(argv[2]))
-		return EXIT_USAGE;
-	c.host = without_brackets(argv[1]);
-	c.port = argv[2];
 /* getaddrinfo() takes any number, and cuts it to 16 bits. */
 static int check_port(const char *port)
 {
@@ -685,6 +683,22 @@ static const char *without_brackets(const char *host)
 	return xprintf("%.*s", (int)len - 2, host + 1);
 }
 
+int cmd_check(int argc, char **argv)
+{
+	struct check c = { .fd = -1 };
+	int ret;
+
+	if (argc == 3 && !strcmp(argv[1], "listen"))
+		return check_port(argv[2]) ?: talk_listen(argv[2]);
+	c.probe = argc == 4 && begins("probe", argv[3]);
+	if (argc != 3 && !c.probe) {
+		complain("check takes HOST PORT [probe], or listen PORT");
+		return EXIT_USAGE;
+	}
+	if (check_port(argv[2]))
+		return EXIT_USAGE;
+	c.host = without_brackets(argv[1]);
+	c.port = argv[2];
 	/* nothing is told by halves: without the module it is one line */
 	ret = see_here(&c.here);
 	if (ret)

@@ -57,9 +57,9 @@ static void usage(FILE *to)
 	      "  -s, --statistics    more counters\n"
 	      "  -d, --details       everything that is known\n"
 	      "  -n, --numeric       numbers instead of names and units\n"
-	      "  -o, --oneline       never fold a table\n"
+	      "  -o, --oneline       never fold lines\n"
 	      "  -w, --watch[=SECS]  stats: again and again, with rates\n"
-	      "  -c, --color[=WHEN]  always, auto (-c alone) or never\n"
+	      "  -c, --color[=WHEN]  always (-c alone), auto or never\n"
 	      "  -N, --netns NAME    in this network namespace\n"
 	      "  -V, --version       version of rsctl\n"
 	      "  -h, --help          this text\n", to);
@@ -152,10 +152,10 @@ static int enter_netns(const char *name)
 
 static int set_color(const char *when)
 {
-	if (!when || !strcmp(when, "auto"))
-		opt.color = isatty(STDOUT_FILENO);
-	else if (!strcmp(when, "always"))
+	if (!when || !strcmp(when, "always"))
 		opt.color = true;
+	else if (!strcmp(when, "auto"))
+		opt.color = isatty(STDOUT_FILENO);
 	else if (!strcmp(when, "never"))
 		opt.color = false;
 	else

@@ -188,6 +188,11 @@ void table_bytes(struct table *t, const struct attrs *a, unsigned int type);
 /* A line below the row begun last; @text is freed. */
 void table_note(struct table *t, char *text);
 void table_print(struct table *t);		/* and free */
+/*
+ * Of @text, which begins in column @at, as many words as fit a line; the others on
+ * lines of their own, @indent deep.
+ */
+void print_folded(const char *text, unsigned int at, unsigned int indent);
 
 char *human_bytes(uint64_t bytes);
 char *human_number(uint64_t val);	/* thousands: k, M; plain with -n */
