@@ -221,6 +221,28 @@ exit $missing) >"$tmp/out" 2>"$tmp/err"
 	"$made" check "[127.0.0.1]" 1 >"$tmp/out" 2>"$tmp/err"
 	says "refused" "check an address in brackets"
 result $? "the manual has each command"
+		# as one array
+		{ jq '{ "$defs": (."$defs" + { events: { type: "array", minItems: 8,
+			items: { "$ref": "#/$defs/monitor" } } }) }' "$here/rsctl.schema.json" >"$tmp/schema" &&
+			"$made" -j monitor | jq -s . >"$tmp/json" &&
+			python3 - "$tmp/schema" "$tmp/json" <<-'PY'
+				import json, sys, jsonschema
+				schema = json.load(open(sys.argv[1]))
+				schema["$ref"] = "#/$defs/events"
+				events = json.load(open(sys.argv[2]))
+				jsonschema.validate(events, schema)
+				check = jsonschema.validators.validator_for(schema)(schema)
+				for event in events:
+				    for key in event:
+				        less = dict(event)
+				        del less[key]
+				        assert not check.is_valid([less] * 8), (event["event"], key)
+				        assert not check.is_valid([dict(event, **{key: {}})] * 8), (event["event"], key)
+				assert not check.is_valid([{"time_ms": 1, "event": "frob"}] * 8)
+				print(sorted({event["event"] for event in events}))
+			PY
+		} >"$tmp/out" 2>"$tmp/err"
+		result $? "monitor: JSON as the schema says, and each key is needed"
 "$rsctl" help | sed -n 's/^  -., --\([a-z]*\).*/\1/p' >"$tmp/options"
 (missing=0
 while read -r o; do

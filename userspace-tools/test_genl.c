@@ -252,7 +252,18 @@ int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg))
 
 	return ret ? ret : told(NULL);
 }
+	size_t i;
 
+	link_event(&r, true);
+	link_event(&r, false);
+	switch_event(&r, RDMASTREAM_CARRIER_RING);
+	switch_event(&r, RDMASTREAM_CARRIER_TCP);
+	mnl_attr_put_u8(event(&r, RDMASTREAM_CMD_DRAIN_NTF),
+			RDMASTREAM_A_INFO_DRAIN, 1);
+	setting(event(&r, RDMASTREAM_CMD_SETTING_NTF), "probe_ms", 499);
+	for (i = 0; i < r.n && !ret; i++)
+		ret = told(r.msg[i]);
+	replies_free(&r);
 void replies_free(struct replies *r)
 {
 	while (r->n)
@@ -260,3 +271,51 @@ void replies_free(struct replies *r)
 	free(r->msg);
 	r->msg = NULL;
 }
+static struct nlmsghdr *event(struct replies *r, uint8_t cmd)
+{
+	struct nlmsghdr *msg = entry(r);
+	struct genlmsghdr *genl = mnl_nlmsg_get_payload(msg);
+
+	genl->cmd = cmd;
+	return msg;
+}
+
+static void link_event(struct replies *r, bool up)
+{
+	struct nlmsghdr *msg = event(r, RDMASTREAM_CMD_LINK_NTF);
+
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_ID, 5);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_STATE, up ? RDMASTREAM_LINK_STATE_UP :
+						      RDMASTREAM_LINK_STATE_BROKEN);
+	mnl_attr_put(msg, RDMASTREAM_A_LINK_PEER, sizeof(peer), peer);
+	if (up) {
+		mnl_attr_put(msg, RDMASTREAM_A_LINK_ACTIVE, 0, NULL);
+		mnl_attr_put_strz(msg, RDMASTREAM_A_LINK_DEVICE, "rxe0");
+		mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_PORT, 1);
+		endpoint(msg, RDMASTREAM_A_LINK_LOCAL, "10.77.0.1", 0);
+		endpoint(msg, RDMASTREAM_A_LINK_REMOTE, "10.77.0.2", 4793);
+	} else {
+		mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_REASON,
+				 RDMASTREAM_REASON_LINK_LOST);
+		mnl_attr_put_strz(msg, RDMASTREAM_A_LINK_WHY, "unreachable");
+	}
+}
+
+static void switch_event(struct replies *r, uint32_t carrier)
+{
+	struct nlmsghdr *msg = event(r, RDMASTREAM_CMD_SWITCH_NTF);
+
+	endpoint(msg, RDMASTREAM_A_SWITCH_LOCAL, "10.77.0.1", 5000);
+	endpoint(msg, RDMASTREAM_A_SWITCH_REMOTE, "10.77.0.2", 6379);
+	mnl_attr_put(msg, RDMASTREAM_A_SWITCH_PEER, sizeof(peer), peer);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_WAY, RDMASTREAM_WAY_RX);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_CARRIER, carrier);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_REASON,
+			 RDMASTREAM_REASON_UPGRADED);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SWITCH_OFFSET, 16384);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_EPOCH, 1);
+	if (carrier == RDMASTREAM_CARRIER_RING)
+		mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_LINK, 5);
+}
+
+/* One of each. */
