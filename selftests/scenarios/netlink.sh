@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=240
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
 # What user space is told and may ask: rsctl's JSON is as its schema says, filters
 # choose, settings are set, and netlink refuses what is malformed, with reasons.
 # shellcheck source=selftests/scenarios/lib.sh
