@@ -403,10 +403,16 @@ def fuzz(nl, messages, seed):
 
 
 def ended(nl, seconds):
-    """Links that were never up, seen while they end: does any tell since when it is up?"""
+    """Links that were never up, seen while they end: does any tell since when it is up?
+    That is a short time, so there shall be many tries."""
     seen = wrong = 0
-    end = time.monotonic() + seconds
-    while not seen and time.monotonic() < end:
+    now = again = time.monotonic()
+    end = now + seconds
+    while not seen and now < end:
+        if now >= again:
+            nl.ask(DRAIN_SET, u8(8, 0))
+            again = now + 0.5
+        now = time.monotonic()
         for body in nl.dump(LINK).msgs:
             told = dict(attrs(body[4:]))
             if struct.unpack("=I", told[L_STATE])[0] > 1:

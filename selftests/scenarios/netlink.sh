@@ -91,9 +91,11 @@ on 1 nft "add table inet broken;
 	add rule inet broken in udp dport 4791 drop"
 rsctl drain on
 ok "no links" wait_for 20 no_links
+set_net cm_timeout_ms=300
 rsctl drain off
 retell "link" < <(on $active rs_netlink ended 100 2>&1)
 on 1 nft delete table inet broken
+set_net cm_timeout_ms=3000
 hurry
 ok "two sockets are on rings again" wait_for 60 on_rings
 
