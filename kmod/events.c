@@ -227,3 +227,17 @@ void rstream_event_drain(struct net *net, bool on)
 		event_send(net, skb, hdr,
 			   nla_put_u8(skb, RDMASTREAM_A_INFO_DRAIN, on));
 }
+
+void rstream_event_setting(struct net *net, const char *name, u64 val)
+{
+	struct sk_buff *skb;
+	void *hdr;
+
+	if (!listened(net))
+		return;
+	skb = event_new(net, RDMASTREAM_CMD_SETTING_NTF, &hdr);
+	if (skb)
+		event_send(net, skb, hdr,
+			   nla_put_string(skb, RDMASTREAM_A_SETTING_NAME, name) ||
+			   put_u64(skb, RDMASTREAM_A_SETTING_VALUE, val));
+}

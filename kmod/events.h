@@ -57,6 +57,9 @@ void rstream_event_link_refused(struct net *net,
 /* The namespace is, or is no longer, drained.  Process context. */
 void rstream_event_drain(struct net *net, bool on);
 
+/* A setting of the namespace has changed.  Process context. */
+void rstream_event_setting(struct net *net, const char *name, u64 val);
+
 void rstream_events_stop(void);		/* netlink's family is about to go */
 
 #endif

@@ -129,7 +129,8 @@ struct rstream_link_info {
 	u32 path_mtu;			/* bytes */
 	struct sockaddr_storage local, remote;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
-	u64 up_ms;			/* since it came up */
+	bool was_up;
+	u64 up_ms;			/* since it came up, if it did */
 	u32 tx_rings, rx_rings;
 	u64 rmb_bytes, rmb_used;
 	u32 rq_credits;			/* that we hold for the peer's receive queue */
@@ -178,6 +179,7 @@ enum rstream_rmb_kind_info {		/* as in the netlink spec */
 };
 
 struct rstream_rmb_info {
+	u64 serial;			/* of no two RMBs the same */
 	u32 link;
 	char dev[64];
 	u8 kind;			/* enum rstream_rmb_kind_info */

@@ -19,6 +19,7 @@ static void link_info(struct rstream_link *link, struct rstream_link_info *info)
 	info->id = link->id;
 	info->state = link->state;
 	info->active = link->active;
+	info->was_up = link->was_up;
 	memcpy(info->peer, link->peer->instance, RSTREAM_INSTANCE_LEN);
 	strscpy(info->dev, link->dev_name, sizeof(info->dev));
 	info->port = link->port;

@@ -317,6 +317,14 @@ void rstream_peer_bad_token(struct rstream_link *link);
 void rstream_peers_retry(struct rstream_link_net *ln);
 void rstream_peer_net_exit(struct rstream_link_net *ln);
 
+/*
+ * path.c: addresses of @net on IPoIB interfaces: of this port, or @ib NULL, of all.
+ * Return: how many.
+ */
+unsigned int rstream_ipoib_addrs(struct net *net, struct ib_device *ib,
+				 u32 port, struct rstream_addr *to,
+				 unsigned int max);
+
 /* path.c, all with peer->lock held */
 void rstream_path_name(struct rstream_peer *peer,
 		       const struct sockaddr_storage *local,

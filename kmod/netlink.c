@@ -132,9 +132,14 @@ static int put_info(struct sk_buff *skb, const struct rstream_net *rn)
 /* Without a policy nobody else looks. */
 static int takes_none(const struct genl_info *info)
 {
-	if (!nlmsg_attrlen(info->nlhdr, GENL_HDRLEN))
+	const struct nlattr *first = nlmsg_attrdata(info->nlhdr, GENL_HDRLEN);
+	int len = nlmsg_attrlen(info->nlhdr, GENL_HDRLEN);
+
+	if (!len)
 		return 0;
 	NL_SET_ERR_MSG(info->extack, "the command takes no attributes");
+	if (nla_ok(first, len))
+		NL_SET_BAD_ATTR(info->extack, first);
 	return -EINVAL;
 }
 
@@ -227,7 +232,6 @@ static bool may_change(struct sk_buff *skb, struct genl_info *info)
 int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct net *net = genl_info_net(info);
-	const struct nlattr *attr;
 	bool on;
 
 	/* netlink's own check says no word */
@@ -236,12 +240,11 @@ int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 			       "draining wants CAP_NET_ADMIN in the network namespace");
 		return -EPERM;
 	}
-	attr = info->attrs[RDMASTREAM_A_INFO_DRAIN];
-	if (!attr) {
+	if (GENL_REQ_ATTR_CHECK(info, RDMASTREAM_A_INFO_DRAIN)) {
 		NL_SET_ERR_MSG(info->extack, "attribute \"drain\" is missing");
 		return -EINVAL;
 	}
-	on = nla_get_u8(attr);
+	on = nla_get_u8(info->attrs[RDMASTREAM_A_INFO_DRAIN]);
 	if (on != rstream_link_drained(net))
 		rstream_event_drain(net, on);
 	rstream_link_drain(net, on);
@@ -286,7 +289,8 @@ int rdmastream_nl_setting_set_doit(struct sk_buff *skb, struct genl_info *info)
 			       "settings want CAP_NET_ADMIN in the network namespace");
 		return -EPERM;
 	}
-	if (!name || !val) {
+	if (GENL_REQ_ATTR_CHECK(info, RDMASTREAM_A_SETTING_NAME) ||
+	    GENL_REQ_ATTR_CHECK(info, RDMASTREAM_A_SETTING_VALUE)) {
 		NL_SET_ERR_MSG(info->extack,
 			       "attributes \"name\" and \"value\" are both needed");
 		return -EINVAL;
@@ -302,7 +306,7 @@ int rdmastream_nl_link_make_doit(struct sk_buff *skb, struct genl_info *info)
 	const struct nlattr *inode = info->attrs[RDMASTREAM_A_SOCK_INODE];
 	int err;
 
-	if (!inode) {
+	if (GENL_REQ_ATTR_CHECK(info, RDMASTREAM_A_SOCK_INODE)) {
 		NL_SET_ERR_MSG(info->extack, "attribute \"inode\" is missing");
 		return -EINVAL;
 	}

@@ -352,7 +352,7 @@ static int put_link(struct sk_buff *skb, const struct rstream_link_info *info)
 	       put_u64(skb, RDMASTREAM_A_LINK_TX_MSGS, info->tx_msgs) ||
 	       put_u64(skb, RDMASTREAM_A_LINK_RX_BYTES, info->rx_bytes) ||
 	       put_u64(skb, RDMASTREAM_A_LINK_RX_MSGS, info->rx_msgs) ||
-	       (info->state != RSTREAM_LINK_CONNECTING &&
+	       (info->was_up &&
 		put_u64(skb, RDMASTREAM_A_LINK_UP_MS, info->up_ms)) ||
 	       nla_put_u32(skb, RDMASTREAM_A_LINK_TX_RINGS, info->tx_rings) ||
 	       nla_put_u32(skb, RDMASTREAM_A_LINK_RX_RINGS, info->rx_rings) ||
@@ -373,7 +373,8 @@ static int dump_link(const struct rstream_link_info *info, void *arg)
 		return 0;
 	if (!wants_u32(dump, RDMASTREAM_A_LINK_STATE, info->state) ||
 	    !wants_id(dump, RDMASTREAM_A_LINK_PEER, info->peer) ||
-	    !wants_str(dump, RDMASTREAM_A_LINK_DEVICE, info->dev)) {
+	    !wants_str(dump, RDMASTREAM_A_LINK_DEVICE, info->dev) ||
+	    !wants_u32(dump, RDMASTREAM_A_LINK_PORT, info->port)) {
 		dump_passed(dump, info->id);
 		return 0;
 	}
@@ -547,21 +548,20 @@ static int put_rmb(struct sk_buff *skb, const struct rstream_rmb_info *info)
 
 static int dump_rmb(const struct rstream_rmb_info *info, void *arg)
 {
-	u64 key = (u64)info->link << 32 | info->bytes | info->kind;
 	struct dump *dump = arg;
 	void *hdr;
 
-	if (dump_revisited(dump, key))
+	if (dump_revisited(dump, info->serial))
 		return 0;
 	if (!wants_u32(dump, RDMASTREAM_A_RMB_LINK, info->link) ||
 	    !wants_str(dump, RDMASTREAM_A_RMB_DEVICE, info->dev)) {
-		dump_passed(dump, key);
+		dump_passed(dump, info->serial);
 		return 0;
 	}
 	hdr = dump_entry_start(dump);
 	if (!hdr)
 		return -EMSGSIZE;
-	return dump_entry_end(dump, hdr, put_rmb(dump->skb, info), key);
+	return dump_entry_end(dump, hdr, put_rmb(dump->skb, info), info->serial);
 }
 
 int rdmastream_nl_memory_get_dumpit(struct sk_buff *skb,

@@ -11,9 +11,10 @@
 #include <uapi/linux/rdmastream_netlink.h>
 
 /* RDMASTREAM_CMD_LINK_GET - dump */
-static const struct nla_policy rdmastream_link_get_nl_policy[RDMASTREAM_A_LINK_DEVICE + 1] = {
+static const struct nla_policy rdmastream_link_get_nl_policy[RDMASTREAM_A_LINK_PORT + 1] = {
 	[RDMASTREAM_A_LINK_PEER] = NLA_POLICY_EXACT_LEN(RDMASTREAM_INSTANCE_LEN),
 	[RDMASTREAM_A_LINK_DEVICE] = { .type = NLA_NUL_STRING, .len = 63, },
+	[RDMASTREAM_A_LINK_PORT] = { .type = NLA_U32, },
 	[RDMASTREAM_A_LINK_STATE] = NLA_POLICY_MAX(NLA_U32, 3),
 };
 
@@ -78,7 +79,7 @@ static const struct genl_split_ops rdmastream_nl_ops[] = {
 		.cmd		= RDMASTREAM_CMD_LINK_GET,
 		.dumpit		= rdmastream_nl_link_get_dumpit,
 		.policy		= rdmastream_link_get_nl_policy,
-		.maxattr	= RDMASTREAM_A_LINK_DEVICE,
+		.maxattr	= RDMASTREAM_A_LINK_PORT,
 		.flags		= GENL_CMD_CAP_DUMP,
 	},
 	{

@@ -12,10 +12,12 @@
  * broke, each made up for only by a link that was up for link_stable_ms.  So a
  * path whose links come and go is used ever less often, however quickly they come.
  */
+#include <linux/if_infiniband.h>
 #include <linux/inetdevice.h>
 #include <linux/random.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+#include <rdma/ib_cache.h>
 
 #include "cm.h"
 #include "verbs.h"
@@ -306,15 +308,32 @@ static unsigned int ipoib_dev_addrs(struct net_device *dev,
 	return n;
 }
 
-static unsigned int ipoib_addrs(struct net *net, struct rstream_addr *to,
-				unsigned int max)
+/* Is the IPoIB interface @dev of this port?  Its address ends with a GID. */
+static bool ipoib_on_port(const struct net_device *dev, struct ib_device *ib,
+			  u32 port)
+{
+	const struct ib_gid_attr *attr;
+	union ib_gid gid;
+
+	memcpy(&gid, dev->dev_addr + INFINIBAND_ALEN - sizeof(gid), sizeof(gid));
+	attr = rdma_find_gid_by_port(ib, &gid, IB_GID_TYPE_IB, port, NULL);
+	if (IS_ERR(attr))
+		return false;
+	rdma_put_gid_attr(attr);
+	return true;
+}
+
+unsigned int rstream_ipoib_addrs(struct net *net, struct ib_device *ib,
+				 u32 port, struct rstream_addr *to,
+				 unsigned int max)
 {
 	struct net_device *dev;
 	unsigned int n = 0;
 
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev)
-		if (dev->type == ARPHRD_INFINIBAND && dev->flags & IFF_UP)
+		if (dev->type == ARPHRD_INFINIBAND && dev->flags & IFF_UP &&
+		    (!ib || ipoib_on_port(dev, ib, port)))
 			n += ipoib_dev_addrs(dev, to + n, max - n);
 	rcu_read_unlock();
 	return n;
@@ -330,7 +349,8 @@ static void look_up(struct rstream_link_net *ln)
 		return;
 	ln->addrs_at = jiffies;
 	n = rstream_verbs_addrs(ln->net, ln->addrs, RSTREAM_ADDRS_MAX);
-	n += ipoib_addrs(ln->net, ln->addrs + n, RSTREAM_ADDRS_MAX - n);
+	n += rstream_ipoib_addrs(ln->net, NULL, 0, ln->addrs + n,
+				 RSTREAM_ADDRS_MAX - n);
 	ln->n_addrs = n;
 }
 

@@ -50,6 +50,7 @@ static const struct {
  */
 struct rstream_rmb {
 	struct list_head list;
+	u64 serial;
 	struct rstream_link *link;
 	enum rstream_rmb_kind kind;
 	size_t size;
@@ -72,6 +73,7 @@ struct rstream_rmb {
 #define PRESSURE_TIME	(2 * HZ)
 
 static atomic_long_t all_bytes;		/* RMBs of all namespaces */
+static atomic64_t last_serial;
 static unsigned long short_at;		/* jiffies, the host was short of memory */
 
 static void rmb_unregister(struct rstream_rmb *rmb)
@@ -225,6 +227,7 @@ static struct rstream_rmb *rmb_new(struct rstream_link *link,
 		kfree(rmb);
 		return ERR_PTR(-ENOBUFS);
 	}
+	rmb->serial = atomic64_inc_return(&last_serial);
 	rmb->link = link;
 	rmb->kind = kind;
 	rmb->ib = ib;
@@ -553,6 +556,7 @@ static void rmb_info(const struct rstream_rmb *rmb,
 		     struct rstream_rmb_info *info)
 {
 	*info = (struct rstream_rmb_info){
+		.serial = rmb->serial,
 		.link = rmb->link->id,
 		.kind = rmb->kind == RSTREAM_RMB_RINGS ?
 			RSTREAM_INFO_RMB_RINGS : RSTREAM_INFO_RMB_CELLS,

@@ -3,8 +3,9 @@
  * Settings of a namespace, /proc/sys/net/rdmastream/ and netlink: struct
  * rstream_settings.
  *
- * Values are checked here and only here; readers take them with READ_ONCE()
- * and use a changed one from the next connection, ring or link on.
+ * Values are checked here and only here, and changes told by events.c; readers
+ * take them with READ_ONCE() and use a changed one from the next connection, ring
+ * or link on.
  */
 #include <linux/log2.h>
 #include <linux/rdmastream.h>
@@ -14,6 +15,7 @@
 #include <net/net_namespace.h>
 
 #include "af_rdmastream.h"
+#include "events.h"
 #include "info.h"
 #include "net.h"
 #include "rmb.h"
@@ -57,8 +59,8 @@ static const int stable_min = 100, stable_max = 24 * 3600 * 1000;
 
 static int protocol = IPPROTO_RDMASTREAM;
 
-static int ring_size_handler(rstream_ctl_table *table, int write, void *buffer,
-			     size_t *lenp, loff_t *ppos)
+static int ring_size_take(rstream_ctl_table *table, int write, void *buffer,
+			  size_t *lenp, loff_t *ppos)
 {
 	unsigned int *size = table->data;
 	unsigned int val = READ_ONCE(*size);
@@ -75,13 +77,15 @@ static int ring_size_handler(rstream_ctl_table *table, int write, void *buffer,
 	return 0;
 }
 
+static proc_handler int_handler, ulong_handler, ring_size_handler;
+
 /* An int of struct rstream_settings from @lo to @hi. */
 #define SETTING_INT(name, lo, hi) {				\
 	.procname = #name,					\
 	.data = (void *)offsetof(struct rstream_settings, name),\
 	.maxlen = sizeof(int),					\
 	.mode = 0644,						\
-	.proc_handler = proc_dointvec_minmax,			\
+	.proc_handler = int_handler,				\
 	.extra1 = (void *)(lo),					\
 	.extra2 = (void *)(hi),					\
 }
@@ -91,7 +95,7 @@ static int ring_size_handler(rstream_ctl_table *table, int write, void *buffer,
 	.data = (void *)offsetof(struct rstream_settings, name),\
 	.maxlen = sizeof(unsigned long),			\
 	.mode = 0644,						\
-	.proc_handler = proc_doulongvec_minmax,			\
+	.proc_handler = ulong_handler,				\
 }
 
 /* For people and libraries to read; the same in all namespaces. */
@@ -151,29 +155,81 @@ static void table_fill(struct ctl_table *table, struct rstream_net *rn)
 	}
 }
 
-/* ---- the same, by netlink ---- */
+/* ---- writing, and telling it ---- */
 
 static u64 setting_read(const struct ctl_table *entry, const void *at)
 {
-	if (entry->proc_handler == proc_doulongvec_minmax)
+	if (entry->proc_handler == ulong_handler)
 		return READ_ONCE(*(const unsigned long *)at);
 	return READ_ONCE(*(const unsigned int *)at);
 }
 
 static void setting_write(const struct ctl_table *entry, u64 val)
 {
-	if (entry->proc_handler == proc_doulongvec_minmax)
+	if (entry->proc_handler == ulong_handler)
 		WRITE_ONCE(*(unsigned long *)entry->data, val);
 	else
 		WRITE_ONCE(*(unsigned int *)entry->data, val);
 }
+
+/* The namespace whose setting @entry is. */
+static struct net *entry_net(const struct ctl_table *entry)
+{
+	u8 *set = entry->data;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(template); i++)
+		if (template[i].procname == entry->procname)
+			set -= (uintptr_t)template[i].data;
+	return container_of((struct rstream_settings *)set, struct rstream_net,
+			    set)->net;
+}
+
+static void tell_change(const struct ctl_table *entry, u64 before)
+{
+	u64 val = setting_read(entry, entry->data);
+
+	if (val != before)
+		rstream_event_setting(entry_net(entry), entry->procname, val);
+}
+
+static int handle(proc_handler *handler, rstream_ctl_table *table, int write,
+		  void *buffer, size_t *lenp, loff_t *ppos)
+{
+	u64 before = setting_read(table, table->data);
+	int err = handler(table, write, buffer, lenp, ppos);
+
+	if (!err && write)
+		tell_change(table, before);
+	return err;
+}
+
+static int int_handler(rstream_ctl_table *table, int write, void *buffer,
+		       size_t *lenp, loff_t *ppos)
+{
+	return handle(proc_dointvec_minmax, table, write, buffer, lenp, ppos);
+}
+
+static int ulong_handler(rstream_ctl_table *table, int write, void *buffer,
+			 size_t *lenp, loff_t *ppos)
+{
+	return handle(proc_doulongvec_minmax, table, write, buffer, lenp, ppos);
+}
+
+static int ring_size_handler(rstream_ctl_table *table, int write, void *buffer,
+			     size_t *lenp, loff_t *ppos)
+{
+	return handle(ring_size_take, table, write, buffer, lenp, ppos);
+}
+
+/* ---- the same, by netlink ---- */
 
 static void setting_range(const struct ctl_table *entry, u64 *min, u64 *max)
 {
 	if (entry->proc_handler == ring_size_handler) {
 		*min = RING_SIZE_MIN;
 		*max = RING_SIZE_MAX;
-	} else if (entry->proc_handler == proc_doulongvec_minmax) {
+	} else if (entry->proc_handler == ulong_handler) {
 		*min = 0;
 		*max = ULONG_MAX;
 	} else {
@@ -232,6 +288,7 @@ int rstream_setting_set(struct net *net, const char *name, u64 val)
 		if (info.pow2 && !is_power_of_2(val))
 			return -EINVAL;
 		setting_write(&rn->sysctl_table[i], val);
+		tell_change(&rn->sysctl_table[i], info.val);
 		return 0;
 	}
 	return -ENOENT;

@@ -171,11 +171,10 @@ unsigned int rstream_verbs_addrs(struct net *net, struct rstream_addr *to,
 	return n;
 }
 
-/* One port, for netlink.  An InfiniBand port's GIDs are no IP addresses. */
+/* One port, for netlink. */
 static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
 		      struct rstream_addr *addrs, struct rstream_dev_info *info)
 {
-	bool roce = rdma_protocol_roce(dev->ib, port);
 	enum ib_port_state state;
 	struct rstream_link *link;
 	unsigned int i;
@@ -186,9 +185,12 @@ static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
 	info->problem = dev->problem;
 	list_for_each_entry(link, &dev->links, dev_list)
 		info->links += net_eq(rstream_link_netns(link), net);
-	if (roce)
+	if (rdma_protocol_roce(dev->ib, port))
 		info->n_addrs = port_addrs(dev->ib, port, net, addrs,
 					   RSTREAM_INFO_ADDRS);
+	else	/* an InfiniBand port's GIDs are no IP addresses */
+		info->n_addrs = rstream_ipoib_addrs(net, dev->ib, port, addrs,
+						    RSTREAM_INFO_ADDRS);
 	for (i = 0; i < info->n_addrs; i++)
 		info->addrs[i] = addrs[i].addr;
 	if (info->n_addrs)
@@ -198,7 +200,7 @@ static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
 	if (ib_get_cached_port_state(dev->ib, port, &state) ||
 	    state != IB_PORT_ACTIVE)
 		info->problem = RSTREAM_DEV_DOWN;
-	else if (roce && !info->n_addrs)
+	else if (!info->n_addrs)
 		info->problem = RSTREAM_DEV_NO_ADDR;
 }
 

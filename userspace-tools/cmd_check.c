@@ -45,6 +45,20 @@ struct check {
 
 /* ---- telling ---- */
 
+#define TEXT_AT	16	/* column in which the text of a step begins */
+
+/* A line, unless @text is NULL. */
+static void tell_text(const char *head, const char *reason, const char *text)
+{
+	unsigned int at = *head ? strlen(head) : TEXT_AT;
+
+	if (!text)
+		return;
+	printf("%s%s%s", head, reason ? reason : "", reason ? ": " : "");
+	print_folded(text, at + (reason ? strlen(reason) + 2 : 0), at);
+	putchar('\n');
+}
+
 static void tell(const char *step, bool good, const char *reason, char *text,
 		 const double *val, const char *cause, const char *remedy)
 {
@@ -62,14 +76,12 @@ static void tell(const char *step, bool good, const char *reason, char *text,
 		json_str("remedy", remedy);
 		json_object_end();
 	} else {
-		printf("%s%-4s%s  %-9s %s%s%s\n",
+		printf("%s%-4s%s  %-9s ",
 		       opt.color ? good ? "\033[32m" : "\033[31m" : "",
-		       good ? "ok" : "FAIL", opt.color ? "\033[0m" : "", step,
-		       reason ? reason : "", reason ? ": " : "", text);
-		if (cause)
-			printf("      Cause:  %s\n", cause);
-		if (remedy)
-			printf("      Remedy: %s\n", remedy);
+		       good ? "ok" : "FAIL", opt.color ? "\033[0m" : "", step);
+		tell_text("", reason, text);
+		tell_text("      Cause:  ", NULL, cause);
+		tell_text("      Remedy: ", NULL, remedy);
 		fflush(stdout);
 	}
 	free(text);
@@ -526,18 +538,32 @@ static bool told_ring(const struct check *c)
 	return !strcmp(c->told.tx, "ring") && !strcmp(c->told.rx, "ring");
 }
 
-/* Rings in both directions, with as few bytes as possible. */
+static bool wants_bytes(const struct check *c)
+{
+	const struct item *wait = reason_item(RDMASTREAM_REASON_WAIT_BYTES);
+
+	return c->seen.reason == RDMASTREAM_REASON_WAIT_BYTES ||
+	       same_name(wait->name, c->told.reason);
+}
+
+static bool move_both(const struct check *c, uint64_t bytes)
+{
+	double dummy;
+
+	return talk_send(c->fd, bytes, &dummy) &&
+	       talk_receive(c->fd, bytes, &dummy);
+}
+
+/* Rings in both directions, with not many more bytes than the two ends want. */
 static int check_rings(struct check *c)
 {
-	uint64_t first = c->here.upgrade_bytes < 1 << 20 ?
-			 c->here.upgrade_bytes + 4096 : 1 << 20;
+	uint64_t bytes = c->here.upgrade_bytes < LOAD_FIRST ?
+			 c->here.upgrade_bytes + 4096 : LOAD_FIRST;
 	int64_t end = now_ms() + RING_MS;
 	double dummy;
 	int ret;
 
-	if (!talk_status(c->fd, &c->told) ||
-	    !talk_send(c->fd, first, &dummy) ||
-	    !talk_receive(c->fd, first, &dummy))
+	if (!talk_status(c->fd, &c->told) || !move_both(c, bytes))
 		return bad_talk("rings");
 	for (;;) {
 		if (!talk_ping(c->fd, 4, &dummy) ||
@@ -550,9 +576,16 @@ static int check_rings(struct check *c)
 			return bad_load(c);
 		if (c->seen.tx_ring && c->seen.rx_ring && told_ring(c))
 			return good("rings", xprintf("in both directions"));
-		if (now_ms() > end)
+		if (wants_bytes(c) && bytes < LOAD_MOST) {
+			bytes *= 2;
+			if (!move_both(c, bytes))
+				return bad_talk("rings");
+			end = now_ms() + RING_MS;
+		} else if (now_ms() > end) {
 			break;
-		pause_ms(LOOK_MS);
+		} else {
+			pause_ms(LOOK_MS);
+		}
 	}
 	/* each end knows why it has granted none */
 	if (!c->seen.rx_ring && c->seen.reason)
@@ -628,19 +661,43 @@ static int run_steps(struct check *c)
 	return ret;
 }
 
+/* getaddrinfo() takes any number, and cuts it to 16 bits. */
+static int check_port(const char *port)
+{
+	size_t digits = strspn(port, "0123456789");
+	unsigned long val = strtoul(port, NULL, 10);
+
+	if (*port && (port[digits] || (val >= 1 && val <= 65535)))
+		return EXIT_OK;
+	complain("check: \"%s\" is no port", port);
+	return EXIT_USAGE;
+}
+
+/* "[fd77::1]" is "fd77::1"; not freed */
+static const char *without_brackets(const char *host)
+{
+	size_t len = strlen(host);
+
+	if (len < 3 || *host != '[' || host[len - 1] != ']')
+		return host;
+	return xprintf("%.*s", (int)len - 2, host + 1);
+}
+
 int cmd_check(int argc, char **argv)
 {
 	struct check c = { .fd = -1 };
 	int ret;
 
 	if (argc == 3 && !strcmp(argv[1], "listen"))
-		return talk_listen(argv[2]);
+		return check_port(argv[2]) ?: talk_listen(argv[2]);
 	c.probe = argc == 4 && begins("probe", argv[3]);
 	if (argc != 3 && !c.probe) {
 		complain("check takes HOST PORT [probe], or listen PORT");
 		return EXIT_USAGE;
 	}
-	c.host = argv[1];
+	if (check_port(argv[2]))
+		return EXIT_USAGE;
+	c.host = without_brackets(argv[1]);
 	c.port = argv[2];
 	/* nothing is told by halves: without the module it is one line */
 	ret = see_here(&c.here);

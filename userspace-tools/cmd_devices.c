@@ -124,7 +124,7 @@ int cmd_devices(int argc, char **argv)
 		{ NULL }
 	};
 	char *one[] = { argv[0], "device", argc > 1 ? argv[1] : NULL };
-	struct wants wants = { 0 };
+	struct filter filter = { 0 };
 	struct table *t = NULL;
 	struct replies r;
 	struct attrs a;
@@ -133,9 +133,9 @@ int cmd_devices(int argc, char **argv)
 
 	if (argc > 2)
 		return no_arguments(argc - 1, argv + 1);
-	ret = filter_parse(argc > 1 ? 3 : 1, one, keys, &wants);
+	ret = filter_parse(argc > 1 ? 3 : 1, one, keys, &filter);
 	if (!ret)
-		ret = genl_ask_for(RDMASTREAM_CMD_DEVICE_GET, true, &wants, &r);
+		ret = genl_ask_for(RDMASTREAM_CMD_DEVICE_GET, true, &filter.wants, &r);
 	if (ret)
 		return ret;
 	if (opt.json)

@@ -158,9 +158,13 @@ static void show(uint64_t reason)
 		json_object_end();
 		return;
 	}
-	printf("%s: %s.\n", item->name, item->text);
-	printf("  Cause:  %s\n", advice->cause);
-	printf("  Remedy: %s\n", advice->remedy);
+	printf("%s: ", item->name);
+	print_folded(item->text, strlen(item->name) + 2, 2);
+	fputs(".\n  Cause:  ", stdout);
+	print_folded(advice->cause, 10, 10);
+	fputs("\n  Remedy: ", stdout);
+	print_folded(advice->remedy, 10, 10);
+	putchar('\n');
 }
 
 int cmd_explain(int argc, char **argv)

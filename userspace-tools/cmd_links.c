@@ -153,23 +153,24 @@ static void object(const struct attrs *a)
 static const struct filter_key keys[] = {
 	{ "peer", FILTER_PEER, RDMASTREAM_A_LINK_PEER },
 	{ "device", FILTER_STRING, RDMASTREAM_A_LINK_DEVICE },
+	{ "port", FILTER_U32, RDMASTREAM_A_LINK_PORT },
 	{ "state", FILTER_WORD + WORD_LINK_STATE, RDMASTREAM_A_LINK_STATE },
 	{ NULL }
 };
 
 int cmd_links(int argc, char **argv)
 {
-	struct wants wants = { 0 };
+	struct filter filter = { 0 };
 	struct table *t = NULL;
 	struct replies r;
 	struct attrs a;
 	size_t i;
 	int ret;
 
-	ret = filter_parse(argc, argv, keys, &wants);
+	ret = filter_parse(argc, argv, keys, &filter);
 	if (ret)
 		return ret;
-	ret = genl_ask_for(RDMASTREAM_CMD_LINK_GET, true, &wants, &r);
+	ret = genl_ask_for(RDMASTREAM_CMD_LINK_GET, true, &filter.wants, &r);
 	if (ret)
 		return ret;
 	if (opt.json)
@@ -178,6 +179,8 @@ int cmd_links(int argc, char **argv)
 		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < r.n; i++) {
 		attrs_of(&a, r.msg[i]);
+		if (!filter_fits(&filter, &a))
+			continue;
 		if (t)
 			row(t, &a);
 		else

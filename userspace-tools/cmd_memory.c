@@ -96,18 +96,18 @@ static int total(void)
 
 int cmd_memory(int argc, char **argv)
 {
-	struct wants wants = { 0 };
+	struct filter filter = { 0 };
 	struct table *t = NULL;
 	struct replies r;
 	struct attrs a;
 	size_t i;
 	int ret;
 
-	ret = filter_parse(argc, argv, keys, &wants);
+	ret = filter_parse(argc, argv, keys, &filter);
 	if (!ret && !opt.json && argc == 1)
 		ret = total();
 	if (!ret)
-		ret = genl_ask_for(RDMASTREAM_CMD_MEMORY_GET, true, &wants, &r);
+		ret = genl_ask_for(RDMASTREAM_CMD_MEMORY_GET, true, &filter.wants, &r);
 	if (ret)
 		return ret;
 	if (opt.json)
@@ -116,6 +116,8 @@ int cmd_memory(int argc, char **argv)
 		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < r.n; i++) {
 		attrs_of(&a, r.msg[i]);
+		if (!filter_fits(&filter, &a))
+			continue;
 		if (t)
 			row(t, &a);
 		else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* rsctl monitor: links and switches of this network namespace, as they happen. */
+/* rsctl monitor: what happens in this network namespace, as it happens. */
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <stdio.h>
@@ -133,6 +133,21 @@ static int drain_event(const struct attrs *a)
 	return end();
 }
 
+static int setting_event(const struct attrs *a)
+{
+	const char *name = attr_str(a, RDMASTREAM_A_SETTING_NAME);
+
+	begin("setting");
+	if (opt.json) {
+		json_str("name", name);
+		json_attr("value", a, RDMASTREAM_A_SETTING_VALUE);
+		return end();
+	}
+	printf("setting %s ", name ? name : "-");
+	put("", attr_number(a, RDMASTREAM_A_SETTING_VALUE));
+	return end();
+}
+
 static int told(const struct nlmsghdr *msg)
 {
 	const struct genlmsghdr *genl;
@@ -153,6 +168,8 @@ static int told(const struct nlmsghdr *msg)
 		return switch_event(&a);
 	case RDMASTREAM_CMD_DRAIN_NTF:
 		return drain_event(&a);
+	case RDMASTREAM_CMD_SETTING_NTF:
+		return setting_event(&a);
 	default:
 		return EXIT_OK;	/* newer than we are */
 	}

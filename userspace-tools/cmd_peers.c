@@ -123,7 +123,7 @@ int cmd_peers(int argc, char **argv)
 		{ NULL }
 	};
 	char *one[] = { argv[0], "peer", argc > 1 ? argv[1] : NULL };
-	struct wants wants = { 0 };
+	struct filter filter = { 0 };
 	struct table *t = NULL;
 	struct replies r;
 	struct attrs a;
@@ -132,9 +132,9 @@ int cmd_peers(int argc, char **argv)
 
 	if (argc > 2)
 		return no_arguments(argc - 1, argv + 1);
-	ret = filter_parse(argc > 1 ? 3 : 1, one, keys, &wants);
+	ret = filter_parse(argc > 1 ? 3 : 1, one, keys, &filter);
 	if (!ret)
-		ret = genl_ask_for(RDMASTREAM_CMD_PEER_GET, true, &wants, &r);
+		ret = genl_ask_for(RDMASTREAM_CMD_PEER_GET, true, &filter.wants, &r);
 	if (ret)
 		return ret;
 	if (opt.json)

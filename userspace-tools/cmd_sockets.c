@@ -370,59 +370,31 @@ static const struct filter_key keys[] = {
 	{ "port", FILTER_PORT, RDMASTREAM_A_SOCK_PORT },
 	{ "sport", FILTER_PORT, RDMASTREAM_A_SOCK_LOCAL_PORT },
 	{ "dport", FILTER_PORT, RDMASTREAM_A_SOCK_REMOTE_PORT },
+	{ "src", FILTER_END, RDMASTREAM_A_SOCK_LOCAL },
+	{ "dst", FILTER_END, RDMASTREAM_A_SOCK_REMOTE },
 	{ "peer", FILTER_PEER, RDMASTREAM_A_SOCK_PEER },
-	{ "device", FILTER_STRING, RDMASTREAM_A_SOCK_DEVICE },
-	{ "state", FILTER_WORD + WORD_MODE, RDMASTREAM_A_SOCK_MODE },
+	{ "device", FILTER_ASKED | FILTER_STRING, RDMASTREAM_A_SOCK_DEVICE },
+	{ "state", FILTER_STATE, RDMASTREAM_A_SOCK_MODE },
 	{ "mode", FILTER_WORD + WORD_MODE, RDMASTREAM_A_SOCK_MODE },
-	{ "carrier", FILTER_WORD + WORD_CARRIER, RDMASTREAM_A_SOCK_CARRIER },
+	{ "carrier", FILTER_ASKED | (FILTER_WORD + WORD_CARRIER),
+	  RDMASTREAM_A_SOCK_CARRIER },
 	{ "reason", FILTER_REASON, RDMASTREAM_A_SOCK_REASON },
 	{ NULL }
 };
 
-static struct filter_addr src, dst;
-
-/* Takes "src ADDRESS" and "dst ADDRESS" out of the words. */
-static int take_addresses(int *argc, char **argv)
-{
-	int from, to = 1, sign, ret;
-	bool is_src;
-
-	for (from = 1; from < *argc; from++) {
-		is_src = !strcmp(argv[from], "src");
-		if (!is_src && strcmp(argv[from], "dst")) {
-			argv[to++] = argv[from];
-			continue;
-		}
-		sign = from + 1 < *argc && filter_sign(argv[from + 1]);
-		if (from + sign + 1 >= *argc) {
-			complain("sockets: \"%s\" needs a value", argv[from]);
-			return EXIT_USAGE;
-		}
-		ret = filter_address(argv[from], argv[from + sign + 1],
-				     is_src ? &src : &dst);
-		if (ret)
-			return ret;
-		from += sign + 1;
-	}
-	*argc = to;
-	return EXIT_OK;
-}
-
 int cmd_sockets(int argc, char **argv)
 {
-	struct wants wants = { 0 };
+	struct filter filter = { 0 };
 	struct table *t = NULL;
 	struct replies r;
 	struct attrs a;
 	size_t i;
 	int ret;
 
-	ret = take_addresses(&argc, argv);
-	if (!ret)
-		ret = filter_parse(argc, argv, keys, &wants);
+	ret = filter_parse(argc, argv, keys, &filter);
 	if (ret)
 		return ret;
-	ret = genl_ask_for(RDMASTREAM_CMD_SOCK_GET, true, &wants, &r);
+	ret = genl_ask_for(RDMASTREAM_CMD_SOCK_GET, true, &filter.wants, &r);
 	if (ret)
 		return ret;
 	if (opt.json)
@@ -431,8 +403,7 @@ int cmd_sockets(int argc, char **argv)
 		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < r.n; i++) {
 		attrs_of(&a, r.msg[i]);
-		if (!filter_fits(&src, a.tb[RDMASTREAM_A_SOCK_LOCAL]) ||
-		    !filter_fits(&dst, a.tb[RDMASTREAM_A_SOCK_REMOTE]))
+		if (!filter_fits(&filter, &a))
 			continue;
 		if (t)
 			row(t, &a);

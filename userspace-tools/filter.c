@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which entries are to be told: pairs of words behind a command, which become
- * attributes of the request.  The kernel does the choosing.
+ * Which entries are to be told: words behind a command, in the manner of ss(8).
+ *
+ * Most become attributes of the request, and the kernel chooses.  What it cannot
+ * choose by is looked at here, in its answers: addresses, what must not be ("!="),
+ * and the states of TCP.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rsctl.h"
 
-/* ss(8) writes "sport = :80": the sign is as good as nothing. */
-bool filter_sign(const char *word)
-{
-	return !strcmp(word, "=") || !strcmp(word, "==") || !strcmp(word, "eq");
-}
+#define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 static bool get_number(const char *word, unsigned long max, unsigned long *val)
 {
@@ -25,22 +27,239 @@ static bool get_number(const char *word, unsigned long max, unsigned long *val)
 	return *word >= '0' && *word <= '9' && !*end && !errno && *val <= max;
 }
 
-static int want_port(const char *name, const char *word, uint16_t type,
-		     struct wants *wants)
+/* A number, or the name of a service. */
+static bool get_port(const char *word, uint16_t *port)
 {
+	const struct servent *service;
 	unsigned long val;
+
+	if (get_number(word, 65535, &val)) {
+		*port = val;
+		return true;
+	}
+	service = getservbyname(word, "tcp");
+	if (service)
+		*port = ntohs(service->s_port);
+	return service;
+}
+
+/* ---- ends of a connection ---- */
+
+/* What is mapped into IPv6 is IPv4. */
+static void unmap(struct filter_end *end)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (end->bytes != 16 || end->bits < 96 ||
+	    memcmp(end->addr, mapped, sizeof(mapped)))
+		return;
+	memmove(end->addr, end->addr + 12, 4);
+	end->bytes = 4;
+	end->bits -= 96;
+}
+
+/* "10.77.0.1", "fe80::1%eth0", "*" */
+static bool get_address(char *word, struct filter_end *end)
+{
+	char *scope = strchr(word, '%');
+
+	if (!*word || !strcmp(word, "*"))
+		return true;
+	if (scope) {
+		*scope++ = '\0';
+		end->scope = if_nametoindex(scope) ?: strtoul(scope, NULL, 10);
+		if (!end->scope)
+			return false;
+	}
+	if (inet_pton(AF_INET, word, end->addr) == 1)
+		end->bytes = 4;
+	else if (inet_pton(AF_INET6, word, end->addr) == 1)
+		end->bytes = 16;
+	return end->bytes;
+}
+
+/* The colon before a port, NULL: there is none; those of an address are two. */
+static char *port_colon(char *word)
+{
+	char *behind = strrchr(word, ']');
+	char *colon = strchr(behind ? behind : word, ':');
+
+	return colon && strchr(colon + 1, ':') ? NULL : colon;
+}
+
+/* "ADDRESS/BITS:PORT", any of which may be left out, or "[ADDRESS]..." */
+static bool get_end(char *word, struct filter_end *end)
+{
+	char *colon = port_colon(word), *slash = strchr(word, '/'), *bracket;
+	unsigned long bits;
+
+	if (colon) {
+		*colon++ = '\0';
+		end->has_port = strcmp(colon, "*");
+		if (end->has_port && !get_port(colon, &end->port))
+			return false;
+	}
+	if (slash)
+		*slash++ = '\0';
+	if (*word == '[') {
+		bracket = strchr(++word, ']');
+		if (!bracket || bracket[1])
+			return false;
+		*bracket = '\0';
+	}
+	if (!get_address(word, end))
+		return false;
+	bits = 8 * end->bytes;
+	if (slash && !get_number(slash, bits, &bits))
+		return false;
+	end->bits = bits;
+	unmap(end);
+	return true;
+}
+
+static struct filter_end *new_end(struct filter *f, uint16_t type, bool unequal)
+{
+	struct filter_end *end = &f->ends[f->n_ends++];
+
+	if (f->n_ends > COUNT(f->ends)) {
+		complain("too much at once");
+		exit(EXIT_USAGE);
+	}
+	*end = (struct filter_end){ .type = type, .unequal = unequal };
+	return end;
+}
+
+static int want_end(const char *name, const char *word, uint16_t type,
+		    bool unequal, struct filter *f)
+{
+	char *copy = xprintf("%s", word);
+	bool good = *word && get_end(copy, new_end(f, type, unequal));
+
+	free(copy);
+	if (good)
+		return EXIT_OK;
+	complain("%s: \"%s\" is no address", name, word);
+	return EXIT_USAGE;
+}
+
+/* The kernel has no "but this port". */
+static void not_port(struct filter *f, uint16_t type, uint16_t port)
+{
+	struct filter_end *end = new_end(f, type, true);
+
+	end->has_port = true;
+	end->port = port;
+}
+
+static int want_port(const char *name, const char *word, uint16_t type,
+		     bool unequal, struct filter *f)
+{
 	uint16_t port;
 
 	if (*word == ':')
 		word++;
-	if (!get_number(word, 65535, &val)) {
+	if (!get_port(word, &port)) {
 		complain("%s: \"%s\" is no port", name, word);
 		return EXIT_USAGE;
 	}
-	port = htons(val);
-	want(wants, type, &port, sizeof(port));
+	if (unequal) {
+		if (type != RDMASTREAM_A_SOCK_REMOTE_PORT)
+			not_port(f, RDMASTREAM_A_SOCK_LOCAL, port);
+		if (type != RDMASTREAM_A_SOCK_LOCAL_PORT)
+			not_port(f, RDMASTREAM_A_SOCK_REMOTE, port);
+		return EXIT_OK;
+	}
+	port = htons(port);
+	want(&f->wants, type, &port, sizeof(port));
 	return EXIT_OK;
 }
+
+static bool has_address(const struct filter_end *want, const struct attrs *a)
+{
+	const struct nlattr *attr = a->tb[RDMASTREAM_A_ENDPOINT_ADDR];
+	unsigned int whole = want->bits / 8, rest = want->bits % 8;
+	struct filter_end is = { 0 };
+
+	if (!want->bytes)
+		return true;
+	if (!attr || mnl_attr_get_payload_len(attr) > sizeof(is.addr))
+		return false;
+	is.bytes = mnl_attr_get_payload_len(attr);
+	is.bits = 8 * is.bytes;
+	memcpy(is.addr, mnl_attr_get_payload(attr), is.bytes);
+	unmap(&is);
+	return is.bytes == want->bytes && !memcmp(is.addr, want->addr, whole) &&
+	       (!rest || !((is.addr[whole] ^ want->addr[whole]) >> (8 - rest)));
+}
+
+static bool end_fits(const struct filter_end *want, const struct attrs *entry)
+{
+	uint64_t port = 0, scope = 0;
+	struct attrs a;
+	bool equal;
+
+	equal = attrs_nested(&a, entry->tb[want->type]);
+	attr_uint(&a, RDMASTREAM_A_ENDPOINT_PORT, &port);
+	attr_uint(&a, RDMASTREAM_A_ENDPOINT_SCOPE, &scope);
+	equal = equal && has_address(want, &a) &&
+		(!want->has_port || want->port == ntohs(port)) &&
+		(!want->scope || want->scope == scope);
+	return equal != want->unequal;
+}
+
+/* ---- states of TCP ---- */
+
+#define BIT(state)	(1U << (state))
+#define TCP_ALL		(~0U)
+#define TCP_CONNECTED	(TCP_ALL & ~(BIT(TCP_CLOSE) | BIT(TCP_LISTEN)))
+
+/* Return: as bits, 0: none is called so. */
+static uint32_t tcp_states(const char *word)
+{
+	static const struct {
+		const char *name;
+		uint32_t states;
+	} several[] = {
+		{ "all", TCP_ALL },
+		{ "connected", TCP_CONNECTED },
+		{ "synchronized", TCP_CONNECTED & ~BIT(TCP_SYN_SENT) },
+	};
+	uint32_t state;
+	size_t i;
+
+	for (i = 0; i < COUNT(several); i++)
+		if (!strcmp(several[i].name, word))
+			return several[i].states;
+	return number_of(WORD_TCP_STATE, word, &state) ? BIT(state) : 0;
+}
+
+/* Ours, which come first, or those of TCP. */
+static int want_state(const char *name, const char *word, uint16_t type,
+		      bool unequal, struct filter *f)
+{
+	uint32_t mode, states;
+	char *modes, *tcp;
+
+	if (number_of(WORD_MODE, word, &mode)) {
+		want(unequal ? &f->unwanted : &f->wants, type, &mode,
+		     sizeof(mode));
+		return EXIT_OK;
+	}
+	states = tcp_states(word);
+	if (!states) {
+		modes = all_words(WORD_MODE);
+		tcp = all_words(WORD_TCP_STATE);
+		complain("%s is one of: %s; or of TCP: %s, connected, synchronized, all; not \"%s\"",
+			 name, modes, tcp, word);
+		free(modes);
+		free(tcp);
+		return EXIT_USAGE;
+	}
+	f->not_states |= unequal ? states : ~states;
+	return EXIT_OK;
+}
+
+/* ---- the others ---- */
 
 static int want_u32(const char *name, const char *word, uint16_t type,
 		    struct wants *wants)
@@ -136,23 +355,46 @@ static int want_peer(const char *word, uint16_t type, struct wants *wants)
 }
 
 static int want_value(const struct filter_key *key, const char *word,
-		      struct wants *wants)
+		      bool unequal, struct filter *f)
 {
-	switch (key->kind) {
+	struct wants *wants = unequal ? &f->unwanted : &f->wants;
+	int kind = key->kind & ~FILTER_ASKED;
+
+	switch (kind) {
 	case FILTER_PEER:
 		return want_peer(word, key->type, wants);
 	case FILTER_STRING:
 		return want_string(key->name, word, key->type, wants);
 	case FILTER_PORT:
-		return want_port(key->name, word, key->type, wants);
+		return want_port(key->name, word, key->type, unequal, f);
+	case FILTER_END:
+		return want_end(key->name, word, key->type, unequal, f);
+	case FILTER_STATE:
+		return want_state(key->name, word, key->type, unequal, f);
 	case FILTER_U32:
 		return want_u32(key->name, word, key->type, wants);
 	case FILTER_REASON:
 		return want_reason(word, key->type, wants);
 	default:
-		return want_word(key->name, word, key->kind - FILTER_WORD,
+		return want_word(key->name, word, kind - FILTER_WORD,
 				 key->type, wants);
 	}
+}
+
+/* ---- words ---- */
+
+/* ss(8) writes "sport = :80"; "=" is as good as nothing. */
+static bool is_sign(const char *word, bool *unequal)
+{
+	*unequal = !strcmp(word, "!=") || !strcmp(word, "ne") ||
+		   !strcmp(word, "neq");
+	return *unequal || !strcmp(word, "=") || !strcmp(word, "==") ||
+	       !strcmp(word, "eq");
+}
+
+static bool is_and(const char *word)
+{
+	return !strcmp(word, "and") || !strcmp(word, "&") || !strcmp(word, "&&");
 }
 
 static const struct filter_key *find_key(const struct filter_key *keys,
@@ -179,71 +421,55 @@ static void complain_key(const struct filter_key *keys, const char *command,
 }
 
 int filter_parse(int argc, char **argv, const struct filter_key *keys,
-		 struct wants *wants)
+		 struct filter *f)
 {
 	const struct filter_key *key;
+	bool unequal;
 	int i, ret;
 
 	for (i = 1; i < argc; i++) {
+		if (i > 1 && is_and(argv[i]))
+			continue;
 		key = find_key(keys, argv[i]);
 		if (!key) {
 			complain_key(keys, argv[0], argv[i]);
 			return EXIT_USAGE;
 		}
-		if (i + 1 < argc && filter_sign(argv[i + 1]))
+		unequal = false;
+		if (i + 1 < argc && is_sign(argv[i + 1], &unequal))
 			i++;
 		if (++i == argc) {
 			complain("%s: \"%s\" needs a value", argv[0], key->name);
 			return EXIT_USAGE;
 		}
-		ret = want_value(key, argv[i], wants);
+		if (unequal && key->kind & FILTER_ASKED) {
+			complain("%s: %s takes no \"!=\"", argv[0], key->name);
+			return EXIT_USAGE;
+		}
+		ret = want_value(key, argv[i], unequal, f);
 		if (ret)
 			return ret;
 	}
 	return EXIT_OK;
 }
 
-int filter_address(const char *name, const char *word, struct filter_addr *to)
+bool filter_fits(const struct filter *f, const struct attrs *a)
 {
-	char text[INET6_ADDRSTRLEN];
-	const char *slash = strchr(word, '/');
-	size_t len = slash ? (size_t)(slash - word) : strlen(word);
-	unsigned long bits;
-
-	memset(to, 0, sizeof(*to));
-	if (len < sizeof(text)) {
-		memcpy(text, word, len);
-		text[len] = '\0';
-		if (inet_pton(AF_INET, text, to->addr) == 1)
-			to->bytes = 4;
-		else if (inet_pton(AF_INET6, text, to->addr) == 1)
-			to->bytes = 16;
-	}
-	bits = 8 * to->bytes;
-	if (!to->bytes || (slash && !get_number(slash + 1, bits, &bits))) {
-		complain("%s: \"%s\" is no address", name, word);
-		return EXIT_USAGE;
-	}
-	to->bits = bits;
-	to->set = true;
-	return EXIT_OK;
-}
-
-bool filter_fits(const struct filter_addr *want, const struct nlattr *nest)
-{
-	unsigned int whole = want->bits / 8, rest = want->bits % 8;
 	const struct nlattr *attr;
-	const uint8_t *addr;
-	struct attrs a;
+	uint64_t state = 0;
+	unsigned int i;
 
-	if (!want->set)
-		return true;
-	if (!attrs_nested(&a, nest))
-		return false;
-	attr = a.tb[RDMASTREAM_A_ENDPOINT_ADDR];
-	if (!attr || mnl_attr_get_payload_len(attr) != want->bytes)
-		return false;
-	addr = mnl_attr_get_payload(attr);
-	return !memcmp(addr, want->addr, whole) &&
-	       (!rest || !((addr[whole] ^ want->addr[whole]) >> (8 - rest)));
+	for (i = 0; i < f->n_ends; i++)
+		if (!end_fits(&f->ends[i], a))
+			return false;
+	for (i = 0; i < f->unwanted.n; i++) {
+		attr = a->tb[f->unwanted.list[i].type];
+		if (attr && mnl_attr_get_payload_len(attr) == f->unwanted.list[i].len &&
+		    !memcmp(mnl_attr_get_payload(attr), f->unwanted.list[i].data,
+			    f->unwanted.list[i].len))
+			return false;
+	}
+	return !f->not_states ||
+	       (attr_uint(a, RDMASTREAM_A_SOCK_TCP_STATE, &state) &&
+		!(f->not_states & BIT(state & 31)));
 }

@@ -57,9 +57,9 @@ static void usage(FILE *to)
 	      "  -s, --statistics    more counters\n"
 	      "  -d, --details       everything that is known\n"
 	      "  -n, --numeric       numbers instead of names and units\n"
-	      "  -o, --oneline       never fold a table\n"
+	      "  -o, --oneline       never fold lines\n"
 	      "  -w, --watch[=SECS]  stats: again and again, with rates\n"
-	      "  -c, --color[=WHEN]  always, auto (-c alone) or never\n"
+	      "  -c, --color[=WHEN]  always (-c alone), auto or never\n"
 	      "  -N, --netns NAME    in this network namespace\n"
 	      "  -V, --version       version of rsctl\n"
 	      "  -h, --help          this text\n", to);
@@ -152,10 +152,10 @@ static int enter_netns(const char *name)
 
 static int set_color(const char *when)
 {
-	if (!when || !strcmp(when, "auto"))
-		opt.color = isatty(STDOUT_FILENO);
-	else if (!strcmp(when, "always"))
+	if (!when || !strcmp(when, "always"))
 		opt.color = true;
+	else if (!strcmp(when, "auto"))
+		opt.color = isatty(STDOUT_FILENO);
 	else if (!strcmp(when, "never"))
 		opt.color = false;
 	else
@@ -256,11 +256,28 @@ static int get_options(int argc, char **argv, const char *known)
 	return ret;
 }
 
+/*
+ * What was started without one of its first three files must not take a socket for
+ * it.  To read or write there fails, as before; "run" does not pass them on.
+ */
+static int hold_files(void)
+{
+	int fd;
+
+	for (fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", (fd ? O_RDONLY : O_WRONLY) | O_CLOEXEC) != fd)
+			return EXIT_FAILED;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	int ret;
 
+	if (hold_files())
+		return EXIT_FAILED;
 	setlocale(LC_CTYPE, "");	/* may bars be drawn? */
 	ret = get_options(argc, argv, "+" OPTIONS);
 	if (ret)

@@ -2,7 +2,7 @@
 /*
  * Tables: as narrow as their cells allow.  One that is wider than the terminal
  * is folded: each row takes as many lines as needed, all but the first
- * indented.
+ * indented.  What is still too wide, as notes may be, is broken between words.
  */
 #include <inttypes.h>
 #include <langinfo.h>
@@ -23,7 +23,8 @@ struct cell {
 
 struct row {
 	struct cell *cells;
-	char *notes;
+	char **notes;
+	unsigned int n_notes;
 };
 
 struct table {
@@ -58,8 +59,9 @@ static struct row *add_row(struct table *t)
 		exit(EXIT_FAILED);
 	}
 	t->next = 0;
-	t->rows[t->n_rows].notes = NULL;
-	t->rows[t->n_rows].cells = xcalloc(t->n_columns, sizeof(struct cell));
+	t->rows[t->n_rows] = (struct row){
+		.cells = xcalloc(t->n_columns, sizeof(struct cell)),
+	};
 	return &t->rows[t->n_rows++];
 }
 
@@ -164,12 +166,14 @@ void table_bytes(struct table *t, const struct attrs *a, unsigned int type)
 void table_note(struct table *t, char *text)
 {
 	struct row *row = &t->rows[t->n_rows - 1];
-	char *all = xprintf("%s%*s%s\n", row->notes ? row->notes : "", INDENT,
-			    "", text);
 
-	free(row->notes);
-	free(text);
-	row->notes = all;
+	row->notes = realloc(row->notes,
+			     (row->n_notes + 1) * sizeof(*row->notes));
+	if (!row->notes) {
+		complain("out of memory");
+		exit(EXIT_FAILED);
+	}
+	row->notes[row->n_notes++] = text;
 }
 
 static unsigned int terminal_width(void)
@@ -186,6 +190,38 @@ static unsigned int terminal_width(void)
 	return 80;
 }
 
+/* Bytes of @text that fit @room places: up to a space, or the first word. */
+static size_t words_that_fit(const char *text, unsigned int room)
+{
+	size_t begin = strspn(text, " "), end = begin, len, next;
+
+	for (next = begin; text[next]; next = end + strspn(text + end, " ")) {
+		len = next + strcspn(text + next, " ");
+		if (end > begin &&
+		    width_of(text) - width_of(text + len) > room)
+			break;
+		end = len;
+	}
+	return end;
+}
+
+void print_folded(const char *text, unsigned int at, unsigned int indent)
+{
+	unsigned int room = terminal_width();
+	size_t len;
+
+	for (;;) {
+		len = words_that_fit(text, room > at ? room - at : 0);
+		printf("%.*s", (int)len, text);
+		text += len;
+		if (!*text)
+			return;
+		text += strspn(text, " ");
+		printf("\n%*s", indent, "");
+		at = indent;
+	}
+}
+
 static unsigned int total_width(const struct table *t)
 {
 	unsigned int i, sum = 0;
@@ -195,8 +231,9 @@ static unsigned int total_width(const struct table *t)
 	return sum;
 }
 
+/* @at: the column where it begins, if it is the @last of its line */
 static void print_cell(const struct table *t, unsigned int i, const char *text,
-		       enum paint paint, bool last)
+		       enum paint paint, bool last, unsigned int at)
 {
 	static const char * const codes[] = {
 		[PAINT_GOOD] = "\033[32m",
@@ -208,8 +245,12 @@ static void print_cell(const struct table *t, unsigned int i, const char *text,
 
 	if (t->columns[i].right)
 		printf("%*s", fill, "");
-	printf("%s%s%s", color ? codes[paint] : "", text,
-	       color ? "\033[0m" : "");
+	fputs(color ? codes[paint] : "", stdout);
+	if (last)
+		print_folded(text, at, INDENT);
+	else
+		fputs(text, stdout);
+	fputs(color ? "\033[0m" : "", stdout);
 	if (!t->columns[i].right && !last)
 		printf("%*s", fill, "");
 }
@@ -230,33 +271,43 @@ static unsigned int line_end(const struct table *t, unsigned int i,
 static void print_row(const struct table *t, const struct row *row,
 		      unsigned int room)
 {
-	unsigned int i, start, end;
+	unsigned int i, start, end, at;
 
 	for (start = 0; start < t->n_columns; start = end) {
 		end = line_end(t, start, room);
-		printf("%*s", start ? INDENT : 0, "");
+		at = start ? INDENT : 0;
+		printf("%*s", at, "");
 		for (i = start; i < end; i++) {
 			printf("%*s", i > start ? (int)t->gap : 0, "");
+			at += i > start ? t->gap : 0;
 			print_cell(t, i,
 				   row ? row->cells[i].text : t->columns[i].head,
 				   row ? row->cells[i].paint : PAINT_NONE,
-				   i + 1 == end);
+				   i + 1 == end, at);
+			at += t->width[i];
 		}
 		putchar('\n');
 	}
-	if (row && row->notes)
-		fputs(row->notes, stdout);
+	for (i = 0; row && i < row->n_notes; i++) {
+		printf("%*s", INDENT, "");
+		print_folded(row->notes[i], INDENT, 2 * INDENT);
+		putchar('\n');
+	}
 }
 
 static void table_free(struct table *t)
 {
+	struct row *row;
 	unsigned int i;
 
 	while (t->n_rows--) {
+		row = &t->rows[t->n_rows];
 		for (i = 0; i < t->n_columns; i++)
-			free(t->rows[t->n_rows].cells[i].text);
-		free(t->rows[t->n_rows].cells);
-		free(t->rows[t->n_rows].notes);
+			free(row->cells[i].text);
+		free(row->cells);
+		while (row->n_notes--)
+			free(row->notes[row->n_notes]);
+		free(row->notes);
 	}
 	free(t->rows);
 	free(t->width);

@@ -20,11 +20,13 @@ _rsctl_filter() {	# RSCTL COMMAND WORD-BEFORE
 	state | mode)
 		case $2 in
 		links)	echo connecting up broken dead ;;
-		*)	echo unconnected listen connecting hello framed raw closed ;;
+		*)	echo unconnected listen connecting hello framed raw closed \
+				established connected synchronized syn-sent fin-wait-1 fin-wait-2 \
+				close-wait last-ack closing all ;;
 		esac ;;
 	port | sport | dport | src | dst | link) ;;
 	*)	case $2 in
-		links)	 echo peer device state ;;
+		links)	 echo peer device port state ;;
 		sockets) echo port sport dport src dst peer device state carrier reason ;;
 		memory)	 echo link device ;;
 		esac ;;

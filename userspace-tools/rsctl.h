@@ -188,6 +188,11 @@ void table_bytes(struct table *t, const struct attrs *a, unsigned int type);
 /* A line below the row begun last; @text is freed. */
 void table_note(struct table *t, char *text);
 void table_print(struct table *t);		/* and free */
+/*
+ * Of @text, which begins in column @at, as many words as fit a line; the others on
+ * lines of their own, @indent deep.
+ */
+void print_folded(const char *text, unsigned int at, unsigned int indent);
 
 char *human_bytes(uint64_t bytes);
 char *human_number(uint64_t val);	/* thousands: k, M; plain with -n */
@@ -199,22 +204,13 @@ enum filter_kind {
 	FILTER_PEER,	/* beginning of an instance id */
 	FILTER_STRING,	/* name of a device */
 	FILTER_PORT,
+	FILTER_END,	/* address and port; @type: of the entry's endpoint */
+	FILTER_STATE,	/* mode of a socket, or state of TCP */
 	FILTER_U32,
 	FILTER_REASON,
 	FILTER_WORD,	/* + enum word: FILTER_WORD must be last */
 };
-
-/* An address with the length of its prefix, for src and dst: chosen by us. */
-struct filter_addr {
-	bool set;
-	unsigned int bytes;	/* 4 or 16 */
-	unsigned int bits;
-	uint8_t addr[16];
-};
-
-int filter_address(const char *name, const char *word, struct filter_addr *to);
-/* Does the endpoint @nest fit?  One that is not set fits all. */
-bool filter_fits(const struct filter_addr *want, const struct nlattr *nest);
+#define FILTER_ASKED	0x100	/* |: what answers do not tell */
 
 struct filter_key {
 	const char *name;
@@ -222,9 +218,32 @@ struct filter_key {
 	uint16_t type;
 };
 
-/* @keys end with a NULL name.  Return: EXIT_OK, or what was complained about. */
+struct filter_end {
+	uint16_t type;		/* of the endpoint in an entry */
+	bool unequal;
+	unsigned int bytes;	/* 4 or 16; 0: any address */
+	unsigned int bits;
+	uint8_t addr[16];
+	uint32_t scope;		/* 0: any */
+	bool has_port;
+	uint16_t port;
+};
+
+struct filter {
+	struct wants wants;		/* the kernel chooses by these */
+	struct wants unwanted;		/* what is left, we */
+	struct filter_end ends[WANTS_MAX];
+	unsigned int n_ends;
+	uint32_t not_states;		/* of TCP, as bits */
+};
+
+/*
+ * @keys end with a NULL name, @f is all 0.  Return: EXIT_OK, or what was
+ * complained about.
+ */
 int filter_parse(int argc, char **argv, const struct filter_key *keys,
-		 struct wants *wants);
-bool filter_sign(const char *word);	/* "=", as ss(8) writes it */
+		 struct filter *f);
+/* Is the entry @a one of those that the kernel could not choose? */
+bool filter_fits(const struct filter *f, const struct attrs *a);
 
 #endif

@@ -96,6 +96,12 @@ exits 2 "filter by a reason that is none" "$rsctl" sockets reason frob
 exits 2 "filter by an address that is none" "$rsctl" sockets dst 10.77.0
 exits 2 "filter by too long a prefix" "$rsctl" sockets dst 10.77.0.1/33
 exits 2 "filter by no address" "$rsctl" sockets state framed src
+exits 2 "filter by an empty address" "$rsctl" sockets src ""
+exits 2 "filter by an address without an end" "$rsctl" sockets src "[fd77::1:80"
+exits 2 "filter by an address and a port that is none" "$rsctl" sockets src 10.0.0.1:0x
+exits 2 "filter by a service that is none" "$rsctl" sockets dport frobnicate
+exits 2 "filter by this or that" "$rsctl" sockets dport 80 or dport 443
+exits 2 "filter by what answers do not tell" "$rsctl" sockets carrier != ring
 exits 2 "a setting without a value" "$rsctl" set upgrade
 exits 2 "a value that is no number" "$rsctl" set upgrade 1x
 exits 2 "a value that is too long" "$rsctl" set rmb_max 99999999999999999999G
@@ -103,6 +109,10 @@ exits 2 "show two settings" "$rsctl" show upgrade ring_size
 exits 2 "check nothing" "$rsctl" check
 exits 2 "check something else" "$rsctl" check host 1 hard
 exits 1 "check listen at no port" "$rsctl" check listen nowhere
+for port in 99999 65536 0 "" 99999999999999999999; do
+	exits 2 "check listen at port \"$port\"" timeout 5 "$rsctl" check listen "$port"
+	exits 2 "check at port \"$port\"" "$rsctl" check 127.0.0.1 "$port"
+done
 exits 2 "watch what cannot be watched" "$rsctl" -w links
 exits 2 "watch for no time" "$rsctl" --watch=0 stats
 
@@ -117,10 +127,10 @@ if [ -x "$made" ]; then
 		"$made" $1 >"$tmp/out" 2>"$tmp/err" && grep -Eq -- "$2" "$tmp/out"
 		result $? "$3"
 	}
-	shown sockets '^10.77.0.1:5000 +10.77.0.2:6379 +framed +ring +tcp +120.6K +120.6K +none' \
+	shown "-o sockets" '^10.77.0.1:5000 +10.77.0.2:6379 +framed +ring +tcp +120.6K +120.6K +none' \
 		"sockets"
-	shown sockets '^\[fd77::1\]:6379 +- +listen +- +- +- +- +-$' "what is not there is a dash"
-	shown "-d sockets" 'stall-ring 7x 7.654321s  stall-slot 1x 0.000021s  now stall-ring for 1.234567s' \
+	shown "-o sockets" '^\[fd77::1\]:6379 +- +listen +- +- +- +- +-$' "what is not there is a dash"
+	shown "-do sockets" 'stall-ring 7x 7.654321s  stall-slot 1x 0.000021s  now stall-ring for 1.234567s' \
 		"sockets: what the sender waited for"
 	shown "-d sockets" '^ +64  #{30} 100$' "sockets: histogram"
 	shown "-d sockets" '^ +4194304[+] # +1$' "sockets: the end of a histogram is open"
@@ -129,11 +139,56 @@ if [ -x "$made" ]; then
 	shown "-j sockets src fd77::/16 state listen" '^\[[^}]*"local":"\[fd77::1\]:6379"' \
 		"sockets from a network"
 	shown "-j sockets dst 10.77.0.0/31" '^\[\]$' "sockets to another network"
-	shown "-d peers" 'path [*] > 10.77.0.2:4793  named  failed 2  refused 0  flaps 1  retry-ms -' \
+	# chooses FILTER WANTED NAME: the sockets with these local addresses
+	chooses() {
+		# shellcheck disable=SC2086
+		"$made" -j sockets $1 >"$tmp/out" 2>"$tmp/err" &&
+			[ "$(jq -r '[.[].local] | join(" ")' "$tmp/out")" = "$2" ]
+		result $? "$3"
+	}
+	first=10.77.0.1:5000 listener='[fd77::1]:6379' mapped='[::ffff:10.77.0.3]:80'
+	chooses "src 10.77.0.3" "$mapped" "sockets of an IPv4 address in IPv6"
+	chooses "dst 10.77.0.4/31 and src != 10.77.0.1" "$mapped" "sockets to an IPv4 network in IPv6"
+	chooses "src ::ffff:10.77.0.0/120" "$first $mapped" "sockets of an IPv4 network written as IPv6"
+	for s in "$first" "$listener" "$mapped"; do
+		chooses "src $s" "$s" "sockets of what is told: $s"
+	done
+	chooses "src [fd77::]/16:6379" "$listener" "sockets of a network and a port"
+	chooses "src 10.77.0.1:80" "" "sockets of an address and another port"
+	chooses "src :http" "$mapped" "sockets of a service"
+	chooses "src = *:5000 && dst == 10.77.0.2:*" "$first" "sockets of stars"
+	chooses "sport != http" "$first $listener" "sockets without a service"
+	chooses "port != 5000 and dport != :40000" "$listener" "sockets without ports"
+	chooses "src != 10.77.0.0/24" "$listener" "sockets without a network"
+	chooses "dst != 10.77.0.2" "$listener $mapped" "sockets that are not connected there"
+	chooses "state established" "$first" "sockets of a state of TCP"
+	chooses "state connected" "$first $mapped" "sockets that are connected"
+	chooses "state != established" "$listener $mapped" "sockets without a state of TCP"
+	chooses "state all mode != raw" "$first $listener" "sockets without a mode"
+	chooses "reason != none" "$listener $mapped" "sockets without a reason"
+	chooses "peer != 7b9a" "$listener $mapped" "sockets without a peer"
+	shown "-j links device = rxe0 and port 1" '"id":5' "links of a port"
+	shown "-j links state != up" '^\[\]$' "links without a state"
+	shown "-j memory link != 5" '^\[\]$' "memory without a link"
+	shown "-c -o sockets" "$(printf '\033')" "colour, if asked for"
+	# folds OPTIONS COMMAND: no line is wider than 80, but for a single word
+	folds() {
+		# shellcheck disable=SC2086
+		COLUMNS=80 "$made" $1 >"$tmp/all" 2>"$tmp/err"
+		! grep -E '^.{81}' "$tmp/all" | grep -E '[^ ] +[^ ]' >"$tmp/out" && [ -s "$tmp/all" ]
+		result $? "$1 is folded"
+	}
+	for c in explain "-d devices" "-d links" "-d sockets" "-d peers" "-s stats" memory show \
+		"drain" "version"; do
+		folds "$c"
+	done
+	COLUMNS=80 "$made" -d devices | tr -s ' \n' ' ' >"$tmp/out"
+	says "10.77.0.1 fd77::1 2001[^ ]*:1 2001[^ ]*1111 2001[^ ]*2222 siw0" "nothing is lost by it"
+	shown "-do peers" 'path [*] > 10.77.0.2:4793  named  failed 2  refused 0  flaps 1  retry-ms -' \
 		"peers: paths"
 	shown "peers 7b9a" 'unreachable, 12.345s ago' "peers by the beginning of an id"
 	shown "-j links peer 7b state up" '"rtt_us":123' "links of a peer"
-	shown "-n devices" '^rxe0/1 +yes +- +2 +1 +10.77.0.1 fd77::1$' "devices"
+	shown "-no devices" '^rxe0/1 +yes +- +2 +1 +10.77.0.1 fd77::1 2001' "devices"
 	shown "-d devices" '^siw0/1 +no +iwarp' "devices that cannot be used"
 	shown memory '^rings: 4.0M of 64.0M .*#.*short$' "memory in all"
 	shown memory '^ +5 +rxe0 +rings +4.0M +1.0M +#####[.]+$' "memory of a link"
@@ -145,7 +200,49 @@ if [ -x "$made" ]; then
 	timeout 4 "$made" stats -w >"$tmp/out" 2>"$tmp/err"
 	grep -Eq '^active-opens +3000 +[0-9.]+k?' "$tmp/out"
 	result $? "rates"
+	# A server that is sent nothing, though what is told has nowhere to go.
+	python3 - "$tmp/port" "$tmp/got" <<-'PY' &
+		import socket, sys
+		server = socket.create_server(("127.0.0.1", 0))
+		server.settimeout(20)
+		with open(sys.argv[1], "w") as f:
+		    print(server.getsockname()[1], file=f)
+		with open(sys.argv[2], "w") as f:
+		    print(len(server.accept()[0].recv(1000)), file=f)
+	PY
+	server=$!
+	while ! [ -s "$tmp/port" ] && kill -0 $server 2>/dev/null; do sleep 0.1; done
+	"$made" check 127.0.0.1 "$(cat "$tmp/port")" >&- 2>"$tmp/err"
+	[ $? = 1 ]
+	result $? "check without stdout fails"
+	wait $server
+	cp "$tmp/got" "$tmp/out"
+	says "^0$" "... and tells the server nothing"
+	"$made" check "[127.0.0.1]" 1 >"$tmp/out" 2>"$tmp/err"
+	says "refused" "check an address in brackets"
 	if python3 -c 'import jsonschema' 2>/dev/null; then
+		# as one array
+		{ jq '{ "$defs": (."$defs" + { events: { type: "array", minItems: 8,
+			items: { "$ref": "#/$defs/monitor" } } }) }' "$here/rsctl.schema.json" >"$tmp/schema" &&
+			"$made" -j monitor | jq -s . >"$tmp/json" &&
+			python3 - "$tmp/schema" "$tmp/json" <<-'PY'
+				import json, sys, jsonschema
+				schema = json.load(open(sys.argv[1]))
+				schema["$ref"] = "#/$defs/events"
+				events = json.load(open(sys.argv[2]))
+				jsonschema.validate(events, schema)
+				check = jsonschema.validators.validator_for(schema)(schema)
+				for event in events:
+				    for key in event:
+				        less = dict(event)
+				        del less[key]
+				        assert not check.is_valid([less] * 8), (event["event"], key)
+				        assert not check.is_valid([dict(event, **{key: {}})] * 8), (event["event"], key)
+				assert not check.is_valid([{"time_ms": 1, "event": "frob"}] * 8)
+				print(sorted({event["event"] for event in events}))
+			PY
+		} >"$tmp/out" 2>"$tmp/err"
+		result $? "monitor: JSON as the schema says, and each key is needed"
 		for c in sockets links peers devices memory show stats version drain explain; do
 			"$made" -j $c >"$tmp/json" 2>"$tmp/err" &&
 				python3 - "$here/rsctl.schema.json" $c "$tmp/json" >"$tmp/out" 2>&1 <<-'PY'
@@ -181,6 +278,8 @@ if [ -x "$made" ]; then
 	completes "rsctl sockets d" "dport dst device" "completion of a filter"
 	completes "rsctl sockets state fr" framed "completion of a filter's value"
 	completes "rsctl links device " "rxe0 siw0" "completion of a device"
+	completes "rsctl links device rxe0 and p" "peer port" "completion of another filter"
+	completes "rsctl sockets state conn" "connecting connected" "completion of a state of TCP"
 	completes "rsctl set ri" ring_size "completion of a setting"
 	completes "rsctl set ring_size " "" "no completion of a value"
 	completes "rsctl explain rmb" rmb-limit "completion of a reason"
@@ -234,6 +333,8 @@ exits 127 "run a path that is not there" "$rsctl" run /no/such/program
 exits 126 "run what is not executable" "$rsctl" run /etc/passwd
 exits 7 "run brings out the exit status" sh -c "
 	'$rsctl' run sh -c 'exit 7'; s=\$?; echo \$s >&2; exit \$s"
+exits 3 "run without stdout leaves it so" sh -c "
+	'$rsctl' run sh -c '[ -e /proc/self/fd/1 ] || exit 3' >&-; s=\$?; echo \$s >&2; exit \$s"
 exits 0 "run sets LD_PRELOAD" "$rsctl" run sh -c 'echo $LD_PRELOAD'
 says "librdmastream-preload.so" "run names the library"
 LD_PRELOAD=libc.so.6 exits 0 "run beside another preload" \

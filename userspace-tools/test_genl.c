@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Stands in for genl.c, so that test.sh sees what rsctl makes of answers without a
- * module: one or two entries of each kind, with and without what may be left out.
+ * module: some entries of each kind, with and without what may be left out.
  */
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rsctl.h"
 
-#define MSG_MAX	4096
+#define MSG_MAX		4096
+#define LONG_ADDR	"2001:db8:1111:2222:3333:4444:5555:"
 
 static const uint8_t peer[RDMASTREAM_INSTANCE_LEN] = { 0x7b, 0x9a, 0xd4, 0x15 };
 
@@ -75,12 +77,20 @@ static void sockets(struct replies *r)
 	endpoint(msg, RDMASTREAM_A_SOCK_REMOTE, "10.77.0.2", 6379);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_MODE, RDMASTREAM_MODE_FRAMED);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_REASON, RDMASTREAM_REASON_NONE);
+	mnl_attr_put_u8(msg, RDMASTREAM_A_SOCK_TCP_STATE, TCP_ESTABLISHED);
 	mnl_attr_put(msg, RDMASTREAM_A_SOCK_PEER, sizeof(peer), peer);
 	direction(msg, RDMASTREAM_A_SOCK_TX, true);
 	direction(msg, RDMASTREAM_A_SOCK_RX, false);
 	msg = entry(r);
 	endpoint(msg, RDMASTREAM_A_SOCK_LOCAL, "fd77::1", 6379);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_MODE, RDMASTREAM_MODE_LISTEN);
+	mnl_attr_put_u8(msg, RDMASTREAM_A_SOCK_TCP_STATE, TCP_LISTEN);
+	msg = entry(r);
+	endpoint(msg, RDMASTREAM_A_SOCK_LOCAL, "::ffff:10.77.0.3", 80);
+	endpoint(msg, RDMASTREAM_A_SOCK_REMOTE, "::ffff:10.77.0.4", 40000);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_MODE, RDMASTREAM_MODE_RAW);
+	mnl_attr_put_u8(msg, RDMASTREAM_A_SOCK_TCP_STATE, TCP_CLOSE_WAIT);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_REASON, RDMASTREAM_REASON_NO_OPTION);
 }
 
 static void links(struct replies *r)
@@ -91,6 +101,11 @@ static void links(struct replies *r)
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_STATE, RDMASTREAM_LINK_STATE_UP);
 	mnl_attr_put(msg, RDMASTREAM_A_LINK_PEER, sizeof(peer), peer);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RTT_US, 123);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_QPN, 16777215);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_PEER_QPN, 16777214);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RQ_CREDITS, 1024);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_SQ_FREE, 1024);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_LINK_UP_MS, 864000000);
 }
 
 static void peers(struct replies *r)
@@ -111,6 +126,14 @@ static void peers(struct replies *r)
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_REFUSED, 0);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_FLAPS, 1);
 	mnl_attr_nest_end(msg, nest);
+	nest = mnl_attr_nest_start(msg, RDMASTREAM_A_PEER_PATH);
+	endpoint(msg, RDMASTREAM_A_PATH_LOCAL, LONG_ADDR "1", 0);
+	endpoint(msg, RDMASTREAM_A_PATH_REMOTE, LONG_ADDR "2", 4793);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_FAILS, 10);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_REFUSED, 10);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_FLAPS, 0);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_PATH_RETRY_MS, 30000);
+	mnl_attr_nest_end(msg, nest);
 }
 
 static void device(struct replies *r, const char *name, uint32_t problem)
@@ -126,6 +149,9 @@ static void device(struct replies *r, const char *name, uint32_t problem)
 	mnl_attr_put_u32(msg, RDMASTREAM_A_DEVICE_IFINDEX, 1);
 	endpoint(msg, RDMASTREAM_A_DEVICE_ADDR, "10.77.0.1", 0);
 	endpoint(msg, RDMASTREAM_A_DEVICE_ADDR, "fd77::1", 0);
+	endpoint(msg, RDMASTREAM_A_DEVICE_ADDR, LONG_ADDR "1", 0);
+	endpoint(msg, RDMASTREAM_A_DEVICE_ADDR, LONG_ADDR "1111", 0);
+	endpoint(msg, RDMASTREAM_A_DEVICE_ADDR, LONG_ADDR "2222", 0);
 }
 
 static void memory(struct replies *r, uint32_t kind, uint64_t used)
@@ -139,10 +165,19 @@ static void memory(struct replies *r, uint32_t kind, uint64_t used)
 	mnl_attr_put_u64(msg, RDMASTREAM_A_RMB_USED, used);
 }
 
+static void setting(struct nlmsghdr *msg, const char *name, uint64_t val)
+{
+	mnl_attr_put_strz(msg, RDMASTREAM_A_SETTING_NAME, name);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_VALUE, val);
+}
+
 static void settings(struct replies *r)
 {
-	struct nlmsghdr *msg = entry(r);
+	struct nlmsghdr *msg;
 
+	setting(entry(r), "negotiate", 1);
+	setting(entry(r), "upgrade", 2);
+	msg = entry(r);
 	mnl_attr_put_strz(msg, RDMASTREAM_A_SETTING_NAME, "ring_size");
 	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_VALUE, 65536);
 	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_DEFAULT, 262144);
@@ -237,10 +272,70 @@ int genl_set(uint8_t cmd, const struct wants *wants)
 								    EXIT_FAILED;
 }
 
+static struct nlmsghdr *event(struct replies *r, uint8_t cmd)
+{
+	struct nlmsghdr *msg = entry(r);
+	struct genlmsghdr *genl = mnl_nlmsg_get_payload(msg);
+
+	genl->cmd = cmd;
+	return msg;
+}
+
+static void link_event(struct replies *r, bool up)
+{
+	struct nlmsghdr *msg = event(r, RDMASTREAM_CMD_LINK_NTF);
+
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_ID, 5);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_STATE, up ? RDMASTREAM_LINK_STATE_UP :
+						      RDMASTREAM_LINK_STATE_BROKEN);
+	mnl_attr_put(msg, RDMASTREAM_A_LINK_PEER, sizeof(peer), peer);
+	if (up) {
+		mnl_attr_put(msg, RDMASTREAM_A_LINK_ACTIVE, 0, NULL);
+		mnl_attr_put_strz(msg, RDMASTREAM_A_LINK_DEVICE, "rxe0");
+		mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_PORT, 1);
+		endpoint(msg, RDMASTREAM_A_LINK_LOCAL, "10.77.0.1", 0);
+		endpoint(msg, RDMASTREAM_A_LINK_REMOTE, "10.77.0.2", 4793);
+	} else {
+		mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_REASON,
+				 RDMASTREAM_REASON_LINK_LOST);
+		mnl_attr_put_strz(msg, RDMASTREAM_A_LINK_WHY, "unreachable");
+	}
+}
+
+static void switch_event(struct replies *r, uint32_t carrier)
+{
+	struct nlmsghdr *msg = event(r, RDMASTREAM_CMD_SWITCH_NTF);
+
+	endpoint(msg, RDMASTREAM_A_SWITCH_LOCAL, "10.77.0.1", 5000);
+	endpoint(msg, RDMASTREAM_A_SWITCH_REMOTE, "10.77.0.2", 6379);
+	mnl_attr_put(msg, RDMASTREAM_A_SWITCH_PEER, sizeof(peer), peer);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_WAY, RDMASTREAM_WAY_RX);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_CARRIER, carrier);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_REASON,
+			 RDMASTREAM_REASON_UPGRADED);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SWITCH_OFFSET, 16384);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_EPOCH, 1);
+	if (carrier == RDMASTREAM_CARRIER_RING)
+		mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_LINK, 5);
+}
+
+/* One of each. */
 int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg))
 {
+	struct replies r = { 0 };
 	int ret = ready();
+	size_t i;
 
+	link_event(&r, true);
+	link_event(&r, false);
+	switch_event(&r, RDMASTREAM_CARRIER_RING);
+	switch_event(&r, RDMASTREAM_CARRIER_TCP);
+	mnl_attr_put_u8(event(&r, RDMASTREAM_CMD_DRAIN_NTF),
+			RDMASTREAM_A_INFO_DRAIN, 1);
+	setting(event(&r, RDMASTREAM_CMD_SETTING_NTF), "probe_ms", 499);
+	for (i = 0; i < r.n && !ret; i++)
+		ret = told(r.msg[i]);
+	replies_free(&r);
 	return ret ? ret : told(NULL);
 }
 

@@ -600,6 +600,17 @@ static int exchange_hello(struct rstream *rs)
 	return talk(rs, &out, &in);
 }
 
+/* A dump tells an RMB from its neighbour by the serial. */
+static int check_serial(const struct rstream_rmb_info *info, void *arg)
+{
+	u64 *last = arg;
+
+	if (info->serial == *last)
+		return -EIO;
+	*last = info->serial;
+	return 0;
+}
+
 static int run_rounds(struct rstream *rs)
 {
 	struct rstream_peer_route route = { .token = rs->peer_token,
@@ -607,6 +618,7 @@ static int run_rounds(struct rstream *rs)
 	struct sockaddr_in *sin = (struct sockaddr_in *)&route.remote;
 	struct rstream_peer *peer;
 	int i, err = 0, lost = 0;
+	u64 serial = 0;
 
 	kernel_getsockname(rs->sock, (struct sockaddr *)&route.local);
 	kernel_getpeername(rs->sock, (struct sockaddr *)&route.remote);
@@ -622,6 +634,8 @@ static int run_rounds(struct rstream *rs)
 		else if (err > 0 && ++lost > losses)
 			err = -ENOLINK;
 	}
+	if (err >= 0 && !lost)
+		err = rstream_rmb_info_dump(&init_net, 0, check_serial, &serial);
 	rstream_peer_forget(peer, rs);
 	rstream_link_unuse(&init_net);
 	rstream_peer_put(peer);

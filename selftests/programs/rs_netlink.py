@@ -3,9 +3,10 @@
 """The netlink family, asked rightly, wrongly and at random.  TAP on stdout.
 
 usage: rs_netlink [MESSAGES [SEED]]
+       rs_netlink ended [SECONDS]	look at a link that ends before it is up
 
 Every rejection must say why: by errno, in words, and by the attribute that is at
-fault.  Every dump must be consistent or flagged.  Of MESSAGES (5000) random ones,
+fault or missing, if it is one's fault.  Every dump must be consistent or flagged.  Of MESSAGES (5000) random ones,
 some nearly right, none may go without an answer or do harm.
 """
 import errno
@@ -14,9 +15,10 @@ import random
 import socket
 import struct
 import sys
+import time
 
 GENERIC = 16
-SOL_NETLINK, CAP_ACK, EXT_ACK, STRICT = 270, 10, 11, 12
+SOL_NETLINK, JOIN, CAP_ACK, EXT_ACK, STRICT = 270, 1, 10, 11, 12
 REQUEST, MULTI, ACK, DUMP_INTR, DUMP = 1, 2, 4, 0x10, 0x300
 ACK_TLVS, CAPPED = 0x200, 0x100
 ERROR, DONE = 2, 3
@@ -26,10 +28,11 @@ IPPROTO = 257
 # of uapi/linux/rdmastream_netlink.h
 INFO, LINK, SOCK, STATS, DRAIN_SET = 1, 2, 3, 4, 5
 PEER, DEVICE, MEMORY, SETTING, SETTING_SET, LINK_MAKE = 9, 10, 11, 12, 13, 14
-LAST = 14
+SETTING_NTF = LAST = 15
 DUMPS = (LINK, SOCK, PEER, DEVICE, MEMORY, SETTING)
 S_LOCAL, S_REMOTE, S_MODE, S_STATE, S_REASON, S_UID, S_INODE, S_PEER = range(1, 9)
 S_TX, S_RX, S_DEVICE, S_PORT, S_LPORT, S_RPORT, S_CARRIER = range(9, 16)
+L_STATE, L_UP_MS = 2, 16
 
 number = failed = 0
 
@@ -82,6 +85,7 @@ class Answer:
         self.err = None         # errno, 0: acknowledged or dumped
         self.text = ""
         self.at = None          # offset of the attribute at fault
+        self.missing = None     # number of the one that is needed
         self.msgs = []          # payloads of what was told
         self.changed = False    # DUMP_INTR
 
@@ -100,7 +104,25 @@ class Netlink:
         reply = self.ask(3, attr(2, "rdmastream"))      # GETFAMILY, by name
         if not reply.msgs:
             raise SystemExit("Bail out! no family rdmastream")
-        self.family = struct.unpack("=H", dict(attrs(reply.msgs[0][4:]))[1])[0]
+        told = dict(attrs(reply.msgs[0][4:]))
+        self.family = struct.unpack("=H", told[1])[0]
+        self.groups = [dict(attrs(group)) for _, group in attrs(told[7])]
+
+    def join(self):
+        """From now on events are heard."""
+        for group in self.groups:
+            self.sock.setsockopt(SOL_NETLINK, JOIN, struct.unpack("=I", group[2])[0])
+
+    def event(self, cmd, seconds=5):
+        """The next one of this number; None: there is none."""
+        self.sock.settimeout(seconds)
+        try:
+            while True:
+                data = self.sock.recv(1 << 16)
+                if data[16] == cmd:
+                    return dict(attrs(data[20:]))
+        except TimeoutError:
+            return None
 
     def send(self, cmd, body=b"", flags=ACK, kind=None, size=None):
         self.seq += 1
@@ -143,6 +165,8 @@ class Netlink:
                     answer.text = val.rstrip(b"\0").decode()
                 elif what == 2:
                     answer.at = struct.unpack("=I", val)[0]
+                elif what == 5:
+                    answer.missing = struct.unpack("=I", val)[0]
 
     def ask(self, cmd, body=b"", flags=ACK, between=None):
         self.send(cmd, body, flags)
@@ -152,13 +176,14 @@ class Netlink:
         return self.ask(cmd, body, DUMP, between)
 
 
-def refused(nl, name, cmd, body, err, flags=ACK, at=None):
-    """Is it, with this errno, in words, and at this offset of the attributes?"""
+def refused(nl, name, cmd, body, err, flags=ACK, at=None, missing=None):
+    """Is it, with this errno, in words, at this offset of the attributes (None: it
+    is no attribute's fault), or for want of this one?"""
     a = nl.ask(cmd, body, flags)
     want = None if at is None else 20 + at
-    ok(a.err == err and a.text and (want is None or a.at == want), name,
-       "errno %s, text \"%s\", attribute at %s, wanted %d at %s" %
-       (a.err, a.text, a.at, err, want))
+    ok(a.err == err and a.text and a.at == want and a.missing == missing, name,
+       "errno %s, text \"%s\", attribute at %s, missing %s, wanted %d, %s, %s" %
+       (a.err, a.text, a.at, a.missing, err, want, missing))
 
 
 def rejections(nl):
@@ -171,17 +196,22 @@ def rejections(nl):
             DUMP, 0)
     refused(nl, "attribute that is unknown", SOCK, u32(100, 1), errno.EINVAL, DUMP, 0)
     refused(nl, "attribute that is only told", SOCK, u8(S_STATE, 1), errno.EINVAL, DUMP, 0)
-    refused(nl, "attribute where none is taken", INFO, u32(1, 1), errno.EINVAL)
+    refused(nl, "attribute where none is taken", INFO, u32(1, 1), errno.EINVAL, at=0)
+    refused(nl, "another attribute where none is taken", STATS, u32(1, 1) + u32(2, 1),
+            errno.EINVAL, at=0)
+    refused(nl, "rubbish where none is taken", INFO, b"ab", errno.EINVAL)
     refused(nl, "port of four bytes", SOCK, u32(S_PORT, 80), errno.EINVAL, DUMP, 0)
     refused(nl, "bytes behind the attributes", SETTING_SET, attr(1, "upgrade") + b"abc",
             errno.EINVAL)
-    refused(nl, "drain without a word", DRAIN_SET, b"", errno.EINVAL)
+    refused(nl, "drain without a word", DRAIN_SET, b"", errno.EINVAL, missing=8)
     refused(nl, "drain by halves", DRAIN_SET, u8(8, 2), errno.ERANGE, at=0)
     refused(nl, "setting that is none", SETTING_SET, attr(1, "upgrad") + u64(2, 1),
             errno.ENOENT, at=0)
     name = attr(1, "upgrade")
     refused(nl, "value too great", SETTING_SET, name + u64(2, 3), errno.ERANGE, at=len(name))
-    refused(nl, "setting without a value", SETTING_SET, name, errno.EINVAL)
+    refused(nl, "setting without a value", SETTING_SET, name, errno.EINVAL,
+            missing=2)
+    refused(nl, "value without a setting", SETTING_SET, u64(2, 1), errno.EINVAL, missing=1)
     name = attr(1, "ring_size")
     refused(nl, "ring size too small", SETTING_SET, name + u64(2, 4096), errno.ERANGE,
             at=len(name))
@@ -190,9 +220,12 @@ def rejections(nl):
     name = attr(1, "family")
     refused(nl, "setting that is fixed", SETTING_SET, name + u64(2, 3), errno.EPERM, at=0)
     refused(nl, "link for no socket", LINK_MAKE, u64(S_INODE, 1), errno.ENOENT, at=0)
-    refused(nl, "link for nothing", LINK_MAKE, b"", errno.EINVAL)
+    refused(nl, "link for nothing", LINK_MAKE, b"", errno.EINVAL, missing=S_INODE)
+    # the core says no more than an errno
     a = nl.ask(LAST + 1)
     ok(a.err == errno.EOPNOTSUPP, "command beyond the last", a.err)
+    a = nl.ask(SETTING_NTF)
+    ok(a.err == errno.EOPNOTSUPP, "event that is asked for", a.err)
     a = nl.ask(LINK)
     ok(a.err == errno.EOPNOTSUPP, "dump that is not asked for as one", a.err)
 
@@ -218,12 +251,28 @@ def settings(nl):
         told = dict(attrs(nl.dump(SETTING, attr(1, name)).msgs[0][4:]))
         return struct.unpack("=Q", told[2])[0]
 
+    def told(listener, name, val):
+        event = listener.event(SETTING_NTF)
+        return event and event[1] == name.encode() + b"\0" and \
+            struct.unpack("=Q", event[2])[0] == val
+
+    listener = Netlink()
+    listener.join()
     before = value("upgrade_bytes")
     a = nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, 12345))
     with open("/proc/sys/net/rdmastream/upgrade_bytes") as f:
         ok(not a.err and value("upgrade_bytes") == 12345 and int(f.read()) == 12345,
            "a setting that is set is that of sysctl, too")
+    ok(told(listener, "upgrade_bytes", 12345), "... and an event")
+    nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, 12345))
     nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, before))
+    ok(told(listener, "upgrade_bytes", before), "... but only if it has changed")
+    for name, val in (("upgrade_bytes", before + 1), ("upgrade_bytes", before),
+                      ("ring_size", 2 * value("ring_size")), ("ring_size", value("ring_size")),
+                      ("probe_ms", value("probe_ms") + 1), ("probe_ms", value("probe_ms"))):
+        with open("/proc/sys/net/rdmastream/" + name, "w") as f:
+            f.write("%d" % val)
+        ok(told(listener, name, val), "%s by sysctl is an event" % name)
     names = set()
     bad = []
     for body in nl.dump(SETTING).msgs:
@@ -353,7 +402,31 @@ def fuzz(nl, messages, seed):
        "the family is well afterwards")
 
 
+def ended(nl, seconds):
+    """Links that were never up, seen while they end: does any tell since when it is up?
+    That is a short time, so there shall be many tries."""
+    seen = wrong = 0
+    now = again = time.monotonic()
+    end = now + seconds
+    while not seen and now < end:
+        if now >= again:
+            nl.ask(DRAIN_SET, u8(8, 0))
+            again = now + 0.5
+        now = time.monotonic()
+        for body in nl.dump(LINK).msgs:
+            told = dict(attrs(body[4:]))
+            if struct.unpack("=I", told[L_STATE])[0] > 1:
+                seen += 1
+                wrong += L_UP_MS in told
+    ok(seen, "a link that ends is seen")
+    ok(not wrong, "it was never up, and does not tell since when", wrong)
+
+
 def main():
+    if sys.argv[1:2] == ["ended"]:
+        ended(Netlink(), float(sys.argv[2]) if len(sys.argv) > 2 else 60)
+        print("1..%d" % number)
+        sys.exit(failed > 0)
     messages = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     nl = Netlink()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1 timeout=400
+# vm: n=2 kernels=6.12,6.1 timeout=500
 # "rsctl check" on set-ups that are broken in one way each: it names the right
 # cause, in the step that fails, and nothing else.
 # shellcheck source=selftests/scenarios/lib.sh
@@ -63,7 +63,19 @@ ok "... up to the link's round trip" ends_with rtt
 ok "all is well under load" check 0 probe
 ok "... both ways" ends_with receive
 to=$ADDR6_1 ok "all is well with IPv6" check 0 probe
+to="[$ADDR6_1]" ok "... in brackets, too" check 0
 ok "it is readable" rsctl check "$ADDR4_1" $port
+
+# ---- rings that are wanted late ----
+
+on 1 rsctl set upgrade 2
+on 1 rsctl set upgrade_bytes 1M
+ok "the other host wants many bytes first" check 0 probe
+on 1 rsctl set upgrade 1
+rsctl set upgrade 2
+rsctl set upgrade_bytes 2M
+ok "this host wants more" check 0 probe
+rsctl set upgrade 1
 
 # ---- this host ----
 

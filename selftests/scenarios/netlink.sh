@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=240
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
 # What user space is told and may ask: rsctl's JSON is as its schema says, filters
 # choose, settings are set, and netlink refuses what is malformed, with reasons.
 # shellcheck source=selftests/scenarios/lib.sh
@@ -68,8 +68,12 @@ ok "sockets of a peer" entries 2 sockets peer "${peer:0:6}"
 ok "sockets on a device" entries 2 sockets device rxe0
 ok "sockets on another device" entries 0 sockets device rxe1
 ok "sockets that listen" entries 0 sockets state listen
+ok "sockets of TCP's states" entries 2 sockets state established and dst "$ADDR4_1:7000"
+ok "all sockets but some" entries 0 sockets port 7000 dport != 7000
 ok "links of a peer" entries 1 links peer "$peer" state up
 ok "links on another device" entries 0 links device rxe1
+ok "links on a port" entries 1 links device rxe0 port 1
+ok "links on another port" entries 0 links port 2
 ok "one peer" entries 1 peers "${peer:0:8}"
 ok "one device" entries 1 devices rxe0
 ok "no such device" entries 0 devices rxe1
@@ -77,6 +81,58 @@ link=$(rsctl -j links | jq '.[0].id')
 ok "memory of a link" eval "rsctl -j memory link $link | jq -e 'length >= 1 and all(.[]; .link == $link)'"
 ok "a device has addresses" eval "rsctl -j devices | jq -e '.[0] | .usable and .netdev == \"eth0\" and
 	(.addresses | index(\"$ADDR4_0\"))'"
+
+# A link that ends before it was up.
+active=0
+rsctl -j links | jq -e '.[0].active' >/dev/null || active=1
+no_links() { [ "$(rsctl -j links | jq length)" = 0 ]; }
+on 1 nft "add table inet broken;
+	add chain inet broken in { type filter hook prerouting priority -400; };
+	add rule inet broken in udp dport 4791 drop"
+rsctl drain on
+ok "no links" wait_for 20 no_links
+set_net cm_timeout_ms=300
+rsctl drain off
+retell "link" < <(on $active rs_netlink ended 100 2>&1)
+on 1 nft delete table inet broken
+set_net cm_timeout_ms=3000
+hurry
+ok "two sockets are on rings again" wait_for 60 on_rings
+
+# An IPv4 client of a dual-stack listener has an address of IPv6.
+mapped() { [ "$(on 1 rsctl -j sockets "$@" | jq length)" = 2 ]; }
+ok "sockets from an IPv4 address" mapped src "$ADDR4_1" dst "$ADDR4_0"
+ok "sockets from an IPv4 network" mapped dst "${ADDR4_0%.*}.0/24"
+ok "sockets at our own output's address" mapped src "[::ffff:$ADDR4_1]:7000"
+
+on 1 mkdir -p "$tmp"
+on_bg 1 "exec rsctl -j monitor >$tmp/events"
+monitor=$!
+wait_for 20 on 1 grep -q drain "$tmp/events"
+on 1 rsctl set probe_ms 499
+on 1 rsctl drain on
+on 1 rsctl drain off
+hurry
+set_told() { on 1 jq -en "[inputs | select(.event == \"setting\" and .name == \"probe_ms\" and .value == 499)] | length == 1" "$tmp/events"; }
+ok "a setting that changes is an event" wait_for 10 set_told
+ok "two sockets are on rings once more" wait_for 60 on_rings
+kill $monitor
+wait $monitor 2>/dev/null
+on 1 jq -s . "$tmp/events" >"$tmp/json"
+events_valid() {
+	/usr/bin/python3 - "$schema" "$tmp/json" <<-'END'
+		import json, sys, jsonschema
+		with open(sys.argv[1]) as f:
+		    schema = json.load(f)
+		with open(sys.argv[2]) as f:
+		    told = json.load(f)
+		schema["$ref"] = "#/$defs/monitor"
+		for event in told:
+		    jsonschema.validate(event, schema)
+		print(sorted({event["event"] for event in told}))
+	END
+}
+ok "events: JSON as the schema says" events_valid
 
 ok "set a setting" eval 'rsctl set ring-size 64K && [ "$(sysctl -n net.rdmastream.ring_size)" = 65536 ]'
 ok "set another by half of its name" eval 'rsctl set net.rdmastream.hello=1234 &&
