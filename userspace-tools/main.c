@@ -22,7 +22,7 @@ const struct command commands[] = {
 	{ "links", "[FILTER]", "links to other hosts", cmd_links },
 	{ "sockets", "[FILTER]", "sockets, and what carries their bytes", cmd_sockets },
 	{ "stats", "", "counters that are not zero (all with -s)", cmd_stats },
-	{ "run", "PROGRAM [ARGUMENT]...", "run a program on rdmastream",
+	{ "run", "[-v] PROGRAM [ARG]...", "run a program on rdmastream",
 	  cmd_run },
 	{ "explain", "[REASON]", "what a reason means and what to do",
 	  cmd_explain },

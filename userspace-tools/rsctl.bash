@@ -62,8 +62,11 @@ _rsctl() {
 					return ;;
 				3)	words=probe ;;
 				esac ;;
-		run)		mapfile -t COMPREPLY < <(compgen -c -- "$word")
-				return ;;
+		run)		if [[ $word != -* ]]; then
+					mapfile -t COMPREPLY < <(compgen -c -- "$word")
+					return
+				fi
+				words="-P --preload -S --supervise -v --verbose" ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
