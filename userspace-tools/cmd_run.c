@@ -17,6 +17,13 @@
 
 enum way { WAY_CHOSEN, WAY_PRELOAD, WAY_SUPERVISE };
 
+/* How it was called. */
+struct told {
+	enum way way;
+	bool verbose;
+	char *rules;	/* NULL: none */
+};
+
 /* Beside rsctl if it is there, else where it is installed. */
 static char *find_library(void)
 {
@@ -73,26 +80,48 @@ static void warn_if_unavailable(void)
 }
 
 /* Which way?  Return: EXIT_OK, or what was complained about. */
-static int choose(const char *program, enum way *way, bool verbose)
+static int choose(const char *program, struct told *told)
 {
-	const char *told = *way == WAY_CHOSEN ? "" : ", as told";
+	const char *how = told->way == WAY_CHOSEN ? "" : ", as told";
 	struct look look;
 	int ret = run_look(program, &look);
 
-	if (!ret && *way == WAY_PRELOAD && look.fixed) {
+	if (!ret && told->way == WAY_PRELOAD && look.fixed) {
 		complain("%s %s: no library can be preloaded", look.what, look.why);
 		ret = EXIT_CANNOT_RUN;
 	}
-	if (*way == WAY_CHOSEN)
-		*way = look.preload ? WAY_PRELOAD : WAY_SUPERVISE;
-	if (!ret && verbose)
+	if (told->way == WAY_CHOSEN)
+		told->way = look.preload ? WAY_PRELOAD : WAY_SUPERVISE;
+	if (!ret && told->verbose)
 		complain("%s %s: %s%s", look.what, look.why,
-			 *way == WAY_PRELOAD ? "preload library" : "supervisor", told);
+			 told->way == WAY_PRELOAD ? "preload library" : "supervisor", how);
 	free(look.what);
 	return ret;
 }
 
+/* One more rule, as run_rules.c writes them.  @how: 'i' or 'x'. */
+static int add_rule(struct told *told, char how, const char *which)
+{
+	struct rdmastream_rule rules[RDMASTREAM_RULES_MAX];
+	char *rule = xprintf("%c%s", how, which);
+	char *all = told->rules ? xprintf("%s,%s", told->rules, rule) : xprintf("%s", rule);
+	int ret = EXIT_USAGE;
+
+	if (strchr(which, ',') || run_read_rules(rule, rules) != 1)
+		complain("\"%s\" is no [ADDRESS[/BITS]][:PORT[-PORT]]", which);
+	else if (run_read_rules(all, rules) < 0)
+		complain("there is room for %d rules", RDMASTREAM_RULES_MAX);
+	else
+		ret = EXIT_OK;
+	free(rule);
+	free(told->rules);
+	told->rules = all;
+	return ret;
+}
+
 static const struct option long_options[] = {
+	{ "exclude", required_argument, NULL, 'x' },
+	{ "include", required_argument, NULL, 'i' },
 	{ "preload", no_argument, NULL, 'P' },
 	{ "supervise", no_argument, NULL, 'S' },
 	{ "verbose", no_argument, NULL, 'v' },
@@ -100,21 +129,26 @@ static const struct option long_options[] = {
 };
 
 /* Return: EXIT_OK with optind at the program, or EXIT_USAGE. */
-static int get_options(int argc, char **argv, enum way *way, bool *verbose)
+static int get_options(int argc, char **argv, struct told *told)
 {
 	int c;
 
 	optind = 0;	/* glibc: from the beginning */
-	while ((c = getopt_long(argc, argv, "+PSv", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+i:x:PSv", long_options, NULL)) != -1) {
 		switch (c) {
+		case 'i':
+		case 'x':
+			if (add_rule(told, c, optarg))
+				return EXIT_USAGE;
+			break;
 		case 'P':
-			*way = WAY_PRELOAD;
+			told->way = WAY_PRELOAD;
 			break;
 		case 'S':
-			*way = WAY_SUPERVISE;
+			told->way = WAY_SUPERVISE;
 			break;
 		case 'v':
-			*verbose = true;
+			told->verbose = true;
 			break;
 		default:
 			return EXIT_USAGE;
@@ -128,12 +162,11 @@ static int get_options(int argc, char **argv, enum way *way, bool *verbose)
 
 int cmd_run(int argc, char **argv)
 {
-	enum way way = WAY_CHOSEN;
-	bool verbose = false;
+	struct told told = { .way = WAY_CHOSEN };
 	char *program;
 	int ret;
 
-	ret = get_options(argc, argv, &way, &verbose);
+	ret = get_options(argc, argv, &told);
 	if (ret)
 		return ret;
 	argv += optind;
@@ -142,11 +175,13 @@ int cmd_run(int argc, char **argv)
 		complain("%s: not found", argv[0]);
 		return EXIT_NOT_FOUND;
 	}
-	ret = choose(program, &way, verbose);
+	ret = choose(program, &told);
 	if (ret)
 		return ret;
+	if (told.rules)
+		setenv(RUN_RULES, told.rules, 1);
 	warn_if_unavailable();
-	ret = way == WAY_PRELOAD ? preload() : run_supervise();
+	ret = told.way == WAY_PRELOAD ? preload() : run_supervise();
 	if (ret)
 		return ret;
 	execv(program, argv);

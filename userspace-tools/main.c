@@ -39,6 +39,8 @@ const struct command commands[] = {
 	{ "set", "SETTING VALUE", "change a setting", cmd_set },
 	{ "check", "HOST PORT [probe]", "by RDMA? step by step, and why not",
 	  cmd_check },
+	{ "cgroup", "[on|off CGROUP]", "TCP sockets of a cgroup become ours",
+	  cmd_cgroup },
 	{ "help", "", "this text", cmd_help },
 	{ NULL }
 };

@@ -41,6 +41,7 @@ static int is_tcp(int domain, int type, int protocol)
 	       (protocol == 0 || protocol == IPPROTO_TCP);
 }
 
+__attribute__((visibility("default")))
 int socket(int domain, int type, int protocol)
 {
 	socket_fn *next = next_socket();
@@ -54,8 +55,10 @@ int socket(int domain, int type, int protocol)
 	if (!is_tcp(domain, type, protocol))
 		return next(domain, type, protocol);
 	fd = next(domain, type, run_protocol());
-	if (fd >= 0 || !run_unavailable(errno))
+	if (fd >= 0 ? run_set_rules(fd) : !run_unavailable(errno))
 		return fd;
+	if (fd >= 0)
+		close(fd);
 	fd = next(domain, type, protocol);
 	if (fd >= 0) {
 		warn_once();

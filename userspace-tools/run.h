@@ -11,6 +11,7 @@
 
 /* In the environment of programs: the preload library knows them, too. */
 #define RUN_PROTO	"RSTREAM_PROTO"		/* the protocol's number */
+#define RUN_RULES	"RSTREAM_RULES"		/* which connections are ours */
 #define RUN_WARNED	"RSTREAM_WARNED"	/* it was said that this is TCP */
 
 /* run_look.c: how can a program be reached? */
@@ -34,6 +35,13 @@ int run_look(const char *path, struct look *look);
  * no program would get a socket any more.
  */
 int run_supervise(void);
+
+/* run_rules.c */
+
+/* Return: how many, into @rules of RDMASTREAM_RULES_MAX; -1: not understood. */
+int run_read_rules(const char *text, struct rdmastream_rule *rules);
+/* Those of the environment, if any, for a socket. */
+bool run_set_rules(int fd);
 
 static inline int run_protocol(void)
 {

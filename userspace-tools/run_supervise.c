@@ -187,6 +187,10 @@ static int make_socket(const struct seccomp_notif *call)
 	fd = socket(call->data.args[0], (int)call->data.args[1] | SOCK_CLOEXEC, run_protocol());
 	setfsuid(geteuid());
 	setfsgid(getegid());
+	if (fd >= 0 && !run_set_rules(fd)) {
+		close(fd);
+		fd = -1;
+	}
 	return fd;
 }
 

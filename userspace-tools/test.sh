@@ -106,6 +106,14 @@ exits 1 "check listen at no port" "$rsctl" check listen nowhere
 exits 2 "watch what cannot be watched" "$rsctl" -w links
 exits 2 "watch for no time" "$rsctl" --watch=0 stats
 
+exits 2 "cgroup by halves" "$rsctl" cgroup on
+exits 2 "cgroup half on" "$rsctl" cgroup half /sys/fs/cgroup
+exits 1 "cgroup that is none" "$rsctl" cgroup on /tmp
+exits 1 "cgroup that is not there" "$rsctl" cgroup off /sys/fs/cgroup/no-such-cgroup
+exits 0 "cgroups in JSON" "$rsctl" -j cgroup
+jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
+result $? "cgroups: JSON is an array"
+
 # What is made of answers, by a tool that makes them up itself: test_genl.c.
 here=$(cd "$(dirname "$0")" && pwd)
 made=$dir/rsctl-test
@@ -230,6 +238,12 @@ fi
 
 exits 2 "run nothing" "$rsctl" run
 exits 2 "run an option" "$rsctl" run --frobnicate
+for rule in 10.0.0.0/33 "" 10.0.0.1: :90-80 :65536 1.2.3.4,5.6.7.8 fd77::1 "[fd77::1" "[::]/129" x; do
+	exits 2 "run without \"$rule\"" "$rsctl" run -x "$rule" true
+done
+exits 0 "run with rules" "$rsctl" run -x 10.0.0.0/8:80-90 -i "[fd77::]/16" --exclude :1 \
+	sh -c 'echo "$RSTREAM_RULES"'
+says "^x10.0.0.0/8:80-90,i\[fd77::\]/16,x:1$" "children inherit rules"
 exits 127 "run what is not there" "$rsctl" run no-such-program
 exits 127 "run a path that is not there" "$rsctl" run /no/such/program
 exits 126 "run what is not executable" "$rsctl" run /etc/passwd

@@ -142,7 +142,76 @@ ok "redis-benchmark" timeout 60 rsctl run redis-benchmark -h "$ADDR4_1" -t set,g
 ok "... by RDMA" test "$(grown 0 ring-tx-bytes)" -gt 500000
 kill $redis
 
+# ---- which connections ----
+
+# That it was plain TCP, for a reason that VM 0 has counted.
+by_tcp() {	# REASON COMMAND...
+	mark 0
+	"${@:2}" 2>&1 || return
+	growth 0 | grep '^reason:.* [1-9]'
+	[ "$(grown 0 "reason:$1")" = 1 ] && [ "$(grown 0 framed)" = 0 ]
+}
+ask() {		# PORT RSCTL-RUN-OPTION...
+	timeout 100 rsctl run "${@:2}" "$ADDR4_1" "$1" $bytes
+}
+on_bg 1 rsctl run rs_echo serve 7001 >/dev/null
+server=$!
+on_bg 1 rsctl run -x :7004 -x "$ADDR4_0" rs_echo serve 7003 >/dev/null
+picky=$!
+ok "servers listen" wait_for 20 listens 1 7001
+ok "... and the picky one" wait_for 20 listens 1 7003
+ok "excluded by port" by_tcp excluded ask 7001 -x :7001 rs_echo talk
+ok "excluded by address, preloaded" by_tcp excluded ask 7001 -x "$ADDR4_1/24:7000-8000" rs_echo_py
+ok "not included" by_tcp excluded ask 7001 -i 192.168.0.0/16 rs_echo talk
+ok "included" by_rdma ask 7001 -i "$ADDR4_1:7001" rs_echo talk
+ok "excluded elsewhere" by_rdma ask 7001 -x "[fd00::]/8" -x :22 rs_echo_py
+ok "excluded by the server" by_tcp no-option ask 7003 rs_echo talk
+kill $picky
+
+# ---- a cgroup ----
+
+group=/sys/fs/cgroup/rsctl-run
+mkdir -p $group/below
+mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
+within() {	# COMMAND...: in a cgroup below it
+	(
+		echo "$BASHPID" >$group/below/cgroup.procs
+		exec "$@"
+	)
+}
+if rsctl cgroup on rsctl-run 2>"$tmp/err"; then
+	ok "a cgroup: it is told" says " $group\$" rsctl cgroup
+	ok "... again is no error" rsctl cgroup on $group
+	ok "... static C" by_rdma within rs_echo talk "$ADDR4_1" 7001 $bytes
+	ok "... Python" by_rdma within rs_echo_py "$ADDR4_1" 7001 $bytes
+	ok "... all its sockets" looks within rs_echo look
+	ok "... not those of others" says "here tcp" rs_echo look
+	rm -f "$tmp/go"
+	within sh -c 'until [ -e "$0" ]; do sleep 0.2; done; exec rs_echo look' "$tmp/go" >"$tmp/later" &
+	rsctl cgroup off rsctl-run
+	ok "... when it is off" says "here tcp" within rs_echo look
+	ok "... and not told any more" test -z "$(rsctl -o cgroup | grep $group)"
+	rsctl cgroup on rsctl-run
+	touch "$tmp/go"
+	wait $!
+	ok "... what ran already" looks cat "$tmp/later"
+	bpf=yes
+else
+	ok "a cgroup: this kernel has no such function" grep -q 'has no update_socket_protocol' "$tmp/err"
+	ok "... nothing is left" test -z "$(rsctl -o cgroup | grep $group)"
+	[ "$KERNEL" = 6.1 ] || ok "... but it should" false
+	bpf=no
+fi
+kill $server
+
 ok "no socket is left" wait_for 20 no_sockets
 ok "no supervisor is left" wait_for 20 ends 1 pgrep 'rsctl-(guard|worker)'
 ok "the module can be unloaded" wait_for 20 unload_module
+if [ $bpf = yes ]; then
+	ok "a cgroup without the module" says "here tcp" within rs_echo look
+	ok "... the module comes back" load
+	ok "... and is used" looks within rs_echo look
+	rsctl cgroup off rsctl-run
+	ok "... it can be unloaded" wait_for 20 unload_module
+fi
 done_testing
