@@ -8,11 +8,7 @@
 
 #include "stream.h"
 
-/**
- * rstream_rules_set() - setsockopt(RDMASTREAM_RULES)
- *
- * Takes the socket lock.
- */
+/* setsockopt(RDMASTREAM_RULES).  Takes the socket lock. */
 int rstream_rules_set(struct rstream *rs, sockptr_t optval, unsigned int optlen);
 
 /* With the peer that connect() was told? */

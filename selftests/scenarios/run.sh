@@ -167,6 +167,28 @@ ok "included" by_rdma ask 7001 -i "$ADDR4_1:7001" rs_echo talk
 ok "excluded elsewhere" by_rdma ask 7001 -x "[fd00::]/8" -x :22 rs_echo_py
 ok "excluded by the server" by_tcp no-option ask 7003 rs_echo talk
 kill $picky
+refuses() {
+	python3 - <<-'END'
+		import errno, socket, struct
+		good = struct.pack("16sBBHHH", bytes(16), 0, 1, 0, 65535, 0)
+		bad = [good[:-1], good + b"x", good * 33, good[:16] + b"\x81" + good[17:],
+		       good[:17] + b"\x02" + good[18:], good[:18] + b"\xff\xff\x01\x00" + good[22:],
+		       good[:22] + b"\x01\x00"]
+		def told(sock, option, rules):
+		    try:
+		        sock.setsockopt(257, option, rules)
+		    except OSError as e:
+		        return errno.errorcode[e.errno]
+		s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+		tcp = socket.socket()
+		assert [told(s, 1, b) for b in bad] == ["EINVAL"] * len(bad)
+		assert told(s, 1, good * 32) is None and told(s, 1, good) is None and told(s, 1, b"") is None
+		assert told(s, 2, good) == told(tcp, 1, good) == "ENOPROTOOPT"
+		s.listen()
+		assert told(s, 1, good) == "EISCONN"
+	END
+}
+ok "rules that are none are refused" refuses
 
 # ---- a cgroup ----
 
