@@ -165,7 +165,9 @@ ok "excluded by address, preloaded" by_tcp excluded ask 7001 -x "$ADDR4_1/24:700
 ok "not included" by_tcp excluded ask 7001 -i 192.168.0.0/16 rs_echo talk
 ok "included" by_rdma ask 7001 -i "$ADDR4_1:7001" rs_echo talk
 ok "excluded elsewhere" by_rdma ask 7001 -x "[fd00::]/8" -x :22 rs_echo_py
+mark 1
 ok "excluded by the server" by_tcp no-option ask 7003 rs_echo talk
+ok "... which counts that" test "$(grown 1 reason:excluded)" = 1
 kill $picky
 refuses() {
 	python3 - <<-'END'
