@@ -20,6 +20,7 @@
 
 #include "af_rdmastream.h"
 #include "option_hook.h"
+#include "rules.h"
 #include "stats.h"
 #include "stream.h"
 
@@ -75,11 +76,14 @@ static enum rstream_reason option_policy(struct net *net)
 	return RSTREAM_R_NONE;
 }
 
-static enum rstream_reason connect_policy(const struct sock *sk)
+static enum rstream_reason connect_policy(const struct rstream *rs,
+					  const struct sockaddr *addr, int len)
 {
-	enum rstream_reason reason = option_policy(sock_net(sk));
+	enum rstream_reason reason = option_policy(sock_net(rs->sk));
 
-	if (!reason && tcp_sk(sk)->fastopen_connect)
+	if (!reason && !rstream_rules_connect(rs, addr, len))
+		return RSTREAM_R_EXCLUDED;
+	if (!reason && tcp_sk(rs->sk)->fastopen_connect)
 		return RSTREAM_R_FASTOPEN;
 	return reason;
 }
@@ -95,7 +99,7 @@ static bool is_mapped(const struct sock *sk, const struct sockaddr *addr,
 static void connect_prepare(struct rstream *rs, const struct sockaddr *addr,
 			    int len)
 {
-	enum rstream_reason reason = connect_policy(rs->sk);
+	enum rstream_reason reason = connect_policy(rs, addr, len);
 
 	if (reason) {
 		rstream_go_raw(rs, reason);
@@ -190,13 +194,22 @@ static int rstream_listen(struct socket *sock, int backlog)
 	return rstream_ops_of(sock)->listen(sock, backlog);
 }
 
+static enum rstream_reason plain_reason(const struct rstream *listener, const struct sock *sk)
+{
+	enum rstream_reason reason = option_policy(sock_net(sk));
+
+	if (!reason && !rstream_rules_accept(listener, &sk->__sk_common))
+		return RSTREAM_R_EXCLUDED;
+	return reason ?: RSTREAM_R_NO_OPTION;
+}
+
 /* The client is plain TCP: so is this socket, we are out of it. */
 static void accept_plain(struct rstream *listener, struct socket *newsock)
 {
 	struct net *net = sock_net(newsock->sk);
 
 	rstream_mib_inc(net, RSTREAM_MIB_PLAIN_ACCEPTS);
-	rstream_mib_reason(net, option_policy(net) ?: RSTREAM_R_NO_OPTION);
+	rstream_mib_reason(net, plain_reason(listener, newsock->sk));
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
 	newsock->ops = listener->tcp_ops;
@@ -580,10 +593,14 @@ int rstream_af_init(void)
 	return 0;
 }
 
+/*
+ * The family goes first: while it is there the protocol is, too, or will be by the
+ * time that the kernel looks again.  The BPF program of "rsctl cgroup" relies on it.
+ */
 void rstream_af_exit(void)
 {
+	sock_unregister(rstream_family);
 	if (rstream_tcp6.prot)
 		inet6_unregister_protosw(&door_sw6);
 	inet_unregister_protosw(&door_sw4);
-	sock_unregister(rstream_family);
 }

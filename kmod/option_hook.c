@@ -31,6 +31,7 @@
 
 #include "option.h"
 #include "option_hook.h"
+#include "rules.h"
 #include "stats.h"
 
 #define TCP_HEADER_MAX	60
@@ -240,6 +241,14 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rstream_timer(rs, rstream_net(net)->set.hello_timeout_ms);
 }
 
+/* What its program has said of this client, also in answer to the SYN. */
+static bool listener_wants(const struct sock *sk, const struct request_sock *req)
+{
+	const struct rstream *rs = rstream_of(sk);
+
+	return !rs || rstream_rules_accept(rs, &req->__req_common);
+}
+
 static struct sock *opt_syn_recv_sock(const struct sock *sk,
 				      struct sk_buff *skb,
 				      struct request_sock *req,
@@ -252,7 +261,8 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 					   rstream_tcp6.af_ops;
 	struct rstream_opt syn;
 	/* the SYN of a Fast Open child is not what completes a handshake */
-	bool asked = !tcp_hdr(skb)->syn && rstream_syn_option(req, &syn);
+	bool asked = !tcp_hdr(skb)->syn && listener_wants(sk, req) &&
+		     rstream_syn_option(req, &syn);
 	struct rstream *rs = NULL;
 	struct sock *child;
 
@@ -300,6 +310,7 @@ static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 		return false;
 	rs = rstream_of(req->rsk_listener);
 	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN ||
+	    !rstream_rules_accept(rs, &req->__req_common) ||
 	    !rstream_syn_option(req, opt) ||
 	    !rstream_link_possible(sock_net(skb->sk)))
 		return false;

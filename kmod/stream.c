@@ -39,6 +39,7 @@ static void stream_free_rcu(struct rcu_head *head)
 	struct rstream *rs = container_of(head, struct rstream, rcu);
 
 	kfree(rs->hist);
+	kfree(rs->rules);
 	kmem_cache_free(stream_cache, rs);
 }
 

@@ -153,6 +153,7 @@ struct rstream_hist {
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
  * @af_ops:	TCP's connection ops, while ours are in place
+ * @rules:	with whom to negotiate; NULL: with all.  Fixed once not IDLE
  * @want:	bits of enum rstream_want
  * @todo:	bits of enum rstream_todo (atomic)
  * @work:	does what @todo says, in process context; holds a @ref while queued
@@ -268,6 +269,7 @@ struct rstream {
 	u32 nonce;
 	const struct proto_ops *tcp_ops;
 	const struct inet_connection_sock_af_ops *af_ops;
+	struct rstream_rules *rules;
 	unsigned long want;
 	unsigned long todo;
 	struct work_struct work;

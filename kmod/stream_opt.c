@@ -11,6 +11,7 @@
 #include <net/tcp.h>
 
 #include "af_rdmastream.h"
+#include "rules.h"
 #include "stream.h"
 
 /* Are there records in TCP's queue, or can there be? */
@@ -113,6 +114,9 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 	struct rstream *rs = rstream_of(sock->sk);
 	int mode = rstream_mode(rs), err;
 
+	if (level == SOL_RDMASTREAM)
+		return optname == RDMASTREAM_RULES ?
+		       rstream_rules_set(rs, optval, optlen) : -ENOPROTOOPT;
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return -ENOPROTOOPT;	/* the place is ours */
 	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)

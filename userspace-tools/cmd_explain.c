@@ -20,6 +20,9 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_OFF] = {
 		"net.rdmastream.negotiate is 0 in this network namespace.",
 		"sysctl net.rdmastream.negotiate=1" },
+	[RDMASTREAM_REASON_EXCLUDED] = {
+		"It was started by \"rsctl run\" with -i or -x, or has set RDMASTREAM_RULES.",
+		"Other rules, if this one should negotiate." },
 	[RDMASTREAM_REASON_NO_DEVICE] = {
 		"Here or at the peer no RDMA device has a GID for an address.",
 		"See \"rdma link\" and \"ibv_devinfo -v\" on both hosts." },

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rsctl run: start a program with the preload library, and say clearly where
- * the dynamic linker would ignore it without a word.
+ * rsctl run: start a program so that its TCP sockets are ours, by the preload
+ * library or by a supervisor.  Documentation/run.rst says how it is decided.
  */
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <getopt.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/xattr.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rsctl.h"
+#include "run.h"
 
 #define LIBRARY		"librdmastream-preload.so"
-#define SCRIPT_DEPTH	4	/* a script's interpreter may be a script */
+
+enum way { WAY_CHOSEN, WAY_PRELOAD, WAY_SUPERVISE };
+
+/* How it was called. */
+struct told {
+	enum way way;
+	bool verbose;
+	char *rules;	/* NULL: none */
+};
 
 /* Beside rsctl if it is there, else where it is installed. */
 static char *find_library(void)
@@ -42,129 +47,13 @@ static char *find_library(void)
 	return NULL;
 }
 
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
-}
-
-/* As execvp() looks for it. */
-static char *find_program(const char *name)
-{
-	const char *dir = getenv("PATH"), *end;
-	char *path;
-
-	if (strchr(name, '/'))
-		return xprintf("%s", name);
-	for (dir = dir ? dir : "/usr/bin:/bin"; ; dir = end + 1) {
-		end = strchrnul(dir, ':');
-		path = end == dir ? xprintf("./%s", name) :
-		       xprintf("%.*s/%s", (int)(end - dir), dir, name);
-		if (is_file(path))
-			return path;
-		free(path);
-		if (!*end)
-			return NULL;
-	}
-}
-
-/* Programs with more rights than their caller: the linker preloads nothing. */
-static int check_rights(const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st)) {
-		complain("%s: %s", path, strerror(errno));
-		return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-	}
-	if (st.st_mode & (S_ISUID | S_ISGID)) {
-		complain("%s is setuid or setgid: no library can be preloaded",
-			 path);
-		return EXIT_CANNOT_RUN;
-	}
-	if (getxattr(path, "security.capability", NULL, 0) > 0) {
-		complain("%s has file capabilities: no library can be preloaded",
-			 path);
-		return EXIT_CANNOT_RUN;
-	}
-	return EXIT_OK;
-}
-
-static bool has_interp(int fd, const Elf64_Ehdr *ehdr)
-{
-	Elf64_Phdr phdr;
-	int i;
-
-	for (i = 0; i < ehdr->e_phnum; i++) {
-		off_t at = ehdr->e_phoff + (off_t)i * ehdr->e_phentsize;
-
-		if (pread(fd, &phdr, sizeof(phdr), at) != sizeof(phdr))
-			return false;
-		if (phdr.p_type == PT_INTERP)
-			return true;
-	}
-	return false;
-}
-
-static int check_elf(int fd, const char *path, const Elf64_Ehdr *ehdr)
-{
-	int native = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
-
-	if (ehdr->e_ident[EI_CLASS] != native) {
-		complain("%s is for another word size than %s", path, LIBRARY);
-		return EXIT_CANNOT_RUN;
-	}
-	if (native == ELFCLASS64 && !has_interp(fd, ehdr)) {
-		complain("%s is statically linked: no library can be preloaded",
-			 path);
-		return EXIT_CANNOT_RUN;
-	}
-	return EXIT_OK;
-}
-
-static int check_program(const char *path, int depth);
-
-/* @line: what follows "#!" */
-static int check_script(char *line, int depth)
-{
-	line += strspn(line, " \t");
-	line[strcspn(line, " \t\n")] = '\0';
-	if (!*line || depth == SCRIPT_DEPTH)
-		return EXIT_OK;		/* execve() will have its say */
-	return check_program(line, depth + 1);
-}
-
-static int check_program(const char *path, int depth)
-{
-	union {
-		Elf64_Ehdr ehdr;
-		char text[256];
-	} head = { .text = "" };
-	ssize_t n;
-	int fd, ret;
-
-	ret = check_rights(path);
-	if (ret)
-		return ret;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return EXIT_OK;		/* executable, but not readable */
-	n = read(fd, head.text, sizeof(head.text) - 1);
-	if (n >= (ssize_t)sizeof(head.ehdr) &&
-	    !memcmp(head.ehdr.e_ident, ELFMAG, SELFMAG))
-		ret = check_elf(fd, path, &head.ehdr);
-	else if (n > 2 && !memcmp(head.text, "#!", 2))
-		ret = check_script(head.text + 2, depth);
-	close(fd);
-	return ret;
-}
-
-static int set_preload(char *library)
+static int preload(void)
 {
 	const char *old = getenv("LD_PRELOAD");
-	char *all;
+	char *library = find_library(), *all;
 
+	if (!library)
+		return EXIT_FAILED;
 	if (strpbrk(library, ": ")) {
 		complain("%s: the linker takes no path with a space or colon",
 			 library);
@@ -177,35 +66,125 @@ static int set_preload(char *library)
 	return EXIT_OK;
 }
 
+/* Once, for the program and all its children. */
+static void warn_if_unavailable(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, run_protocol());
+
+	if (fd >= 0)
+		close(fd);
+	else if (!getenv(RUN_WARNED))
+		run_warn(STDERR_FILENO);
+	if (fd < 0)
+		setenv(RUN_WARNED, "1", 1);
+}
+
+/* Which way?  Return: EXIT_OK, or what was complained about. */
+static int choose(const char *program, struct told *told)
+{
+	const char *how = told->way == WAY_CHOSEN ? "" : ", as told";
+	struct look look;
+	int ret = run_look(program, &look);
+
+	if (!ret && told->way == WAY_PRELOAD && look.fixed) {
+		complain("%s %s: no library can be preloaded", look.what, look.why);
+		ret = EXIT_CANNOT_RUN;
+	}
+	if (told->way == WAY_CHOSEN)
+		told->way = look.preload ? WAY_PRELOAD : WAY_SUPERVISE;
+	if (!ret && told->verbose)
+		complain("%s %s: %s%s", look.what, look.why,
+			 told->way == WAY_PRELOAD ? "preload library" : "supervisor", how);
+	free(look.what);
+	return ret;
+}
+
+/* One more rule, as run_rules.c writes them.  @how: 'i' or 'x'. */
+static int add_rule(struct told *told, char how, const char *which)
+{
+	struct rdmastream_rule rules[RDMASTREAM_RULES_MAX];
+	char *rule = xprintf("%c%s", how, which);
+	char *all = told->rules ? xprintf("%s,%s", told->rules, rule) : xprintf("%s", rule);
+	int ret = EXIT_USAGE;
+
+	if (strchr(which, ',') || run_read_rules(rule, rules) != 1)
+		complain("\"%s\" is no [ADDRESS[/BITS]][:PORT[-PORT]]", which);
+	else if (run_read_rules(all, rules) < 0)
+		complain("there is room for %d rules", RDMASTREAM_RULES_MAX);
+	else
+		ret = EXIT_OK;
+	free(rule);
+	free(told->rules);
+	told->rules = all;
+	return ret;
+}
+
+static const struct option long_options[] = {
+	{ "exclude", required_argument, NULL, 'x' },
+	{ "include", required_argument, NULL, 'i' },
+	{ "preload", no_argument, NULL, 'P' },
+	{ "supervise", no_argument, NULL, 'S' },
+	{ "verbose", no_argument, NULL, 'v' },
+	{ NULL }
+};
+
+/* Return: EXIT_OK with optind at the program, or EXIT_USAGE. */
+static int get_options(int argc, char **argv, struct told *told)
+{
+	int c;
+
+	optind = 0;	/* glibc: from the beginning */
+	while ((c = getopt_long(argc, argv, "+i:x:PSv", long_options, NULL)) != -1) {
+		switch (c) {
+		case 'i':
+		case 'x':
+			if (add_rule(told, c, optarg))
+				return EXIT_USAGE;
+			break;
+		case 'P':
+			told->way = WAY_PRELOAD;
+			break;
+		case 'S':
+			told->way = WAY_SUPERVISE;
+			break;
+		case 'v':
+			told->verbose = true;
+			break;
+		default:
+			return EXIT_USAGE;
+		}
+	}
+	if (optind < argc)
+		return EXIT_OK;
+	complain("run what?");
+	return EXIT_USAGE;
+}
+
 int cmd_run(int argc, char **argv)
 {
-	char *program, *library;
+	struct told told = { .way = WAY_CHOSEN };
+	char *program;
 	int ret;
 
-	if (argc > 1 && !strcmp(argv[1], "--")) {
-		argc--;
-		argv++;
-	}
-	if (argc < 2) {
-		complain("run what?");
-		return EXIT_USAGE;
-	}
-	if (argv[1][0] == '-') {
-		complain("run has no option \"%s\"", argv[1]);
-		return EXIT_USAGE;
-	}
-	program = find_program(argv[1]);
-	if (!program) {
-		complain("%s: not found", argv[1]);
-		return EXIT_NOT_FOUND;
-	}
-	ret = check_program(program, 0);
+	ret = get_options(argc, argv, &told);
 	if (ret)
 		return ret;
-	library = find_library();
-	if (!library || set_preload(library))
-		return EXIT_FAILED;
-	execv(program, argv + 1);
+	argv += optind;
+	program = run_find(argv[0]);
+	if (!program) {
+		complain("%s: not found", argv[0]);
+		return EXIT_NOT_FOUND;
+	}
+	ret = choose(program, &told);
+	if (ret)
+		return ret;
+	if (told.rules)
+		setenv(RUN_RULES, told.rules, 1);
+	warn_if_unavailable();
+	ret = told.way == WAY_PRELOAD ? preload() : run_supervise();
+	if (ret)
+		return ret;
+	execv(program, argv);
 	complain("%s: %s", program, strerror(errno));
 	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }

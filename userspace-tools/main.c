@@ -22,7 +22,7 @@ const struct command commands[] = {
 	{ "links", "[FILTER]", "links to other hosts", cmd_links },
 	{ "sockets", "[FILTER]", "sockets, and what carries their bytes", cmd_sockets },
 	{ "stats", "", "counters that are not zero (all with -s)", cmd_stats },
-	{ "run", "PROGRAM [ARGUMENT]...", "run a program on rdmastream",
+	{ "run", "[-v] PROGRAM [ARG]...", "run a program on rdmastream",
 	  cmd_run },
 	{ "explain", "[REASON]", "what a reason means and what to do",
 	  cmd_explain },
@@ -39,6 +39,8 @@ const struct command commands[] = {
 	{ "set", "SETTING VALUE", "change a setting", cmd_set },
 	{ "check", "HOST PORT [probe]", "by RDMA? step by step, and why not",
 	  cmd_check },
+	{ "cgroup", "[on|off CGROUP]", "TCP sockets of a cgroup become ours",
+	  cmd_cgroup },
 	{ "help", "", "this text", cmd_help },
 	{ NULL }
 };

@@ -5,18 +5,13 @@
  * Only socket() is changed, and in it only the protocol: the address family
  * stays what the program expects, and everything after it is the kernel's
  * matter.  Where the kernel has no such protocol the program gets its TCP
- * socket, and one warning.
- *
- * RSTREAM_PROTO in the environment replaces the protocol's number.
+ * socket, and one warning, unless "rsctl run" has already said so.
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <linux/rdmastream.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include "run.h"
 
 typedef int socket_fn(int domain, int type, int protocol);
 
@@ -31,26 +26,12 @@ static socket_fn *next_socket(void)
 	return fn;
 }
 
-static int our_protocol(void)
-{
-	const char *text = getenv("RSTREAM_PROTO");
-	int protocol = text ? atoi(text) : 0;
-
-	return protocol > 0 ? protocol : IPPROTO_RDMASTREAM;
-}
-
-/* write(), not stdio: the program may be anywhere, and stderr is its own. */
 static void warn_once(void)
 {
-	static const char text[] =
-		"rdmastream: not available, using TCP (is the module loaded?)\n";
 	static int warned;
-	ssize_t n;
 
-	if (__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
-		return;
-	n = write(STDERR_FILENO, text, sizeof(text) - 1);
-	(void)n;
+	if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED) && !getenv(RUN_WARNED))
+		run_warn(STDERR_FILENO);
 }
 
 static int is_tcp(int domain, int type, int protocol)
@@ -60,13 +41,7 @@ static int is_tcp(int domain, int type, int protocol)
 	       (protocol == 0 || protocol == IPPROTO_TCP);
 }
 
-/* The module is absent, or a sandbox knows only TCP. */
-static int unavailable(int err)
-{
-	return err == EPROTONOSUPPORT || err == EINVAL || err == EPERM ||
-	       err == EACCES;
-}
-
+__attribute__((visibility("default")))
 int socket(int domain, int type, int protocol)
 {
 	socket_fn *next = next_socket();
@@ -79,9 +54,11 @@ int socket(int domain, int type, int protocol)
 	}
 	if (!is_tcp(domain, type, protocol))
 		return next(domain, type, protocol);
-	fd = next(domain, type, our_protocol());
-	if (fd >= 0 || !unavailable(errno))
+	fd = next(domain, type, run_protocol());
+	if (fd >= 0 ? run_set_rules(fd) : !run_unavailable(errno))
 		return fd;
+	if (fd >= 0)
+		close(fd);
 	fd = next(domain, type, protocol);
 	if (fd >= 0) {
 		warn_once();

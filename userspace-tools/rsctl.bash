@@ -64,8 +64,15 @@ _rsctl() {
 					return ;;
 				3)	words=probe ;;
 				esac ;;
-		run)		mapfile -t COMPREPLY < <(compgen -c -- "$word")
-				return ;;
+		run)		if [[ $word != -* ]]; then
+					mapfile -t COMPREPLY < <(compgen -c -- "$word")
+					return
+				fi
+				words="-i --include -x --exclude -P --preload -S --supervise -v --verbose" ;;
+		cgroup)		case $((COMP_CWORD - at)) in
+				1)	words="on off" ;;
+				2)	words=$(cd /sys/fs/cgroup 2>/dev/null && find . -type d | sed 's/^\.\///') ;;
+				esac ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -49,6 +49,7 @@ int cmd_memory(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_set(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_cgroup(int argc, char **argv);
 
 /* To stderr, behind "rsctl: ". */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -116,6 +116,14 @@ done
 exits 2 "watch what cannot be watched" "$rsctl" -w links
 exits 2 "watch for no time" "$rsctl" --watch=0 stats
 
+exits 2 "cgroup by halves" "$rsctl" cgroup on
+exits 2 "cgroup half on" "$rsctl" cgroup half /sys/fs/cgroup
+exits 1 "cgroup that is none" "$rsctl" cgroup on /tmp
+exits 1 "cgroup that is not there" "$rsctl" cgroup off /sys/fs/cgroup/no-such-cgroup
+exits 0 "cgroups in JSON" "$rsctl" -j cgroup
+jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
+result $? "cgroups: JSON is an array"
+
 # What is made of answers, by a tool that makes them up itself: test_genl.c.
 here=$(cd "$(dirname "$0")" && pwd)
 made=$dir/rsctl-test
@@ -285,6 +293,7 @@ if [ -x "$made" ]; then
 	completes "rsctl explain rmb" rmb-limit "completion of a reason"
 	completes "rsctl stats --wa" --watch "completion of an option"
 	completes "rsctl check a 1 " probe "completion of check"
+	completes "rsctl run --s" --supervise "completion of an option of run"
 fi
 
 # Each command and option that help tells is in the manual.
@@ -328,6 +337,12 @@ fi
 
 exits 2 "run nothing" "$rsctl" run
 exits 2 "run an option" "$rsctl" run --frobnicate
+for rule in 10.0.0.0/33 "" 10.0.0.1: :90-80 :65536 1.2.3.4,5.6.7.8 fd77::1 "[fd77::1" "[::]/129" x; do
+	exits 2 "run without \"$rule\"" "$rsctl" run -x "$rule" true
+done
+exits 0 "run with rules" "$rsctl" run -x 10.0.0.0/8:80-90 -i "[fd77::]/16" --exclude :1 \
+	sh -c 'echo "$RSTREAM_RULES"'
+says "^x10.0.0.0/8:80-90,i\[fd77::\]/16,x:1$" "children inherit rules"
 exits 127 "run what is not there" "$rsctl" run no-such-program
 exits 127 "run a path that is not there" "$rsctl" run /no/such/program
 exits 126 "run what is not executable" "$rsctl" run /etc/passwd
@@ -335,6 +350,11 @@ exits 7 "run brings out the exit status" sh -c "
 	'$rsctl' run sh -c 'exit 7'; s=\$?; echo \$s >&2; exit \$s"
 exits 3 "run without stdout leaves it so" sh -c "
 	'$rsctl' run sh -c '[ -e /proc/self/fd/1 ] || exit 3' >&-; s=\$?; echo \$s >&2; exit \$s"
+exits 0 "run tells what it does" "$rsctl" run --verbose sh -c :
+says "dynamically linked: preload library" "it is the preload library for most"
+printf '#!/usr/bin/env -S sh -e\nexit 0\n' >"$tmp/byenv" && chmod 755 "$tmp/byenv"
+exits 0 "run a script by env" "$rsctl" run -v "$tmp/byenv"
+says "/sh is dynamically linked" "its interpreter is what counts"
 exits 0 "run sets LD_PRELOAD" "$rsctl" run sh -c 'echo $LD_PRELOAD'
 says "librdmastream-preload.so" "run names the library"
 LD_PRELOAD=libc.so.6 exits 0 "run beside another preload" \
@@ -347,12 +367,59 @@ says setuid "run tells about setuid"
 printf '#!%s\n' "$tmp/setuid" >"$tmp/script" && chmod 755 "$tmp/script"
 exits 126 "run a script with such an interpreter" "$rsctl" run "$tmp/script"
 
-echo 'int main(void) { return 0; }' >"$tmp/static.c"
-if ${CC:-cc} -static -o "$tmp/static" "$tmp/static.c" 2>/dev/null; then
-	exits 126 "run a static program" "$rsctl" run "$tmp/static"
+# A program that knows only TCP, and a protocol that is not TCP, as ours would be.
+static=$tmp/static mptcp=262
+if ${CC:-cc} -static -pthread -D_GNU_SOURCE -o "$static" \
+	"$here/../selftests/programs/rs_echo.c" 2>/dev/null; then
+	exits 126 "preload into a static program" "$rsctl" run --preload "$static" look
 	says "statically linked" "run tells about static programs"
+	exits 2 "a static program's exit status" sh -c "'$rsctl' run '$static' || exit \$?"
+	exits 0 "run a static program" "$rsctl" run -v "$static" look
+	says "statically linked: supervisor" "-v tells what was chosen"
+	says "fd=1 domain=0 protocol=[0-9]* cloexec=1 nonblock=1 uid=0 here" \
+		"it gets sockets as it asks for them"
+	exits 0 "no descriptor for a supervised program" "$rsctl" run "$static" full
+	says "fd=-1 EMFILE" "it hears why"
+	if [ ! -d /sys/module/rdmastream ]; then
+		exits 0 "children without the module" "$rsctl" run -S sh -c "'$static' look; '$static' look"
+		[ "$(grep -c 'using TCP' "$tmp/err")" = 1 ]
+		result $? "one warning for all of them"
+	fi
 else
 	skip "run a static program" "no static libc"
+fi
+if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
+	export RSTREAM_PROTO=$mptcp
+	# given NUMBER NAME COMMAND...: so many sockets were
+	given() {
+		want=$1 name=$2
+		shift 2
+		"$rsctl" run "$@" >"$tmp/out" 2>"$tmp/err"
+		[ "$(grep -c "protocol=$mptcp .* here ours" "$tmp/out")" = "$want" ]
+		result $? "$name"
+	}
+	given 8 "a supervised program's sockets" "$static" look
+	given 16 "those of children" -S sh -c "'$static' look; '$static' look"
+	given 8 "a supervisor in a supervisor" -S "$rsctl" run "$static" look
+	given 0 "a dynamic program's static child" sh -c "'$static' look"
+	exits 0 "signals" "$rsctl" run "$static" signals
+	says "restarted: .* eintr=0 ours=500 moved=0" "no socket is lost by signals"
+	says "interrupted: .* moved=0" "nor without SA_RESTART"
+	exits 0 "threads" "$rsctl" run "$static" threads
+	says "ours=800" "each thread gets its sockets"
+	# of the supervisor below, not of others
+	cat >"$tmp/kill" <<-'END'
+		for pid in $(pgrep -x "rsctl-$1"); do
+			grep -qz "RSTREAM_TEST=$2" "/proc/$pid/environ" && kill -KILL "$pid"
+		done
+		sleep 0.2
+	END
+	export RSTREAM_TEST=$$
+	given 8 "without the worker that was" -S sh -c "sh '$tmp/kill' worker $$; '$static' look"
+	given 8 "without the guard" -S sh -c "sh '$tmp/kill' guard $$; '$static' look"
+	unset RSTREAM_PROTO RSTREAM_TEST
+else
+	skip "supervised sockets" "no MPTCP, which stands in for us here"
 fi
 
 cat >"$tmp/sock.py" <<'PY'

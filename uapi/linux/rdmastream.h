@@ -11,6 +11,8 @@
 #ifndef _UAPI_LINUX_RDMASTREAM_H
 #define _UAPI_LINUX_RDMASTREAM_H
 
+#include <linux/types.h>
+
 /*
  * The socket family, unless the module was loaded with another number by its
  * parameter "family".  The number in use is in /proc/sys/net/rdmastream/family.
@@ -31,5 +33,25 @@
 #ifndef IPPROTO_RDMASTREAM
 #define IPPROTO_RDMASTREAM	257
 #endif
+
+/* Level of options that are ours alone. */
+#define SOL_RDMASTREAM		IPPROTO_RDMASTREAM
+
+/*
+ * setsockopt(): with whom to negotiate, said before connect() or listen().  An array
+ * of rules, or nothing; those that a listener has are for all its connections.  The
+ * first rule that fits decides.  If none does: the contrary of the last one.
+ */
+#define RDMASTREAM_RULES	1
+#define RDMASTREAM_RULES_MAX	32
+
+struct rdmastream_rule {
+	__u8 addr[16];		/* of the other host; IPv4 is ::ffff:a.b.c.d */
+	__u8 prefix_len;	/* how many bits of it, up to 128 */
+	__u8 exclude;		/* 1: stay on plain TCP */
+	__u16 port_min;		/* of the server, host order, */
+	__u16 port_max;		/* inclusive */
+	__u16 reserved;		/* 0 */
+};
 
 #endif /* _UAPI_LINUX_RDMASTREAM_H */

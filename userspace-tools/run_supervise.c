@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The supervisor of "rsctl run": makes the sockets of a program whose socket() no
+ * library can change.  See Documentation/run.rst.
+ *
+ * Here, from top to bottom: the filter; the worker, which answers; the guard, which
+ * looks after the worker; and how all that begins.
+ */
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "rsctl.h"
+#include "run.h"
+
+#define SUPERVISED	"RSTREAM_SUPERVISED"	/* in the environment */
+
+/* ---- the filter ---- */
+
+#if defined(__x86_64__)
+#define ARCH	AUDIT_ARCH_X86_64
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define ARCH	AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCH	AUDIT_ARCH_RISCV64
+#elif defined(__powerpc64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define ARCH	AUDIT_ARCH_PPC64LE
+#elif defined(__s390x__)
+#define ARCH	AUDIT_ARCH_S390X
+#else
+#define ARCH	0	/* not known here */
+#endif
+
+/* The half of an argument that is an int. */
+#define LOW(i)	(offsetof(struct seccomp_data, args[i]) + \
+		 (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
+#define LOAD(what)		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what)
+#define IF_EQUAL(to, yes, no)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, to, yes, no)
+
+static struct sock_filter filter[] = {
+	LOAD(offsetof(struct seccomp_data, arch)),
+	IF_EQUAL(ARCH, 0, 11),
+	LOAD(offsetof(struct seccomp_data, nr)),
+	IF_EQUAL(__NR_socket, 0, 9),
+	LOAD(LOW(0)),
+	IF_EQUAL(AF_INET, 1, 0),
+	IF_EQUAL(AF_INET6, 0, 6),
+	LOAD(LOW(1)),
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~(SOCK_CLOEXEC | SOCK_NONBLOCK)),
+	IF_EQUAL(SOCK_STREAM, 0, 3),
+	LOAD(LOW(2)),
+	IF_EQUAL(0, 2, 0),
+	IF_EQUAL(IPPROTO_TCP, 1, 0),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+};
+
+/* Return: the listener, or -1. */
+static int set_filter(void)
+{
+	const struct sock_fprog prog = {
+		.len = sizeof(filter) / sizeof(filter[0]),
+		.filter = filter,
+	};
+
+	if (!ARCH) {
+		errno = ENOTSUP;
+		return -1;
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -1;
+	return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
+		       SECCOMP_FILTER_FLAG_NEW_LISTENER |
+		       SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
+}
+
+/* ---- the worker ---- */
+
+/* What it shares with the guard, and with workers to come. */
+struct shared {
+	int listener;
+	bool warned;
+	/* The call in work, from the moment that the kernel has told it. */
+	union {
+		struct seccomp_notif call;
+		char room[1024];	/* newer kernels may tell more */
+	};
+};
+
+static void let_go(struct shared *s)
+{
+	union {
+		struct seccomp_notif_resp resp;
+		char room[256];
+	} answer = {
+		.resp = {
+			.id = s->call.id,
+			.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE,
+		},
+	};
+
+	ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+}
+
+/* On the program's own stderr, wherever that is by now. */
+static void warn_program(struct shared *s)
+{
+	char path[64];
+	int fd;
+
+	if (s->warned)
+		return;
+	s->warned = true;
+	snprintf(path, sizeof(path), "/proc/%u/fd/2", s->call.pid);
+	fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	run_warn(fd);
+	close(fd);
+}
+
+/* Into the network namespace of the thread that calls. */
+static bool enter_net(pid_t pid)
+{
+	struct stat here, there;
+	char path[64];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	if (stat("/proc/self/ns/net", &here) || stat(path, &there))
+		return false;
+	if (here.st_dev == there.st_dev && here.st_ino == there.st_ino)
+		return true;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	err = setns(fd, CLONE_NEWNET);
+	close(fd);
+	return !err;
+}
+
+struct ids {
+	unsigned int user, group;
+};
+
+/* The filesystem ids of the thread that calls. */
+static bool read_ids(pid_t pid, struct ids *ids)
+{
+	char path[64], line[256];
+	int found = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		found += sscanf(line, "Uid: %*u %*u %*u %u", &ids->user) == 1;
+		found += sscanf(line, "Gid: %*u %*u %*u %u", &ids->group) == 1;
+	}
+	fclose(file);
+	return found == 2;
+}
+
+/* The socket that the call asks for, as if the program had made it.  -1: none. */
+static int make_socket(const struct seccomp_notif *call)
+{
+	struct ids ids;
+	int fd;
+
+	if (!enter_net(call->pid) || !read_ids(call->pid, &ids))
+		return -1;
+	setfsgid(ids.group);
+	setfsuid(ids.user);
+	fd = socket(call->data.args[0], (int)call->data.args[1] | SOCK_CLOEXEC, run_protocol());
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	if (fd >= 0 && !run_set_rules(fd)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static bool give_socket(struct shared *s)
+{
+	struct seccomp_notif_addfd give = {
+		.id = s->call.id,
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.newfd_flags = s->call.data.args[1] & SOCK_CLOEXEC ? O_CLOEXEC : 0,
+	};
+	int fd = make_socket(&s->call), ret;
+
+	if (fd < 0) {
+		warn_program(s);
+		return false;
+	}
+	give.srcfd = fd;
+	ret = ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &give);
+	close(fd);
+	return ret >= 0;
+}
+
+static void answer_call(struct shared *s)
+{
+	memset(&s->room, 0, sizeof(s->room));
+	if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_RECV, &s->call))
+		return;		/* withdrawn: a signal came, or the end */
+	if (!give_socket(s))
+		let_go(s);
+	s->call.id = 0;
+}
+
+/* Return: when nobody has the filter any more. */
+static void work(struct shared *s)
+{
+	struct pollfd wait = { .fd = s->listener, .events = POLLIN };
+
+	for (;;) {
+		if (poll(&wait, 1, -1) < 0)
+			continue;
+		if (wait.revents & POLLIN)
+			answer_call(s);
+		else if (wait.revents)
+			return;
+	}
+}
+
+/* ---- the guard ---- */
+
+static void guard(struct shared *s)
+{
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		pid = fork();
+		if (pid <= 0) {
+			prctl(PR_SET_NAME, "rsctl-worker");
+			work(s);	/* without a worker the guard is one */
+			return;
+		}
+		if (waitpid(pid, &status, 0) == pid && WIFEXITED(status))
+			return;
+		if (s->call.id)
+			let_go(s);
+	}
+}
+
+/* Nothing of the program's is kept, and nothing reaches us but SIGKILL. */
+static void leave_program(int channel)
+{
+	sigset_t all;
+	int null;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	setsid();
+	if (chdir("/"))
+		_exit(1);
+	dup2(channel, 3);
+	close_range(4, ~0U, 0);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, 0);
+	dup2(null, 1);
+	dup2(null, 2);
+	close(null);
+}
+
+/* ---- the beginning: program and guard speak by a channel ---- */
+
+union one_fd {
+	struct cmsghdr head;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* A byte, and with it a descriptor if there is one. */
+static bool tell(int channel, int fd)
+{
+	char byte = 0;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	union one_fd control = {
+		.head = {
+			.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+			.cmsg_len = CMSG_LEN(sizeof(int)),
+		},
+	};
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+	}
+	return sendmsg(channel, &msg, MSG_NOSIGNAL) == 1;
+}
+
+static bool hear(int channel, int *fd)
+{
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	union one_fd control;
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+
+	*fd = -1;
+	errno = ECHILD;		/* for the end, which sets none */
+	if (recvmsg(channel, &msg, MSG_CMSG_CLOEXEC) != 1)
+		return false;
+	if (CMSG_FIRSTHDR(&msg))
+		memcpy(fd, CMSG_DATA(&control.head), sizeof(*fd));
+	return true;
+}
+
+static void be_guard(int channel)
+{
+	struct shared *s;
+
+	leave_program(channel);
+	channel = 3;
+	prctl(PR_SET_NAME, "rsctl-guard");
+	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s == MAP_FAILED || !tell(channel, -1) ||
+	    !hear(channel, &s->listener) || s->listener < 0 || !tell(channel, -1))
+		_exit(1);
+	close(channel);
+	s->warned = getenv(RUN_WARNED);
+	guard(s);
+	_exit(0);
+}
+
+/* Return: our end of the channel to a guard that is ready, or -1. */
+static int start_guard(void)
+{
+	int channel[2], none;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		/* an orphan: the program must not find a child that it knows nothing of */
+		if (!fork())
+			be_guard(channel[1]);
+		_exit(0);
+	}
+	close(channel[1]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	if (pid > 0 && hear(channel[0], &none))
+		return channel[0];
+	close(channel[0]);
+	return -1;
+}
+
+static int not_supervised(void)
+{
+	complain("no supervisor, using TCP: %s", strerror(errno));
+	return EXIT_OK;
+}
+
+int run_supervise(void)
+{
+	int channel, listener, none, ret = EXIT_OK;
+
+	channel = start_guard();
+	if (channel < 0)
+		return not_supervised();
+	listener = set_filter();
+	if (listener < 0) {
+		close(channel);
+		/* EBUSY: there is one above us */
+		return errno == EBUSY && getenv(SUPERVISED) ? EXIT_OK : not_supervised();
+	}
+	if (!tell(channel, listener) || !hear(channel, &none)) {
+		complain("the supervisor has died");
+		ret = EXIT_FAILED;
+	}
+	close(listener);
+	close(channel);
+	setenv(SUPERVISED, "1", 1);
+	return ret;
+}
