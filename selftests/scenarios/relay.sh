@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=3 kernels=6.12,6.1,debug timeout=240
+# vm: n=3 kernels=6.12,6.1,debug timeout=400
 # A to C by way of B, which splices from one socket of ours to another: every byte
 # arrives, B copies nothing, and who does not read holds up the sender.
 # shellcheck source=selftests/scenarios/lib.sh
@@ -32,13 +32,13 @@ start() {	# CONNS A'S-WAY C'S-OPTION...
 	for vm in 0 1 2; do
 		mark $vm
 	done
-	on_bg 2 rs_stream -s -k inet -p $port -C "$conns" -n "$total" -R splice -t 100 "$@" >"$tmp/c"
+	on_bg 2 rs_stream -s -k inet -p $port -C "$conns" -n "$total" -R splice -t 200 "$@" >"$tmp/c"
 	c=$!
 	ok "C listens" wait_for 20 listens 2 $port
 	on_bg 1 rs_relay -k inet -p $port -c "$ADDR4_2" -C "$conns" -b 256K >"$tmp/b"
 	b=$!
 	ok "B listens" wait_for 20 listens 1 $port
-	rs_stream -c "$ADDR4_1" -k inet -p $port -C "$conns" -n "$total" -W "$way" -t 100 >"$tmp/a" &
+	rs_stream -c "$ADDR4_1" -k inet -p $port -C "$conns" -n "$total" -W "$way" -t 200 >"$tmp/a" &
 	a=$!
 }
 
@@ -52,7 +52,8 @@ finish() {	# NAME
 	cat "$tmp/a" "$tmp/b" "$tmp/c" | diag
 }
 
-# Of all that B has passed on.
+# Of all that B has passed on.  On a busy machine it leaves a ring now and then,
+# because pages of it are under way to C for long; so rings have only some of it.
 b_copied_nothing() {	# CONNS [PERCENT]
 	growth 1 | awk -v bytes=$((2 * $1 * total)) -v percent="${2-10}" '
 		{ n[$1] = $2 }
@@ -65,7 +66,7 @@ b_copied_nothing() {	# CONNS [PERCENT]
 			       n["sent-page-bytes"] + n["sent-copy-bytes"] == bytes &&
 			       n["spliced-copy-bytes"] <= bytes * percent / 100 &&
 			       n["sent-copy-bytes"] <= bytes / 100 &&
-			       n["ring-rx-bytes"] > bytes / 2 && n["ring-tx-bytes"] > bytes / 2)
+			       n["ring-rx-bytes"] > bytes / 8 && n["ring-tx-bytes"] > bytes / 8)
 		}'
 }
 

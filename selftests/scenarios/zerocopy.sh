@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=240
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
 # Pages go out as they are and come in where they stay: counters prove it.  They
 # are still whole when the link was lost, when others have used the ring, when the
 # socket was closed; and a program that keeps them holds up nobody.
