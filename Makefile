@@ -39,6 +39,9 @@ suites:
 style:
 	scripts/style
 
+deb:
+	scripts/build-deb
+
 debug-kernel:
 	scripts/install-deps debug-kernel
 	selftests/vm/build-debug-kernel
@@ -51,7 +54,7 @@ bench:
 
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/check
+	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/check build/deb
 	rm -f rdmastream.ko
 
 # The downloaded and built kernels as well.
@@ -73,7 +76,8 @@ help:
 	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
 	@echo "bench         a table: TCP, rsockets, SMC-R, rdmastream"
+	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
 	@echo "clean         remove what was built; distclean: and the kernels"
 
-.PHONY: all module tools check check-debug soak style debug-kernel demo bench clean distclean help
+.PHONY: all module tools check check-debug soak suites style debug-kernel deb demo bench clean distclean help
