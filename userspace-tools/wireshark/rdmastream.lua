@@ -56,6 +56,7 @@ local f = {
 	flags = ProtoField.uint8("rdmastream.flags", "Flags", base.HEX),
 	len = ProtoField.uint32("rdmastream.len", "Length of payload"),
 	data = ProtoField.bytes("rdmastream.data", "Bytes of the stream"),
+	data_len = ProtoField.uint32("rdmastream.data.len", "How many"),
 	consumed = ProtoField.uint64("rdmastream.consumed", "Consumed"),
 	limit = ProtoField.uint64("rdmastream.limit", "Limit"),
 	offset = ProtoField.uint64("rdmastream.offset", "Offset"),
@@ -177,6 +178,7 @@ local function show_record(tvb, pinfo, tree)
 		text = text .. " (malformed)"
 	elseif name == "DATA" then
 		sub:add(f.data, tvb(HEADER_LEN, len))
+		sub:add(f.data_len, len):set_generated()
 		text = text .. " " .. len
 	elseif layout and len > 0 then
 		show_fields(tvb(HEADER_LEN, len), sub, layout)
