@@ -30,10 +30,13 @@ versions() {
 		[ "$(in_system rsctl -V)" = "rsctl $version" ] &&
 		in_system rsctl version | grep -x "module  *$version"
 }
-by_ring() {
-	rdma link add rxe0 type rxe netdev eth0 &&
-		"$BIN/rs_stream" -b -k inet -n 4M &&
+# the first one may be over before there is a link
+rings_used() {
+	"$BIN/rs_stream" -b -k inet -n 4M &&
 		in_system rsctl -s -o stats | awk '$1 == "ring-tx-bytes" { exit !($2 > 1000000) }'
+}
+by_ring() {
+	rdma link add rxe0 type rxe netdev eth0 && wait_for 120 rings_used
 }
 run_by_rsctl() {
 	in_system rsctl run true
