@@ -39,6 +39,15 @@ suites:
 style:
 	scripts/style
 
+doc:
+	$(MAKE) -C Documentation html
+
+deb:
+	scripts/build-deb
+
+check-deb:
+	scripts/check-deb
+
 debug-kernel:
 	scripts/install-deps debug-kernel
 	selftests/vm/build-debug-kernel
@@ -51,7 +60,8 @@ bench:
 
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/check
+	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/check \
+		build/deb build/check-deb build/doc
 	rm -f rdmastream.ko
 
 # The downloaded and built kernels as well.
@@ -73,7 +83,10 @@ help:
 	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
 	@echo "bench         a table: TCP, rsockets, SMC-R, rdmastream"
+	@echo "doc           these texts and the manual pages as HTML, in build/doc/"
+	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
+	@echo "check-deb     install, load, upgrade and purge them in a Debian of their own; as root"
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
 	@echo "clean         remove what was built; distclean: and the kernels"
 
-.PHONY: all module tools check check-debug soak style debug-kernel demo bench clean distclean help
+.PHONY: all module tools check check-debug soak suites style debug-kernel doc deb check-deb demo bench clean distclean help

@@ -64,7 +64,9 @@ static void usage(FILE *to)
 	      "  -c, --color[=WHEN]  always (-c alone), auto or never\n"
 	      "  -N, --netns NAME    in this network namespace\n"
 	      "  -V, --version       version of rsctl\n"
-	      "  -h, --help          this text\n", to);
+	      "  -h, --help          this text\n"
+	      "\n"
+	      "Each command has a manual page: rsctl-COMMAND(8).\n", to);
 }
 
 static int cmd_help(int argc, char **argv)

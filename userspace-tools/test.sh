@@ -296,19 +296,30 @@ if [ -x "$made" ]; then
 	completes "rsctl run --s" --supervise "completion of an option of run"
 fi
 
-# Each command and option that help tells is in the manual.
-man=$(dirname "$0")/rsctl.8
-"$rsctl" help | sed -n 's/^  \([a-z]*\) .*/\1/p' >"$tmp/commands"
+# Each command that help tells has a page, which calls it the same; each option is in
+# the manual, and so is each setting of the module.
+man=$(dirname "$0")/man
+"$rsctl" help | awk '/^  [a-z]/ && $1 != "help" { print $1, substr($0, 34) }' >"$tmp/commands"
 (missing=0
-while read -r c; do
-	grep -Eq "^\.(B|BR|BI) \"?$c( |\$|\")" "$man" || { echo "no $c in $man"; missing=1; }
+while read -r c text; do
+	sed -n 's/\\-/-/g; s/^rsctl-[a-z]* - //p' "$man/rsctl-$c.8" | grep -qxF -- "$text" ||
+		{ echo "rsctl-$c.8 does not say \"$text\""; missing=1; }
+	grep -qx ".BR rsctl-$c (8)" "$man/rsctl.8" || { echo "rsctl.8 has no $c"; missing=1; }
 done <"$tmp/commands"
-exit $missing) >"$tmp/out" 2>"$tmp/err"
-result $? "the manual has each command"
+[ $missing = 0 ] && [ "$(wc -l <"$tmp/commands")" -gt 10 ]) >"$tmp/out" 2>"$tmp/err"
+result $? "each command has a page"
+sed -n 's/.*SETTING_[A-Z]*(\([a-z_]*\).*/\1/p; s/.*procname = "\(.*\)".*/\1/p; s/.*NUMBER("\(.*\)",.*/\1/p' \
+	"$(dirname "$0")/../kmod/sysctl.c" | grep -vx name >"$tmp/settings"
+(missing=0
+while read -r s; do
+	grep -Eq "^\.BR .*\<$s \"" "$man/rdmastream.7" || { echo "no $s in rdmastream.7"; missing=1; }
+done <"$tmp/settings"
+[ $missing = 0 ] && [ "$(wc -l <"$tmp/settings")" -gt 15 ]) >"$tmp/out" 2>"$tmp/err"
+result $? "the manual has each setting"
 "$rsctl" help | sed -n 's/^  -., --\([a-z]*\).*/\1/p' >"$tmp/options"
 (missing=0
 while read -r o; do
-	grep -q -- "\\\\-\\\\-$o" "$man" || { echo "no --$o in $man"; missing=1; }
+	grep -q -- "\\\\-\\\\-$o" "$man/rsctl.8" || { echo "no --$o in rsctl.8"; missing=1; }
 done <"$tmp/options"
 exit $missing) >"$tmp/out" 2>"$tmp/err"
 result $? "the manual has each option"

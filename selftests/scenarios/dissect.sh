@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12 timeout=300
+# Wireshark's dissector understands what is on the wire, to the last byte of DATA.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+lua=$VM_TOP/userspace-tools/wireshark/rdmastream.lua
+
+load || bail "cannot load the module"
+want_link || bail "no link comes up"
+tcpdump -i eth0 -s 0 -B 16384 -U -w "$tmp/capture" tcp 2>"$tmp/tcpdump" &
+tcpdump=$!
+wait_for 30 grep -q listening "$tmp/tcpdump" || bail "tcpdump does not listen"
+ok "a stream goes by ring" carried ring 300000 inet inet
+growth 0 >"$tmp/growth"
+sleep 1		# what is captured comes with a delay
+kill -INT $tcpdump
+wait $tcpdump
+
+# One line a packet with records or option, values of a field joined by commas.
+tshark -X "lua_script:$lua" -n -r "$tmp/capture" -Y 'rdmastream or rdmastream_option' \
+	-T fields -E "separator=|" -e rdmastream_option.role -e rdmastream.hello.role \
+	-e rdmastream.type -e rdmastream.data.len -e rdmastream.malformed \
+	>"$tmp/seen" 2>"$tmp/tshark" || diag <"$tmp/tshark"
+option=1 hello=2 type=3 len=4 malformed=5
+
+values() { cut -d '|' -f "$1" "$tmp/seen" | tr , '\n' | grep .; }	# FIELD
+has() {		# FIELD VALUE...: all of them
+	local value field=$1
+	shift
+	values "$field" | sort | uniq -c
+	for value; do values "$field" | grep -qx "$value" || return; done
+}
+every_byte() {
+	local seen counted
+	seen=$(values $len | awk '{ n += $1 } END { print n + 0 }')
+	counted=$(awk '/^tcp-[tr]x-bytes / { n += $2 } END { print n + 0 }' "$tmp/growth")
+	echo "bytes in DATA: seen $seen, counted $counted"
+	[ "$seen" = "$counted" ] && [ "$seen" -gt 0 ]
+}
+none() { [ -s "$tmp/seen" ] && ! values "$1"; }
+
+ok "SYN, SYN-ACK and what confirms them" has $option 1 2 3
+ok "both HELLOs" has $hello 1 2
+ok "DATA, ACK, GRANT, SWITCH, FIN" has $type 1 2 3 4 8
+ok "every byte of DATA" every_byte
+ok "nothing is malformed" none $malformed
+done_testing

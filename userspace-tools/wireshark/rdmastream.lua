@@ -1,0 +1,273 @@
+-- SPDX-License-Identifier: GPL-2.0-only
+--
+-- rdmastream in Wireshark and tshark: its TCP option, HELLO, and the records on TCP, as
+-- Documentation/protocol.rst has them.
+--
+--	tshark -X lua_script:rdmastream.lua -r FILE -O rdmastream,rdmastream_option
+--
+-- or copy it into the directory of personal Lua plugins (Help, About, Folders).  A
+-- connection whose HELLO was not captured: Decode As, rdmastream.
+
+local MAGIC = ByteArray.new("d5 52 53 54 52 4d 0d 0a")
+local HELLO_LEN = 72
+local HEADER_LEN = 8
+
+local roles = { [1] = "SYN", [2] = "SYNACK", [3] = "CONFIRM" }
+local types = {
+	[1] = "DATA", [2] = "ACK", [3] = "GRANT", [4] = "SWITCH", [5] = "REVOKE",
+	[6] = "BROKEN", [7] = "RESUME", [8] = "FIN", [9] = "URG", [10] = "LINK",
+	[11] = "STOPPED",
+}
+
+local option = Proto("rdmastream_option", "rdmastream TCP option")
+local of = {
+	version = ProtoField.uint8("rdmastream_option.version", "Highest version", base.DEC,
+				   nil, 0xf0),
+	role = ProtoField.uint8("rdmastream_option.role", "Role", base.DEC, roles, 0x0f),
+	nonce = ProtoField.uint24("rdmastream_option.nonce", "Nonce", base.HEX),
+}
+option.fields = of
+local malformed_option = ProtoExpert.new("rdmastream_option.malformed",
+	"Malformed: counts as none", expert.group.MALFORMED, expert.severity.WARN)
+option.experts = { malformed_option }
+
+local tcp_options = Field.new("tcp.options")
+
+local proto = Proto("rdmastream", "rdmastream")
+local f = {
+	magic = ProtoField.bytes("rdmastream.hello.magic", "Magic"),
+	hello_len = ProtoField.uint16("rdmastream.hello.len", "Length"),
+	version_min = ProtoField.uint8("rdmastream.hello.version_min", "Lowest version"),
+	version_max = ProtoField.uint8("rdmastream.hello.version_max", "Highest version"),
+	role = ProtoField.uint8("rdmastream.hello.role", "Role", base.DEC, roles),
+	nonce = ProtoField.uint24("rdmastream.hello.nonce", "Nonce", base.HEX),
+	caps = ProtoField.uint32("rdmastream.hello.caps", "Capabilities", base.HEX),
+	rdma = ProtoField.bool("rdmastream.hello.caps.rdma", "Has an RDMA device", 32, nil, 1),
+	understands_urg = ProtoField.bool("rdmastream.hello.caps.urg", "Understands URG", 32,
+					  nil, 2),
+	cm_port = ProtoField.uint16("rdmastream.hello.cm_port", "Port of rdma_cm"),
+	naddr = ProtoField.uint16("rdmastream.hello.naddr", "Addresses"),
+	instance = ProtoField.bytes("rdmastream.hello.instance", "Instance"),
+	token = ProtoField.uint64("rdmastream.hello.token", "Token", base.HEX),
+	window = ProtoField.uint64("rdmastream.hello.window", "Window"),
+	address = ProtoField.ipv6("rdmastream.hello.address", "RDMA address"),
+
+	type = ProtoField.uint8("rdmastream.type", "Type", base.DEC, types),
+	flags = ProtoField.uint8("rdmastream.flags", "Flags", base.HEX),
+	len = ProtoField.uint32("rdmastream.len", "Length of payload"),
+	data = ProtoField.bytes("rdmastream.data", "Bytes of the stream"),
+	data_len = ProtoField.uint32("rdmastream.data.len", "How many"),
+	consumed = ProtoField.uint64("rdmastream.consumed", "Consumed"),
+	limit = ProtoField.uint64("rdmastream.limit", "Limit"),
+	offset = ProtoField.uint64("rdmastream.offset", "Offset"),
+	epoch = ProtoField.uint32("rdmastream.epoch", "Epoch"),
+	link = ProtoField.uint32("rdmastream.link", "Link"),
+	ring = ProtoField.uint32("rdmastream.ring", "Ring"),
+	addr = ProtoField.uint64("rdmastream.addr", "Remote address", base.HEX),
+	rkey = ProtoField.uint32("rdmastream.rkey", "Remote key", base.HEX),
+	size = ProtoField.uint32("rdmastream.size", "Size"),
+	count = ProtoField.uint64("rdmastream.count", "Arrived"),
+	proof = ProtoField.uint64("rdmastream.proof", "Proof", base.HEX),
+	reserved = ProtoField.bytes("rdmastream.reserved", "Reserved"),
+}
+proto.fields = f
+local malformed = ProtoExpert.new("rdmastream.malformed", "Malformed: resets the connection",
+	expert.group.MALFORMED, expert.severity.ERROR)
+proto.experts = { malformed }
+
+-- Payloads of control records: fields in a row, with their bytes.
+local layouts = {
+	ACK = { { f.consumed, 8 }, { f.limit, 8 } },
+	GRANT = { { f.epoch, 4 }, { f.link, 4 }, { f.ring, 4 }, { f.rkey, 4 }, { f.addr, 8 },
+		  { f.size, 4 }, { f.reserved, 4 }, { f.proof, 8 } },
+	SWITCH = { { f.offset, 8 }, { f.epoch, 4 }, { f.ring, 4 }, { f.addr, 8 },
+		   { f.rkey, 4 }, { f.reserved, 4 }, { f.proof, 8 } },
+	REVOKE = { { f.epoch, 4 }, { f.reserved, 4 } },
+	RESUME = { { f.epoch, 4 }, { f.reserved, 4 }, { f.count, 8 } },
+	FIN = { { f.offset, 8 } },
+	LINK = {},
+}
+layouts.BROKEN = layouts.REVOKE
+layouts.STOPPED = layouts.REVOKE
+layouts.URG = layouts.FIN
+
+-- What the line of a record says of it.
+local words = {
+	ACK = function(p) return "consumed " .. p(0, 8):uint64() .. " limit " .. p(8, 8):uint64() end,
+	GRANT = function(p) return "epoch " .. p(0, 4):uint() .. " size " .. p(24, 4):uint() end,
+	SWITCH = function(p)
+		local epoch = p(8, 4):uint()
+		return "to " .. (epoch == 0 and "tcp" or "ring, epoch " .. epoch) ..
+		       " at " .. p(0, 8):uint64()
+	end,
+	REVOKE = function(p) return "epoch " .. p(0, 4):uint() end,
+	RESUME = function(p) return "epoch " .. p(0, 4):uint() .. " arrived " .. p(8, 8):uint64() end,
+	FIN = function(p) return "at " .. p(0, 8):uint64() end,
+}
+words.BROKEN = words.REVOKE
+words.STOPPED = words.REVOKE
+words.URG = words.FIN
+
+local function is_hello(tvb, at)
+	return tvb:len() - at >= MAGIC:len() and tvb(at, MAGIC:len()):bytes() == MAGIC
+end
+
+local function show_hello(tvb, pinfo, tree)
+	local sub = tree:add(proto, tvb(), "rdmastream HELLO")
+	local caps
+
+	pinfo.cols.info:append(" HELLO")
+	if tvb:len() < HELLO_LEN or tvb:len() ~= HELLO_LEN + 16 * tvb(22, 2):uint() then
+		sub:add_proto_expert_info(malformed)
+		return
+	end
+	sub:add(f.magic, tvb(0, 8))
+	sub:add(f.hello_len, tvb(8, 2))
+	sub:add(f.version_min, tvb(10, 1))
+	sub:add(f.version_max, tvb(11, 1))
+	sub:add(f.role, tvb(12, 1))
+	sub:add(f.nonce, tvb(13, 3))
+	caps = sub:add(f.caps, tvb(16, 4))
+	caps:add(f.rdma, tvb(16, 4))
+	caps:add(f.understands_urg, tvb(16, 4))
+	sub:add(f.cm_port, tvb(20, 2))
+	sub:add(f.naddr, tvb(22, 2))
+	sub:add(f.instance, tvb(24, 16))
+	sub:add(f.token, tvb(40, 8))
+	sub:add(f.window, tvb(48, 8))
+	sub:add(f.reserved, tvb(56, 16))
+	for at = HELLO_LEN, tvb:len() - 16, 16 do
+		sub:add(f.address, tvb(at, 16))
+	end
+end
+
+local function show_fields(p, sub, layout)
+	local at = 0
+
+	for _, field in ipairs(layout) do
+		sub:add(field[1], p(at, field[2]))
+		at = at + field[2]
+	end
+end
+
+local function layout_bytes(layout)
+	local sum = 0
+
+	for _, field in ipairs(layout) do
+		sum = sum + field[2]
+	end
+	return sum
+end
+
+local function show_record(tvb, pinfo, tree)
+	local number = tvb(0, 1):uint()
+	local name = types[number]
+	local len = tvb:len() - HEADER_LEN
+	local sub = tree:add(proto, tvb(), "rdmastream " .. (name or "record " .. number))
+	local layout = layouts[name]
+	local text = name or "unknown"
+
+	sub:add(f.type, tvb(0, 1))
+	sub:add(f.flags, tvb(1, 1))
+	sub:add(f.reserved, tvb(2, 2))
+	sub:add(f.len, tvb(4, 4))
+	if tvb(1, 3):uint() ~= 0 or number == 0 or (not name and (number >= 128 or len > 256)) or
+	   (name == "DATA" and (len == 0 or len > 262144)) or
+	   (layout and layout_bytes(layout) ~= len) then
+		sub:add_proto_expert_info(malformed)
+		text = text .. " (malformed)"
+	elseif name == "DATA" then
+		sub:add(f.data, tvb(HEADER_LEN, len))
+		sub:add(f.data_len, len):set_generated()
+		text = text .. " " .. len
+	elseif layout and len > 0 then
+		show_fields(tvb(HEADER_LEN, len), sub, layout)
+		text = text .. " " .. words[name](tvb(HEADER_LEN, len))
+	end
+	sub:append_text(text:sub(#(name or "unknown") + 1))
+	pinfo.cols.info:append(" " .. text)
+end
+
+local function pdu_length(tvb, _, at)
+	if is_hello(tvb, at) then
+		-- its length may not have come yet: asked again then
+		return tvb:len() - at < 10 and HELLO_LEN or math.max(tvb(at + 8, 2):uint(), 10)
+	end
+	return HEADER_LEN + tvb(at + 4, 4):uint()
+end
+
+local function show_pdu(tvb, pinfo, tree)
+	if is_hello(tvb, 0) then
+		show_hello(tvb, pinfo, tree)
+	else
+		show_record(tvb, pinfo, tree)
+	end
+	return tvb:len()
+end
+
+function proto.dissector(tvb, pinfo, tree)
+	pinfo.cols.protocol = "rdmastream"
+	pinfo.cols.info = ""
+	dissect_tcp_pdus(tvb, tree, HEADER_LEN, pdu_length, show_pdu)
+	return tvb:len()
+end
+
+-- HELLO tells the protocol of a connection, from its first bytes on, unless its port is
+-- somebody else's.
+proto:register_heuristic("tcp", function(tvb, pinfo, tree)
+	if not is_hello(tvb, 0) then
+		return false
+	end
+	pinfo.conversation = proto
+	proto.dissector(tvb, pinfo, tree)
+	return true
+end)
+DissectorTable.get("tcp.port"):add_for_decode_as(proto)
+
+---- the option in TCP's header ----
+
+local function show_option(tvb, pinfo, tree)
+	local sub = tree:add(option, tvb)
+	local role
+
+	if tvb:len() ~= 8 then
+		sub:add_proto_expert_info(malformed_option)
+		return
+	end
+	role = tvb(4, 1):uint() % 16
+	sub:add(of.version, tvb(4, 1))
+	sub:add(of.role, tvb(4, 1))
+	sub:add(of.nonce, tvb(5, 3))
+	sub:append_text(", " .. (roles[role] or "unknown role"))
+	-- the client will send HELLO, whatever else is spoken at that port
+	if roles[role] == "SYNACK" then
+		pinfo.conversation = proto
+	end
+end
+
+-- Wireshark has taken TCP's header apart: walk through its options once more.
+function option.dissector(_, pinfo, tree)
+	for _, field in ipairs({ tcp_options() }) do
+		local tvb = field.range
+		local at = 0
+
+		while at < tvb:len() do
+			local kind = tvb(at, 1):uint()
+			local len = 1
+
+			if kind == 0 then
+				break
+			elseif kind ~= 1 then
+				len = at + 1 < tvb:len() and tvb(at + 1, 1):uint() or 0
+				if len < 2 or at + len > tvb:len() then
+					break
+				end
+			end
+			if kind == 254 and len >= 4 and tvb(at + 2, 2):uint() == 0x5253 then
+				show_option(tvb(at, len), pinfo, tree)
+			end
+			at = at + len
+		end
+	end
+end
+register_postdissector(option)

@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Has tshark read a capture with what Documentation/protocol.rst describes, in TAP.
+
+The bytes are put together here from that text, not by the module's code.
+"""
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SYN, ACK, PSH = 2, 16, 8
+NONCE = 0xabcdef
+
+
+def option(role, length=8):
+    return struct.pack(">BBHI", 254, length, 0x5253, 1 << 28 | role << 24 | NONCE)
+
+
+def hello(role, addresses=()):
+    return struct.pack(">8sHBBIIHH16sQQ16s", b"\xd5RSTRM\r\n", 72 + 16 * len(addresses), 1, 1,
+                       role << 24 | NONCE, 3, 4793, len(addresses), b"instance-of-host",
+                       0x1122334455667788, 65536, bytes(16)) + b"".join(addresses)
+
+
+def record(number, payload=b"", flags=0):
+    return struct.pack(">BBHI", number, flags, 0, len(payload)) + payload
+
+
+class Capture:
+    """One TCP connection as it would be on the wire."""
+
+    def __init__(self):
+        self.packets = []
+        self.next = {True: 1000, False: 5000}
+
+    def segment(self, client, flags, payload=b"", options=b""):
+        ports = (40000, 6379) if client else (6379, 40000)
+        hosts = (b"\x0a\x4d\0\1", b"\x0a\x4d\0\2")[::1 if client else -1]
+        options += b"\1" * (-len(options) % 4)
+        tcp = struct.pack(">HHIIBBHHH", *ports, self.next[client], self.next[not client],
+                          (20 + len(options)) // 4 << 4, flags, 1000, 0, 0) + options + payload
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, *hosts)
+        self.packets.append(ip + tcp)
+        self.next[client] += len(payload) + (1 if flags & SYN else 0)
+
+    def write(self, name):
+        with open(name, "wb") as out:
+            out.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
+            for n, packet in enumerate(self.packets):
+                out.write(struct.pack("<IIII", n, 0, len(packet), len(packet)) + packet)
+
+
+def connection():
+    cap = Capture()
+    cap.segment(True, SYN, options=b"\2\4\5\xb4" + option(1))
+    cap.segment(False, SYN | ACK, options=b"\2\4\5\xb4" + option(2))
+    cap.segment(True, ACK, options=b"\1\1" + option(3))
+    # one HELLO in two segments, cut before its length; the other one with an address
+    said = hello(1)
+    cap.segment(True, ACK | PSH, said[:9], options=option(3))
+    cap.segment(True, ACK | PSH, said[9:])
+    cap.segment(False, ACK | PSH, hello(2, [bytes(10) + b"\xff\xff\x0a\x4e\0\2"]))
+    # several records in a segment, one over three
+    cap.segment(True, ACK | PSH, record(1, b"hello") + record(9, struct.pack(">Q", 3)))
+    data = record(1, bytes(3000))
+    for at in range(0, len(data), 1400):
+        cap.segment(True, ACK | PSH, data[at:at + 1400])
+    cap.segment(False, ACK | PSH, record(2, struct.pack(">QQ", 3005, 68541)) + record(
+        3, struct.pack(">IIIIQIIQ", 1, 7, 8, 0x99, 0xfeedbeef, 32768, 0, 0x1234)) + record(10))
+    cap.segment(True, ACK | PSH, record(4, struct.pack(">QIIQIIQ", 3005, 1, 5, 0xcafe, 6, 0, 7)))
+    cap.segment(False, ACK | PSH, record(5, struct.pack(">II", 1, 0)))
+    cap.segment(True, ACK | PSH, record(11, struct.pack(">II", 1, 0)))
+    cap.segment(True, ACK | PSH, record(6, struct.pack(">II", 1, 0)))
+    cap.segment(False, ACK | PSH, record(7, struct.pack(">IIQ", 1, 0, 100)))
+    cap.segment(True, ACK | PSH, record(4, struct.pack(">QIIQIIQ", 3105, 0, 0, 0, 0, 0, 0)))
+    cap.segment(True, ACK | PSH, record(8, struct.pack(">Q", 3105)))
+    # what is unknown and may be, what is not, what is malformed
+    cap.segment(True, ACK | PSH, record(0x40, bytes(16)))
+    cap.segment(True, ACK | PSH, record(0x80))
+    cap.segment(True, ACK | PSH, record(2, bytes(8)))
+    cap.segment(True, ACK | PSH, record(1, b"x", flags=1))
+    return cap
+
+
+def other():
+    """Plain TCP, with an option of another length."""
+    cap = Capture()
+    cap.segment(True, SYN, options=option(1, 8)[:4].replace(b"\xfe\x08", b"\xfe\x04"))
+    cap.segment(True, ACK | PSH, b"\xd5RSTRM, but not really")
+    return cap
+
+
+def tshark(cap, *args):
+    with tempfile.TemporaryDirectory() as tmp:
+        name = os.path.join(tmp, "capture")
+        cap.write(name)
+        return subprocess.run(["tshark", "-X", "lua_script:" + os.path.join(HERE, "rdmastream.lua"),
+                               "-n", "-r", name, *args], check=True, text=True,
+                              capture_output=True, timeout=120).stdout
+
+
+def fields(cap, select, *names):
+    """For each packet that fits, its values; several of a field are joined by commas."""
+    args = [arg for name in names for arg in ("-e", name)]
+    return [line.split("\t") for line in
+            tshark(cap, "-Y", select, "-T", "fields", *args).splitlines()]
+
+
+def infos():
+    out = tshark(connection(), "-Y", "rdmastream", "-T", "fields", "-e", "_ws.col.Info")
+    return [line.strip() for line in out.splitlines()]
+
+
+CASES = [
+    ("the option, in each segment that has it",
+     lambda: fields(connection(), "rdmastream_option", "frame.number", "rdmastream_option.role",
+                    "rdmastream_option.version", "rdmastream_option.nonce"),
+     [["1", "1", "1", "0xabcdef"], ["2", "2", "1", "0xabcdef"], ["3", "3", "1", "0xabcdef"],
+      ["4", "3", "1", "0xabcdef"]]),
+    ("HELLO, cut and whole",
+     lambda: fields(connection(), "rdmastream.hello.magic", "frame.number",
+                    "rdmastream.hello.role", "rdmastream.hello.len", "rdmastream.hello.nonce",
+                    "rdmastream.hello.cm_port", "rdmastream.hello.token",
+                    "rdmastream.hello.window", "rdmastream.hello.address"),
+     [["5", "1", "72", "0xabcdef", "4793", "0x1122334455667788", "65536", ""],
+      ["6", "2", "88", "0xabcdef", "4793", "0x1122334455667788", "65536",
+       "::ffff:10.78.0.2"]]),
+    ("each record, as its line says it",
+     infos,
+     ["HELLO", "HELLO", "DATA 5 URG at 3", "DATA 3000",
+      "ACK consumed 3005 limit 68541 GRANT epoch 1 size 32768 LINK",
+      "SWITCH to ring, epoch 1 at 3005", "REVOKE epoch 1", "STOPPED epoch 1", "BROKEN epoch 1",
+      "RESUME epoch 1 arrived 100", "SWITCH to tcp at 3105", "FIN at 3105", "unknown",
+      "unknown (malformed)", "ACK (malformed)", "DATA (malformed)"]),
+    ("the fields of GRANT",
+     lambda: fields(connection(), "rdmastream.type == 3", "rdmastream.link", "rdmastream.ring",
+                    "rdmastream.rkey", "rdmastream.addr", "rdmastream.proof"),
+     [["7", "8", "0x00000099", "0x00000000feedbeef", "0x0000000000001234"]]),
+    ("the fields of SWITCH",
+     lambda: fields(connection(), "rdmastream.type == 4 && rdmastream.epoch == 1",
+                    "rdmastream.offset", "rdmastream.ring", "rdmastream.addr", "rdmastream.rkey",
+                    "rdmastream.proof"),
+     [["3005", "5", "0x000000000000cafe", "0x00000006", "0x0000000000000007"]]),
+    ("what is malformed",
+     lambda: fields(connection(), "rdmastream.malformed", "rdmastream.type"),
+     [["128"], ["2"], ["1"]]),
+    ("other connections are not touched",
+     lambda: [len(fields(other(), "rdmastream", "frame.number")),
+              fields(other(), "rdmastream_option.malformed", "frame.number")],
+     [0, [["1"]]]),
+]
+
+
+def main():
+    failed = 0
+    for n, (name, look, expected) in enumerate(CASES, 1):
+        try:
+            seen = look()
+        except (OSError, subprocess.SubprocessError) as err:
+            seen = f"{err}: {getattr(err, 'stderr', '')}"
+        if seen == expected:
+            print(f"ok {n} - {name}")
+        else:
+            failed += 1
+            print(f"not ok {n} - {name}\n# expected {expected}\n# seen     {seen}")
+    print(f"1..{len(CASES)}")
+    return failed > 0
+
+
+sys.exit(main())
