@@ -49,9 +49,12 @@ demo:
 bench:
 	scripts/bench
 
+bench-instr:
+	scripts/bench-instr
+
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/check
+	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/bench-instr build/check
 	rm -f rdmastream.ko
 
 # The downloaded and built kernels as well.
@@ -73,7 +76,8 @@ help:
 	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
 	@echo "bench         a table: TCP, rsockets, SMC-R, rdmastream"
+	@echo "bench-instr   another one: instructions that they cost; fails if ours have grown"
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
 	@echo "clean         remove what was built; distclean: and the kernels"
 
-.PHONY: all module tools check check-debug soak style debug-kernel demo bench clean distclean help
+.PHONY: all module tools check check-debug soak style debug-kernel demo bench bench-instr clean distclean help
