@@ -58,10 +58,13 @@ demo:
 bench:
 	scripts/bench
 
+bench-instr:
+	scripts/bench-instr
+
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/check \
-		build/deb build/check-deb build/doc
+	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/bench-instr \
+		build/check build/deb build/check-deb build/doc
 	rm -f rdmastream.ko
 
 # The downloaded and built kernels as well.
@@ -83,10 +86,11 @@ help:
 	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
 	@echo "bench         a table: TCP, rsockets, SMC-R, rdmastream"
+	@echo "bench-instr   another one: instructions that they cost; fails if ours have grown"
 	@echo "doc           these texts and the manual pages as HTML, in build/doc/"
 	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
 	@echo "check-deb     install, load, upgrade and purge them in a Debian of their own; as root"
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
 	@echo "clean         remove what was built; distclean: and the kernels"
 
-.PHONY: all module tools check check-debug soak suites style debug-kernel doc deb check-deb demo bench clean distclean help
+.PHONY: all module tools check check-debug soak suites style debug-kernel doc deb check-deb demo bench bench-instr clean distclean help

@@ -24,41 +24,9 @@
 
 /* Send flags: don't wait; the program gets its signals from us. */
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
+#define SMALL_PAYLOAD	512
 
 /* ---- sending ---- */
-
-/*
- * Call TCP's send with its Nagle algorithm off (a record does not wait for
- * the ACK of another) and with allocations that don't sleep.
- */
-static int send_ctl(struct rstream *rs, int flags)
-{
-	struct kvec vec = {
-		.iov_base = rs->ctl + rs->ctl_off,
-		.iov_len = rs->ctl_len - rs->ctl_off,
-	};
-	struct msghdr msg = { .msg_flags = SEND_FLAGS | flags };
-
-	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, vec.iov_len);
-	return tcp_sendmsg_locked(rs->sk, &msg, vec.iov_len);
-}
-
-/* Return: true when the buffer is empty. */
-static bool push_ctl(struct rstream *rs)
-{
-	int n;
-
-	if (rs->ctl_off == rs->ctl_len)
-		return true;
-	n = send_ctl(rs, rs->rec_left ? MSG_MORE : 0);
-	if (n > 0)
-		rs->ctl_off += n;
-	if (rs->ctl_off < rs->ctl_len)
-		return false;
-	rs->ctl_off = 0;
-	rs->ctl_len = 0;
-	return true;
-}
 
 static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 {
@@ -71,6 +39,61 @@ static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 		return;
 	list_del(&frag->list);
 	rstream_frag_free(frag);
+}
+
+/*
+ * The payload that goes to TCP together with its header, or NULL.  To copy few bytes
+ * once more costs less than a second call.
+ */
+static struct rstream_frag *small_payload(struct rstream *rs)
+{
+	struct rstream_frag *frag;
+
+	if (!rs->rec_left || rs->rec_left > SMALL_PAYLOAD)
+		return NULL;
+	frag = list_first_entry(&rs->txq, struct rstream_frag, list);
+	return frag->len >= rs->rec_left && !frag->uarg &&
+	       !PageHighMem(frag->page) ? frag : NULL;
+}
+
+static int send_ctl(struct rstream *rs)
+{
+	struct rstream_frag *frag = small_payload(rs);
+	int head = rs->ctl_len - rs->ctl_off, all = head, n;
+	struct kvec vec[2] = {
+		{ .iov_base = rs->ctl + rs->ctl_off, .iov_len = head },
+	};
+	struct msghdr msg = { .msg_flags = SEND_FLAGS };
+
+	if (frag) {
+		vec[1].iov_base = page_address(frag->page) + frag->off;
+		vec[1].iov_len = rs->rec_left;
+		all += rs->rec_left;
+	} else if (rs->rec_left) {
+		msg.msg_flags |= MSG_MORE;
+	}
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, frag ? 2 : 1, all);
+	n = tcp_sendmsg_locked(rs->sk, &msg, all);
+	if (n > head)
+		frag_sent(rs, frag, n - head);
+	return min(n, head);
+}
+
+/* Return: true when the buffer is empty. */
+static bool push_ctl(struct rstream *rs)
+{
+	int n;
+
+	if (rs->ctl_off == rs->ctl_len)
+		return true;
+	n = send_ctl(rs);
+	if (n > 0)
+		rs->ctl_off += n;
+	if (rs->ctl_off < rs->ctl_len)
+		return false;
+	rs->ctl_off = 0;
+	rs->ctl_len = 0;
+	return true;
 }
 
 static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
@@ -350,6 +373,7 @@ void rstream_push(struct rstream *rs)
 	/* TCP's send takes it for the wish of a program that sends again */
 	nospace = sock_flag(sk, SOCK_FASYNC) &&
 		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
+	/* no sleep for memory, and no record waits for the ACK of another */
 	sk->sk_allocation = GFP_ATOMIC;
 	sk->sk_use_task_frag = in_task();
 	tp->nonagle = TCP_NAGLE_OFF;

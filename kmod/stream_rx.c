@@ -39,14 +39,17 @@ static void rx_queue(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len,
 	__skb_queue_tail(&rs->rxq, skb);
 }
 
-/* An skb of ours at the queue's end with room for @len bytes. */
+/*
+ * An skb of ours at the queue's end with room for @len bytes.  The first is no larger
+ * than it must be: often it is the only one, and kernels clear what they allocate.
+ */
 static struct sk_buff *rx_own_tail(struct rstream *rs, u32 len)
 {
 	struct sk_buff *skb = skb_peek_tail(&rs->rxq);
 
 	if (skb && rstream_skb_cb(skb)->own && skb_tailroom(skb) >= len)
 		return skb;
-	skb = alloc_skb(RX_OWN_SIZE, GFP_ATOMIC);
+	skb = alloc_skb(skb ? RX_OWN_SIZE : len, GFP_ATOMIC);
 	if (skb)
 		rx_queue(rs, skb, 0, 0, true);
 	return skb;

@@ -5,7 +5,7 @@
  *
  * The queue is made of page fragments.  A byte is copied once, into the
  * fragment, or not at all (stream_page.c); TCP and the RDMA device get the pages
- * by reference.
+ * by reference; few bytes in a record TCP copies.
  */
 #include <linux/bvec.h>
 #include <linux/sched/signal.h>

@@ -11,14 +11,11 @@
 #	result PATH NAME VALUE		once a round
 #	proof PATH TEXT			once a round
 #	missing PATH TEXT		what could not be measured, and why
-set -u
-# shellcheck source=/dev/null
-. "$LAB"
-: "${MODULE:?}" "${TOOLS:?}" "${BIN:?}"
+# shellcheck source=selftests/bench/lib.sh
+. "$(dirname "$0")/lib.sh"
 rounds=$1 ms=$2
 
 results=${RESULTS:?}/results
-tmp=$(mktemp -d)
 preload=$(ldconfig -p | sed -n 's/.*=> \(.*\/\)librdmacm\.so.*/\1rsocket\/librspreload.so/p' | head -n 1)
 
 # The GID of the IPv4 address: what rdma_cm chooses for the others.
@@ -90,34 +87,12 @@ counters() {	# PATH
 	case $1 in
 	smc)	"$BIN/smc_setup" stats ;;
 	ours-*|to-tcp|from-tcp)
-		on $vm "$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"' ;;
+		our_counters $vm ;;
 	esac
 }
 
-# value NAME FILE: 0 if it is not there
-value() {
-	awk -v name="$1" '$1 == name { v = $2 } END { print v + 0 }' "$2"
-}
-
-grown() {	# NAME
-	echo $(($(value "$1" "$tmp/after") - $(value "$1" "$tmp/before")))
-}
-
-# carried NAME-PREFIX LEAST-PERCENT: of the bytes both ways
-carried() {
-	local tx rx sent received
-	tx=$(grown "$1tx-bytes") rx=$(grown "$1rx-bytes")
-	sent=$(value sent "$tmp/out") received=$(value received "$tmp/out")
-	echo "${1}tx-bytes +$tx of $sent sent, ${1}rx-bytes +$rx of $received received"
-	((sent > 0 && tx * 100 >= sent * $2 && rx * 100 >= received * $2))
-}
-
-# became NAME: what so many of our sockets were; none had records.
-became() {
-	local n
-	n=$(grown "$1")
-	echo "$1 +$n, tcp-tx-bytes +$(grown tcp-tx-bytes), ring-tx-bytes +$(grown ring-tx-bytes)"
-	((n > 1 && $(grown tcp-tx-bytes) == 0 && $(grown ring-tx-bytes) == 0))
+carried_here() {	# as carried, of what the client says
+	carried "$@" "$(value sent "$tmp/out")" "$(value received "$tmp/out")"
 }
 
 # What shows that PATH was taken.  Fails if it was not.
@@ -126,9 +101,9 @@ proof() {
 	tcp)		echo "plain socket(AF_INET, SOCK_STREAM, 0)" ;;
 	rsockets)	echo "$(<"$tmp/qp") queue pair of rs_bench in rdma res show qp"
 			[ "$(<"$tmp/qp")" != 0 ] ;;
-	smc)		carried "" 99 ;;
-	ours-tcp)	carried tcp- 99 && (($(grown ring-tx-bytes) == 0)) ;;
-	ours-ring)	carried ring- 90 ;;	# what comes first is on TCP
+	smc)		carried_here "" 99 ;;
+	ours-tcp)	carried_here tcp- 99 && (($(grown ring-tx-bytes) == 0)) ;;
+	ours-ring)	carried_here ring- 90 ;;	# what comes first is on TCP
 	to-tcp)		became raw ;;
 	from-tcp)	became plain-accepts ;;
 	esac

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Load for "make bench".  One client and one server measure one way of carrying a
+ * Load for "make bench" and "make bench-instr".  One client and one server measure one way of carrying a
  * stream: connections a second, round trips, streaming.  Blocking calls and one
  * thread only, so that rsockets' preload library can follow.  The client prints
  * lines "NAME VALUE".
@@ -32,6 +32,8 @@ static const char usage[] =
 "  -k KIND    tcp (default), ours, smc\n"
 "  -p PORT    (7300)\n"
 "  -t MS      time of one measurement (400)\n"
+"  -i         fixed amounts, and what they cost: nanoseconds of a busy CPU, which\n"
+"             are instructions where the clock counts these; one CPU only\n"
 "  -w         keep the measured connection until standard input ends\n";
 
 enum { BUFFER = 1 << 20, MAX_SAMPLES = 100000, TRIAL = 512 << 10 };
@@ -295,19 +297,23 @@ static struct speed stream(int fd, uint32_t size, double seconds)
 	return stream_bytes(fd, size, bytes / size * size);
 }
 
+static void connect_once(void)
+{
+	int fd = open_connection();
+	char byte = 0;
+
+	send_all(fd, &byte, 1);
+	recv_must(fd, &byte, 1);
+	close(fd);
+}
+
 static double connects_per_s(double seconds)
 {
 	double start = now(), end = start + seconds;
 	int n = 0;
-	char byte;
 
 	do {
-		int fd = open_connection();
-
-		byte = 0;
-		send_all(fd, &byte, 1);
-		recv_must(fd, &byte, 1);
-		close(fd);
+		connect_once();
 		n++;
 	} while (now() < end);
 	return n / (now() - start);
@@ -335,17 +341,32 @@ static void wait_for_end(void)
 		;
 }
 
-static void measure(bool wait)
+/* The connection that is measured. */
+static int open_measured(void)
 {
 	char byte = 1;
 	int fd;
 
-	printf("connects %.1f\n", connects_per_s(limit));
 	sent = 0;
 	received = 0;
 	fd = open_connection();
 	send_all(fd, &byte, 1);
 	recv_must(fd, &byte, 1);
+	return fd;
+}
+
+static void print_sums(void)
+{
+	printf("sent %llu\nreceived %llu\n", (unsigned long long)sent,
+	       (unsigned long long)received);
+}
+
+static void measure(bool wait)
+{
+	int fd;
+
+	printf("connects %.1f\n", connects_per_s(limit));
+	fd = open_measured();
 	/* To warm up: windows grow, a ring is agreed on. */
 	ping_pong(fd, 65536, limit / 2);
 	stream_bytes(fd, 65536, TRIAL);
@@ -360,10 +381,114 @@ static void measure(bool wait)
 		printf("cpu-%s %.2f\n", size_name(write_sizes[i]),
 		       speed.cpu_ms_per_mib);
 	}
-	printf("sent %llu\nreceived %llu\n", (unsigned long long)sent,
-	       (unsigned long long)received);
+	print_sums();
 	if (wait)
 		wait_for_end();
+	close(fd);
+}
+
+/* ---- client that counts ---- */
+
+/* What the only CPU has idled, exact to the nanosecond. */
+static uint64_t idle_ns(void)
+{
+	FILE *f = fopen("/proc/timer_list", "r");
+	unsigned long long ns;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, " .idle_sleeptime : %llu nsecs", &ns) == 1) {
+			fclose(f);
+			return ns;
+		}
+	die("/proc/timer_list: no idle time");
+}
+
+/* Between the two readings of each of these the CPU does not idle. */
+static double begin_count(void)
+{
+	uint64_t idle = idle_ns();
+
+	return now() * 1e9 - idle;
+}
+
+static double end_count(double begin)
+{
+	double end = now() * 1e9;
+
+	return end - idle_ns() - begin;
+}
+
+/* What is done later belongs to what was done: closing, acknowledging, freeing. */
+static void settle(void)
+{
+	usleep(200000);
+}
+
+static double count_connects(int n)
+{
+	double begin;
+
+	for (int i = 0; i < n / 4; i++)	/* to warm up */
+		connect_once();
+	settle();
+	begin = begin_count();
+	for (int i = 0; i < n; i++)
+		connect_once();
+	settle();
+	return end_count(begin) / n;
+}
+
+static void exchange(int fd, uint32_t size, bool last)
+{
+	buffer[0] = last;
+	send_all(fd, buffer, size);
+	recv_must(fd, buffer, size);
+}
+
+static double count_ping_pong(int fd, uint32_t size, int n)
+{
+	struct order order = { .type = ECHO, .size = size };
+	struct answer answer;
+	double begin, count;
+
+	memset(buffer, 0, size);
+	send_all(fd, &order, sizeof(order));
+	exchange(fd, size, false);	/* also pays for the order */
+	begin = begin_count();
+	for (int i = 0; i < n; i++)
+		exchange(fd, size, false);
+	count = end_count(begin);
+	exchange(fd, size, true);
+	recv_must(fd, &answer, sizeof(answer));
+	return count / n;
+}
+
+static double count_stream(int fd, uint32_t size, int mib)
+{
+	double begin = begin_count();
+
+	stream_bytes(fd, size, (uint64_t)mib << 20);
+	settle();
+	return end_count(begin) / mib;
+}
+
+static void count_all(void)
+{
+	int fd;
+
+	printf("connect %.0f\n", count_connects(200));
+	fd = open_measured();
+	/* To warm up; a ring grows when it was full. */
+	for (int i = 0; i < 3; i++) {
+		count_stream(fd, 65536, 4);
+		count_ping_pong(fd, 65536, 20);
+	}
+	printf("rtt-64 %.0f\n", count_ping_pong(fd, 64, 2000));
+	printf("rtt-4K %.0f\n", count_ping_pong(fd, 4096, 1000));
+	printf("stream-4K %.0f\n", count_stream(fd, 4096, 16));
+	printf("stream-64K %.0f\n", count_stream(fd, 65536, 32));
+	print_sums();
 	close(fd);
 }
 
@@ -379,12 +504,12 @@ static void set_kind(const char *kind)
 
 int main(int argc, char **argv)
 {
-	bool server = false, client = false, wait = false;
+	bool server = false, client = false, wait = false, count = false;
 	int c;
 
 	signal(SIGPIPE, SIG_IGN);
 	addr.sin_port = htons(7300);
-	while ((c = getopt(argc, argv, "sc:k:p:t:w")) != -1)
+	while ((c = getopt(argc, argv, "sc:k:p:t:iw")) != -1)
 		switch (c) {
 		case 's':
 			server = true;
@@ -401,6 +526,9 @@ int main(int argc, char **argv)
 		case 't':
 			limit = atoi(optarg) / 1e3;
 			break;
+		case 'i':
+			count = true;
+			break;
 		case 'w':
 			wait = true;
 			break;
@@ -411,6 +539,9 @@ int main(int argc, char **argv)
 	}
 	if (server)
 		serve();
-	measure(wait);
+	if (count)
+		count_all();
+	else
+		measure(wait);
 	return 0;
 }

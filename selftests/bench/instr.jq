@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# From the lines of instr.sh, and those of instr.txt:
+#	jq -nRr -L DIR 'include "instr"; table' counts instr.txt
+# "tracked" makes a new instr.txt, "worse" tells what has grown too much.
+include "report";
+
+def ways: [
+	["tcp", "TCP"], ["tcp-again", "TCP, again"], ["to-tcp", "ours to TCP"],
+	["from-tcp", "TCP to ours"], ["raw", "ours: raw"], ["ours-tcp", "ours: tcp"],
+	["ours-ring", "ours: ring"], ["smc", "SMC-R"]
+];
+
+def costs: [
+	["connect", "connection"], ["rtt-64", "RTT 64 B"], ["rtt-4K", "RTT 4 KiB"],
+	["stream-4K", "MiB by 4 KiB"], ["stream-64K", "MiB by 64 KiB"]
+];
+
+def ours: IN("to-tcp", "from-tcp", "raw", "ours-tcp", "ours-ring");
+def limit: 1.05;
+
+# Counts as [PATH, NAME, VALUE], and what else was said.
+def read: [inputs | select(startswith("#") | not) | split(" ")] | {
+	counts: [.[] | select(.[0] == "count") | [.[1], .[2], (.[3] | tonumber)]],
+	before: [.[] | select(length == 3 and (.[0] | IN(ways[][0]))) | [.[0], .[1], (.[2] | tonumber)]],
+	proof: [.[] | select(.[0] == "proof") | [.[1], (.[2:] | join(" "))]],
+	missing: [.[] | select(.[0] == "missing") | .[1:] | join(" ")],
+	setting: [.[] | select(.[0] == "setting") | .[1:] | join(" ")]
+};
+
+def lookup($path; $name): first(.[] | select(.[0] == $path and .[1] == $name) | .[2]) // null;
+
+def decimals($n): tostring | split(".") | .[0] + "." + ((.[1] // "") + "000" | .[:$n]);
+
+def count_cell($counts; $path; $name; $to):
+	($counts | lookup($path; $name)) as $count
+	| ($counts | lookup($to; $name)) as $base
+	| if $count == null then "-"
+	  else "\($count / 1000 | round_to(10) | decimals(1)) (\(
+		if $base == null then "-" else $count / $base | round_to(1000) | decimals(3) end))"
+	  end;
+
+def row($counts; $title; $path; $to): [
+	($title | pad(13)), (costs[] | count_cell($counts; $path; .[0]; $to) | lpad(16))
+] | join(" ");
+
+def table:
+	read
+	| .counts as $counts
+	| "Thousands of instructions, both ends; \(.setting | join(", ")).  In brackets: TCP = 1",
+	"",
+	([("" | pad(13)), (costs[] | .[1] | lpad(16))] | join(" ")),
+	(ways[] | row($counts; .[1]; .[0]; "tcp")),
+	"",
+	"In brackets: SMC-R = 1",
+	row($counts; "ours: ring"; "ours-ring"; "smc"),
+	"",
+	"Proof:",
+	(.proof[] | "  \(.[0] | pad(9))  \(.[1])"),
+	(.missing[] | "Not counted: \(.)");
+
+def tracked:
+	read
+	| "# Instructions that \"make bench-instr\" has counted, which compares with them.",
+	"# Written by scripts/bench-instr --update: \(.setting | join(", "))",
+	(.counts[] | "\(.[0]) \(.[1]) \(.[2])");
+
+def worse:
+	read
+	| .counts as $counts
+	| .before[]
+	| . as [$path, $name, $before]
+	| select($path | ours)
+	| ($counts | lookup($path; $name)) as $count
+	| if $count == null then "\($path) \($name): not counted"
+	  elif $count > $before * limit then
+		"\($path) \($name): \($count) instructions, \($before) before"
+	  else empty end;

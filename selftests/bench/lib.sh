@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# What bench.sh and instr.sh share: counters before and after, in files in $tmp.
+set -u
+: "${MODULE:?}" "${TOOLS:?}" "${BIN:?}"
+# shellcheck source=/dev/null
+. "$LAB"
+
+tmp=$(mktemp -d)
+
+# value NAME FILE: of lines "NAME VALUE"; 0 if it is not there
+value() {
+	awk -v name="$1" '$1 == name { v = $2 } END { print v + 0 }' "$2"
+}
+
+grown() {	# NAME
+	echo $(($(value "$1" "$tmp/after") - $(value "$1" "$tmp/before")))
+}
+
+# rdmastream's counters in VM N: lines "NAME VALUE"
+our_counters() {	# N
+	on "$1" "$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"'
+}
+
+# carried NAME-PREFIX LEAST-PERCENT SENT RECEIVED: so many bytes of each
+carried() {
+	local tx rx
+	tx=$(grown "$1tx-bytes") rx=$(grown "$1rx-bytes")
+	echo "${1}tx-bytes +$tx of $3 sent, ${1}rx-bytes +$rx of $4 received"
+	(($3 > 0 && tx * 100 >= $3 * $2 && rx * 100 >= $4 * $2))
+}
+
+# became NAME: what so many of our sockets were; none had records.
+became() {
+	local n
+	n=$(grown "$1")
+	echo "$1 +$n, tcp-tx-bytes +$(grown tcp-tx-bytes), ring-tx-bytes +$(grown ring-tx-bytes)"
+	((n > 1 && $(grown tcp-tx-bytes) == 0 && $(grown ring-tx-bytes) == 0))
+}
