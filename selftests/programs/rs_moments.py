@@ -330,6 +330,16 @@ class Case:
             expect(time.monotonic() < end, "rings in time")
             time.sleep(0.05)
 
+    def granted(self, nears):
+        """The near programs send by ring, all of them."""
+        end = time.monotonic() + LIMIT
+        while self.ours:
+            carriers = [self.near.carriers(near)[0] for near in nears]
+            if set(carriers) == {"ring"}:
+                return
+            expect(time.monotonic() < end, f"rings in time, not {carriers}")
+            time.sleep(0.1)
+
     def cut(self):
         self.has_cut = True
         self.knife.cut()
@@ -571,10 +581,7 @@ def case_accepted_late(c):
     nears = [c.near.connect(c.opt.kind, c.opt.client, port) for _ in range(4)]
     for near in nears:
         equal(c.near.send(near, 20 * K), (20 * K, ""), "sent")
-    end = time.monotonic() + LIMIT
-    while c.ours and any(c.near.carriers(near)[0] != "ring" for near in nears):
-        expect(time.monotonic() < end, "rings in time")
-        time.sleep(0.1)
+    c.granted(nears)
     for near in nears:
         equal(c.near.send(near, 20 * K), (20 * K, ""), "sent by ring")
     c.cut()
@@ -597,10 +604,7 @@ def case_accepted_never(c):
     nears = [c.near.connect(c.opt.kind, c.opt.client, port) for _ in range(4)]
     for near in nears:
         equal(c.near.send(near, 20 * K), (20 * K, ""), "sent")
-    end = time.monotonic() + LIMIT
-    while c.ours and any(c.near.carriers(near)[0] != "ring" for near in nears):
-        expect(time.monotonic() < end, "rings in time")
-        time.sleep(0.1)
+    c.granted(nears)
     for near in nears:
         equal(c.near.send(near, 20 * K), (20 * K, ""), "sent by ring")
     c.cut()

@@ -11,6 +11,8 @@ loss=$(dirname "$0")/loss.sh
 load 14 1500 || bail "cannot load the module"
 use ring
 in_all sysctl -q -w net.ipv4.tcp_fin_timeout=3
+# Streams wait for each other until all have rings.
+set_net ring_idle_ms=600000
 
 moments() {	# NAME KIND CUT MEND [PATTERN]
 	local server
