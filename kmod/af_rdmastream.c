@@ -289,9 +289,12 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 		sock_poll_wait(file, sock, wait);
 		if (rstream_mode(rs) == RSTREAM_FRAMED)
 			break;
-		if (READ_ONCE(sk->sk_state) == TCP_CLOSE)
-			return rstream_ops_of(sock)->poll(file, sock, NULL);
-		return rs->confirmed ? 0 : EPOLLOUT | EPOLLWRNORM;
+		if (rstream_mode(rs) == RSTREAM_RAW || READ_ONCE(sk->sk_state) == TCP_CLOSE) {
+			mask = rstream_ops_of(sock)->poll(file, sock, NULL);
+			return READ_ONCE(rs->guard) ? mask & ~(EPOLLIN | EPOLLRDNORM) : mask;
+		}
+		return rs->confirmed || READ_ONCE(rs->may_speak) ?
+		       EPOLLOUT | EPOLLWRNORM : 0;
 	default:
 		mask = rstream_ops_of(sock)->poll(file, sock, wait);
 		if (READ_ONCE(rs->guard))
@@ -309,6 +312,8 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 		smp_mb__after_atomic();
 		mask = poll_framed(rs);
 	}
+	if (rstream_hello_waits(rs) && !(mask & poll_requested_events(wait)))
+		rstream_queue(rs, RSTREAM_DO_PUSH);
 	return mask;
 }
 
@@ -320,12 +325,17 @@ static int rstream_shutdown(struct socket *sock, int how)
 	struct rstream *rs = rstream_of(sk);
 	int err = 0;
 
-	if (rstream_mode(rs) != RSTREAM_FRAMED)
+	if (rstream_mode(rs) != RSTREAM_FRAMED && rstream_mode(rs) != RSTREAM_ASKED)
 		return rstream_ops_of(sock)->shutdown(sock, how);
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	how++;		/* maps to RCV_SHUTDOWN, SEND_SHUTDOWN */
 	lock_sock(sk);
+	rstream_framed_early(rs);
+	if (rs->mode != RSTREAM_FRAMED) {
+		release_sock(sk);
+		return rstream_ops_of(sock)->shutdown(sock, how - 1);
+	}
 	if (sk->sk_state == TCP_CLOSE) {
 		err = -ENOTCONN;
 	} else {
@@ -395,7 +405,9 @@ static bool release_framed(struct rstream *rs, struct socket *sock)
 	/* should the link be lost from here on: all that it has sent was read */
 	if (rs->rxring && !rs->rx.fin)
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
+	rs->closing = !sock_flag(sk, SOCK_LINGER);
 	rstream_push(rs);
+	rs->closing = false;
 	linger(rs);
 	/* the peer's TCP is closed: it will send nothing more */
 	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
@@ -429,8 +441,7 @@ static int rstream_release(struct socket *sock)
 		/* it may become FRAMED while the backlog is worked off */
 		release_sock(sk);
 		lock_sock(sk);
-		if (rs->mode == RSTREAM_ASKED && rs->confirmed)
-			rstream_framed_early(rs);
+		rstream_framed_early(rs);
 		if (rs->mode == RSTREAM_FRAMED)
 			now = release_framed(rs, sock);
 		release_sock(sk);

@@ -218,7 +218,7 @@ static void rx_check(struct rstream *rs)
 	struct rstream_rxring *ring;
 
 	if (rs->leaving && !rstream_ring_leave(rs))
-		rstream_retry(rs);
+		rstream_retry(rs, RSTREAM_RETRY_MS);
 	if (rs->rx.revoked)
 		rstream_ring_answer(rs);
 
@@ -359,7 +359,7 @@ static bool tx_reaped(struct rstream *rs)
 	rstream_tx_reap(rs);
 	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
 		return true;
-	rstream_retry(rs);
+	rstream_retry(rs, RSTREAM_RETRY_MS);
 	return false;
 }
 

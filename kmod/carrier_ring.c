@@ -410,7 +410,7 @@ static void credit(struct rstream *rs)
 
 	rstream_ring_count(rs);
 	if (rs->rx.revoked && !rstream_ring_move(rs)) {
-		rstream_retry(rs);
+		rstream_retry(rs, RSTREAM_RETRY_MS);
 		return;
 	}
 	if (rs->rx.revoked || rstream_ring_ended(rs)) {
@@ -604,7 +604,7 @@ void rstream_tx_waits(struct rstream *rs)
 	/* what is acknowledged can't be freed before it has completed, too */
 	rstream_txring_sent(rs->txring);
 	if (rs->zc_on_tcp)
-		rstream_retry(rs);	/* nobody tells when TCP has it */
+		rstream_retry(rs, RSTREAM_RETRY_MS);	/* nobody tells when TCP has it */
 }
 
 /* ---- both ---- */

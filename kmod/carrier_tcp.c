@@ -56,6 +56,13 @@ static struct rstream_frag *small_payload(struct rstream *rs)
 	       !PageHighMem(frag->page) ? frag : NULL;
 }
 
+/* Does TCP's FIN follow at once? */
+static bool is_last(const struct rstream *rs)
+{
+	return rs->closing && rs->tx.fin && !rs->want && !rs->txring &&
+	       rs->tx.sent == rs->tx.written;
+}
+
 static int send_ctl(struct rstream *rs)
 {
 	struct rstream_frag *frag = small_payload(rs);
@@ -69,7 +76,7 @@ static int send_ctl(struct rstream *rs)
 		vec[1].iov_base = page_address(frag->page) + frag->off;
 		vec[1].iov_len = rs->rec_left;
 		all += rs->rec_left;
-	} else if (rs->rec_left) {
+	} else if (rs->rec_left || is_last(rs)) {
 		msg.msg_flags |= MSG_MORE;
 	}
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, frag ? 2 : 1, all);
@@ -248,7 +255,7 @@ static bool next_control(struct rstream *rs)
 	struct rstream_record rec = { .type = RSW_LINK };
 
 	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
-		rs->ctl_len = rstream_hello_put(rs, rs->ctl);
+		rs->ctl_len += rstream_hello_put(rs, rs->ctl + rs->ctl_len);
 		return true;
 	}
 	if (peer_gone(rs)) {
@@ -281,7 +288,7 @@ static bool next_control(struct rstream *rs)
 		return false;
 	else
 		rs->want &= ~BIT(RSTREAM_WANT_FIN);
-	return rs->ctl_len;
+	return true;
 }
 
 /* Begin a DATA record with what is queued and allowed. */
@@ -311,6 +318,19 @@ static bool next_data(struct rstream *rs)
 	return true;
 }
 
+/* Records for one call of TCP's send.  Return: false if there is none. */
+static bool next_records(struct rstream *rs)
+{
+	bool any = false;
+
+	while (rs->ctl_len + RSTREAM_RECORD_MAX <= sizeof(rs->ctl)) {
+		if (!next_control(rs))
+			return next_data(rs) || any;
+		any = true;
+	}
+	return any;
+}
+
 static void push_all(struct rstream *rs)
 {
 	rs->blocked = true;
@@ -319,7 +339,7 @@ static void push_all(struct rstream *rs)
 			return;		/* on_write_space() goes on */
 		if (rs->tx.state == RSTREAM_ON_RING)
 			rstream_push_ring(rs);
-	} while (next_control(rs) || next_data(rs));
+	} while (next_records(rs));
 	rs->blocked = false;
 
 	/* both streams have ended, all is here: no record is needed any more */
@@ -393,7 +413,7 @@ void rstream_push(struct rstream *rs)
 	rstream_hist_sent(rs);
 	/* without memory and with nothing queued, TCP would never call us */
 	if (rs->blocked && tcp_rtx_and_write_queues_empty(sk))
-		rstream_retry(rs);
+		rstream_retry(rs, RSTREAM_RETRY_MS);
 	if (rs->tx_mem < mem)
 		rstream_wake_writers(rs);
 }
@@ -617,12 +637,13 @@ void rstream_parse(struct rstream *rs)
 	rs->parsing = false;
 	if (!skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
 	    rstream_tcp_unread(sk))
-		rstream_retry(rs);	/* no memory: again */
+		rstream_retry(rs, RSTREAM_RETRY_MS);	/* no memory: again */
 	if (rs->rxq_bytes != ready || rs->rx.fin)
 		rstream_wake_readers(rs);
 	/* or perhaps TCP can be closed now */
-	if (rs->want || rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
+	if (rstream_hello_waits(rs))
+		rstream_hello_wait(rs);
+	else if (rs->want || rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
 		rstream_push(rs);
-	if (rs->closed)
-		rstream_queue(rs, RSTREAM_DO_CLOSE);
+	rstream_close_look(rs);
 }

@@ -4,9 +4,10 @@
  * (FRAMED) or is plain TCP (RAW).
  *
  * The client decides when the SYN-ACK comes; its HELLO is the first thing it
- * sends.  The server decides when it has the first bytes, or when its program
- * sends before them.  Once HELLO is out there is no way back: then a peer that
- * turns out not to speak as agreed gets a reset.
+ * sends, if possible together with the program's first bytes.  The server decides
+ * when it has the first bytes, or when its program sends before them.  Once HELLO
+ * is out there is no way back: then a peer that turns out not to speak as agreed
+ * gets a reset.
  *
  * Called by TCP's callbacks and by the sends and receives of a program that
  * comes early, socket held; never sleeps.
@@ -21,6 +22,18 @@
 
 /* A direction's window where the program has not set SO_RCVBUF, bytes. */
 #define WINDOW_DEFAULT	(1024 * 1024)
+
+/* So long, ms, and for so many bytes of the client, HELLO waits for company. */
+#define HELLO_WAIT_MS	5
+#define HELLO_WAIT_BYTES	4096
+
+/* So long, ms, a server waits for a HELLO although nothing has confirmed the option. */
+#define UNCONFIRMED_WAIT_MS	40U
+
+static unsigned int hello_timeout(const struct rstream *rs)
+{
+	return rstream_net(sock_net(rs->sk))->set.hello_timeout_ms;
+}
 
 static void set_window(struct rstream *rs)
 {
@@ -69,12 +82,14 @@ static void leave_alone(struct rstream *rs)
 }
 
 /*
- * The program closes before the client's HELLO is there, which is under way:
- * the client must get HELLO and FIN, not a TCP connection cut short.
+ * The program sends, shuts down or closes.  If the client's HELLO is under way the
+ * client must get HELLO and FIN, not a TCP connection cut short; bytes wait for the
+ * client's HELLO, with its window.
  */
 void rstream_framed_early(struct rstream *rs)
 {
-	go_framed(rs);
+	if (rs->mode == RSTREAM_ASKED && rs->confirmed)
+		go_framed(rs);
 }
 
 void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
@@ -98,8 +113,29 @@ void rstream_established(struct rstream *rs, bool option)
 		return;
 	}
 	go_framed(rs);
-	rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
-	rstream_push(rs);
+	rstream_timer(rs, hello_timeout(rs));
+	rstream_hello_wait(rs);
+}
+
+/*
+ * HELLO goes with the program's first bytes, which most send at once; without them
+ * when the program waits for something else, or a few milliseconds have passed.
+ * A server only waits if the client's HELLO came with bytes, which it may answer.
+ */
+bool rstream_hello_waits(const struct rstream *rs)
+{
+	if (READ_ONCE(rs->want) != BIT(RSTREAM_WANT_HELLO))
+		return false;
+	if (!rs->server)
+		return !rs->hello_in;
+	return rs->rx.arrived && rs->rx.arrived <= HELLO_WAIT_BYTES &&
+	       !READ_ONCE(rs->rx.fin);
+}
+
+void rstream_hello_wait(struct rstream *rs)
+{
+	if (!timer_pending(&rs->retry_timer))
+		rstream_retry(rs, HELLO_WAIT_MS);
 }
 
 /* First bytes in TCP's receive queue, without taking them. */
@@ -149,7 +185,7 @@ static void peek_guard(struct rstream *rs)
 		return;
 	case RSTREAM_HELLO_PART:
 		if (have) {
-			rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
+			rstream_timer(rs, hello_timeout(rs));
 			return;
 		}
 		if (!(rs->sk->sk_shutdown & RCV_SHUTDOWN))
@@ -207,9 +243,17 @@ static void framed_late(struct rstream *rs)
 	}
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
 	    before(tp->snd_una, rs->hello_end))	/* TCP's own timeouts count */
-		rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
+		rstream_timer(rs, hello_timeout(rs));
 	else
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
+}
+
+/* We have answered the SYN's option, and must not speak before the client has. */
+void rstream_asked(struct rstream *rs)
+{
+	rstream_set_mode(rs, RSTREAM_ASKED, RSTREAM_R_NONE);
+	rstream_timer(rs, rs->confirmed ? hello_timeout(rs) :
+		      min(hello_timeout(rs), UNCONFIRMED_WAIT_MS));
 }
 
 /* The client's HELLO is late: say nothing of ours, be TCP. */
@@ -217,6 +261,12 @@ static void asked_late(struct rstream *rs)
 {
 	unsigned int have;
 
+	if (!rs->confirmed && !rs->may_speak) {
+		WRITE_ONCE(rs->may_speak, true);
+		rstream_timer(rs, hello_timeout(rs));
+		rstream_tcp4.state_change(rs->sk);
+		return;
+	}
 	peek_state(rs, &have);
 	if (have >= RSW_MAGIC_LEN || (have && rs->confirmed)) {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
@@ -258,6 +308,9 @@ static void close_late(struct rstream *rs)
 
 void rstream_hello_late(struct rstream *rs)
 {
+	/* set anew since it was over?  A ring's tick may come too often */
+	if (timer_pending(&rs->timer) && (rs->closed || !rs->hello_in))
+		return;
 	if (rs->closed)
 		close_late(rs);
 	else if (rs->mode == RSTREAM_FRAMED)
@@ -329,7 +382,8 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 		rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,
 				   hello->cm_port);
 	rstream_option_off(rs);
-	rstream_timer(rs, 0);
+	if (!rs->closed)
+		rstream_timer(rs, 0);
 	rstream_mib_inc(sock_net(sk), RSTREAM_MIB_FRAMED);
 	rstream_grant_try(rs);
 	return RSTREAM_R_NONE;

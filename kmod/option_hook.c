@@ -237,8 +237,7 @@ static void child_init(struct rstream *rs, struct sock *child,
 			opt.role == RSW_ROLE_CONFIRM && opt.nonce == syn->nonce;
 	rstream_hear_all(rs);
 	rstream_hook_callbacks(rs);
-	rstream_set_mode(rs, RSTREAM_ASKED, RSTREAM_R_NONE);
-	rstream_timer(rs, rstream_net(net)->set.hello_timeout_ms);
+	rstream_asked(rs);
 }
 
 /* What its program has said of this client, also in answer to the SYN. */

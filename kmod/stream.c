@@ -28,9 +28,6 @@
 struct rstream_tcp rstream_tcp4, rstream_tcp6;
 struct socket *rstream_nobody;
 
-/* How long to wait for memory that softirq did not get, ms. */
-#define RETRY_MS	10
-
 static struct kmem_cache *stream_cache;
 static struct workqueue_struct *stream_wq;
 
@@ -65,6 +62,20 @@ static void on_data_ready(struct sock *sk)
 		rstream_peek(rs);
 }
 
+/* After an event: perhaps its program has closed, and waited for it. */
+void rstream_close_look(struct rstream *rs)
+{
+	u8 state = rs->sk->sk_state;
+
+	if (!rs->closed)
+		return;
+	/* TCP's FIN is on its way: nothing to do, or just a timer to set */
+	if (state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING)
+		rstream_close_step(rs);
+	else
+		rstream_queue(rs, RSTREAM_DO_CLOSE);
+}
+
 /* Wake writers as sk_stream_write_space() does. */
 void rstream_wake_writers(struct rstream *rs)
 {
@@ -96,10 +107,10 @@ static void on_write_space(struct sock *sk)
 			rstream_tcp4.write_space(sk);
 		return;
 	}
-	rstream_push(rs);
+	if (!rstream_hello_waits(rs))
+		rstream_push(rs);
 	rstream_wake_writers(rs);
-	if (rs->closed)
-		rstream_queue(rs, RSTREAM_DO_CLOSE);
+	rstream_close_look(rs);
 }
 
 /* TCP's FIN has come: was the stream whole? */
@@ -135,8 +146,7 @@ static void framed_state_change(struct rstream *rs)
 	check_truncated(rs);
 	if (rs->tx.state == RSTREAM_LOST)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no RESUME will come */
-	if (rs->closed)
-		rstream_queue(rs, RSTREAM_DO_CLOSE);
+	rstream_close_look(rs);
 }
 
 static void on_state_change(struct sock *sk)
@@ -200,11 +210,10 @@ void rstream_queue(struct rstream *rs, enum rstream_todo what)
 	}
 }
 
-/* Without memory now: push and parse again in a while. */
-void rstream_retry(struct rstream *rs)
+/* Push and parse again in a while, if there is no other reason to. */
+void rstream_retry(struct rstream *rs, unsigned int ms)
 {
-	sk_reset_timer(rs->sk, &rs->retry_timer,
-		       jiffies + msecs_to_jiffies(RETRY_MS));
+	sk_reset_timer(rs->sk, &rs->retry_timer, jiffies + msecs_to_jiffies(ms));
 }
 
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)

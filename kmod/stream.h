@@ -116,7 +116,9 @@ struct rstream_hist {
 	u32 rx[RSTREAM_HIST_BUCKETS];
 };
 
-/* Room for a HELLO and a record behind it. */
+/* How long to wait for memory that softirq did not get, ms. */
+#define RSTREAM_RETRY_MS	10
+/* Room for a HELLO and records behind it. */
 #define RSTREAM_CTL_SPACE	(RSW_HELLO_MAX + 2 * RSTREAM_RECORD_MAX)
 
 /**
@@ -137,6 +139,8 @@ struct rstream_hist {
  * @mapped:	IPv6 socket that connects to a v4-mapped address
  * @pushing:	rstream_push() is at work (it may call itself by way of TCP)
  * @parsing:	rstream_parse() is at work, likewise
+ * @may_speak:	ASKED, but no CONFIRM was seen, and no HELLO has come for a while
+ * @closing:	the program closes: TCP's FIN follows that of the stream
  * @user_save_syn: the program's own TCP_SAVE_SYN on a listener
  * @shutdown:	RCV_SHUTDOWN, SEND_SHUTDOWN of the program on FRAMED
  * @error:	what a reset is told to the program as, positive errno
@@ -158,7 +162,7 @@ struct rstream_hist {
  * @todo:	bits of enum rstream_todo (atomic)
  * @work:	does what @todo says, in process context; holds a @ref while queued
  * @timer:	late HELLO, or a close that takes long
- * @retry_timer: no memory in softirq: try again
+ * @retry_timer: no memory in softirq, or HELLO waits for bytes: push
  * @hello_end:	TCP sequence number behind our HELLO
  * @close_acked: rstream_close_progress() when a close was last looked at
  *
@@ -249,6 +253,8 @@ struct rstream {
 	bool mapped:1;
 	bool pushing:1;
 	bool parsing:1;
+	bool closing:1;
+	bool may_speak;
 	bool asked;
 	bool blocked;
 	bool fin_wait;
@@ -273,7 +279,7 @@ struct rstream {
 	unsigned long want;
 	unsigned long todo;
 	struct work_struct work;
-	struct timer_list timer;	/* late HELLO, or a close that takes long */
+	struct timer_list timer;
 	struct timer_list retry_timer;	/* no memory in softirq: try again */
 	u32 hello_end;			/* TCP sequence number behind our HELLO */
 	u64 close_acked;		/* progress of a close, see stream.c */
@@ -411,8 +417,9 @@ void rstream_wake_writers(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws a token */
 void rstream_timer(struct rstream *rs, unsigned int ms);
 void rstream_close_step(struct rstream *rs);
+void rstream_close_look(struct rstream *rs);
 u64 rstream_close_progress(struct rstream *rs);
-void rstream_retry(struct rstream *rs);
+void rstream_retry(struct rstream *rs, unsigned int ms);
 void rstream_links_changed(struct net *net);
 int rstream_link_make(struct net *net, u64 inode, bool any_user);
 int rstream_stream_init(void);
@@ -437,7 +444,10 @@ void rstream_established(struct rstream *rs, bool option);
 void rstream_peek(struct rstream *rs);
 enum rstream_reason rstream_hello_got(struct rstream *rs,
 				      const struct rstream_hello *hello);
+bool rstream_hello_waits(const struct rstream *rs);
+void rstream_hello_wait(struct rstream *rs);
 unsigned int rstream_hello_put(struct rstream *rs, u8 *to);
+void rstream_asked(struct rstream *rs);
 void rstream_hello_late(struct rstream *rs);
 void rstream_hear_all(struct rstream *rs);
 void rstream_framed_early(struct rstream *rs);

@@ -102,7 +102,8 @@ void rstream_uncork(struct rstream *rs, bool now)
 	if (rs->mode == RSTREAM_FRAMED &&
 	    (now || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
 		rstream_hold(rs, false);
-		rstream_push(rs);
+		if (rs->tx.written != rs->tx.sent || !rstream_hello_waits(rs))
+			rstream_push(rs);
 	}
 	release_sock(rs->sk);
 }

@@ -322,6 +322,8 @@ int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
 
 	if (!*timeo)
 		return -EAGAIN;
+	if (rstream_hello_waits(rs))
+		rstream_push(rs);
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	add_wait_queue(sk_sleep(sk), &wait);

@@ -280,7 +280,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	long nap, left;
 
 	if (!*timeo) {
-		rstream_retry(rs);	/* wakes those who wait for an edge */
+		rstream_retry(rs, RSTREAM_RETRY_MS);	/* wakes those who wait for an edge */
 		return -EAGAIN;
 	}
 	if (signal_pending(current))
@@ -390,8 +390,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 
 /*
  * A server that sends before its client's HELLO is there.  If the client has
- * seen our option its HELLO is under way: wait; otherwise it is plain TCP.
- * Return: 0 when decided.
+ * confirmed our option its HELLO is under way; otherwise it may still be, for a
+ * while: wait, then it is plain TCP.  Return: 0 when decided.
  */
 static int wait_decision(struct rstream *rs, struct msghdr *msg)
 {
@@ -400,15 +400,17 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int err = 0;
 
-	if (rs->mode == RSTREAM_ASKED && !rs->confirmed) {
-		WRITE_ONCE(rs->guard, true);
-		rstream_go_raw(rs, RSTREAM_R_SPOKE_FIRST);
-	}
+	rstream_framed_early(rs);
 	if (rs->mode != RSTREAM_ASKED)
 		return 0;
 	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (rs->mode == RSTREAM_ASKED && !(err = tx_error(rs))) {
+		if (rs->may_speak) {
+			WRITE_ONCE(rs->guard, true);
+			rstream_go_raw(rs, RSTREAM_R_SPOKE_FIRST);
+			break;
+		}
 		if (!timeo)
 			err = -EAGAIN;
 		else if (signal_pending(current))
@@ -416,7 +418,8 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 		if (err)
 			break;
 		sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_ASKED ||
-			      sk->sk_err || rs->error, &wait);
+			      READ_ONCE(rs->may_speak) || sk->sk_err || rs->error,
+			      &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;

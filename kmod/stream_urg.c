@@ -29,7 +29,7 @@ bool rstream_urg_heard(struct rstream *rs)
 	if (!rs->urg_unheard)
 		return true;
 	if (before(tcp_sk(rs->sk)->snd_una, rs->urg_seq)) {
-		rstream_retry(rs);
+		rstream_retry(rs, RSTREAM_RETRY_MS);
 		return false;
 	}
 	rs->urg_unheard = false;

@@ -119,6 +119,7 @@ class Peer:
         self.queue = tun.ports[self.port] = queue.Queue()
         self.seq, self.ack = 1000, 0
         self.data, self.fin, self.rst, self.opts = b"", False, False, b""
+        self.last = b""         # the last segment's data
 
     def segment(self, flags, data=b"", opts=b""):
         opts += b"\1" * (-len(opts) % 4)
@@ -142,6 +143,7 @@ class Peer:
             self.ack = (seq + 1) & 0xffffffff
         elif (data or flags & FIN) and seq == self.ack:
             self.data += data
+            self.last = data
             self.fin = bool(flags & FIN)
             self.ack = (self.ack + len(data) + self.fin) & 0xffffffff
             self.segment(ACK)
@@ -163,6 +165,10 @@ class Peer:
         expect(len(self.data) >= n, f"{n} bytes, not an early end")
         head, self.data = self.data[:n], self.data[n:]
         return head
+
+    def first(self):
+        """Wait for a segment that has data."""
+        expect(self.until(lambda: self.data or self.rst), "bytes in time")
 
     def write(self, data):
         for at in range(0, len(data), 1400):
