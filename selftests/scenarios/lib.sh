@@ -32,7 +32,8 @@ patience() {	# ACK-TIMEOUT
 # The module in all VMs.  A VM of a busy machine may stand still for a second;
 # that shall not break its links.
 load() {	# [ACK-TIMEOUT [STALL-MS]]
-	load_module && patience "${1:-18}" && set_net stall_ms="$((${2:-10000} * SLOW))"
+	load_module && patience "${1:-18}" &&
+		set_net stall_ms="$((${2:-10000} * SLOW))" ring_idle_ms="$((5000 * SLOW))"
 }
 
 # The three ways in which bytes can travel.

@@ -323,7 +323,7 @@ below __x64_sys_delete_module
 ok "each allocation of unloading fails once" nth rmmod
 ok "nothing has leaked so far" leaked
 insmod "$MODULE" || bail "cannot load the module"
-set_net ack_timeout=18 upgrade=0 upgrade_self=1
+set_net ack_timeout=18 upgrade=0 upgrade_self=1 ring_idle_ms=600000
 below_us
 ok "each allocation of a new namespace fails once" nth namespace
 ok "each allocation of a connection fails once" nth session
@@ -356,7 +356,7 @@ ok "loaded and unloaded while allocations fail" while_failing anywhere 29 reload
 new_rxe
 say "allocations fail no more"
 insmod "$MODULE" || bail "cannot load the module"
-set_net upgrade_self=1 ack_timeout=18
+set_net upgrade_self=1 ack_timeout=18 ring_idle_ms=600000
 ok "loaded again: a ring carries" by_ring
 ok "unloaded again" wait_for 20 rmmod rdmastream
 ok "nothing has leaked" kmemleak_check
