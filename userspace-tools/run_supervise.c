@@ -95,7 +95,6 @@ static int set_filter(void)
 /* What it shares with the guard, and with workers to come. */
 struct shared {
 	int listener;
-	bool warned;
 	/* The call in work, from the moment that the kernel has told it. */
 	union {
 		struct seccomp_notif call;
@@ -116,23 +115,6 @@ static void let_go(struct shared *s)
 	};
 
 	ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
-}
-
-/* On the program's own stderr, wherever that is by now. */
-static void warn_program(struct shared *s)
-{
-	char path[64];
-	int fd;
-
-	if (s->warned)
-		return;
-	s->warned = true;
-	snprintf(path, sizeof(path), "/proc/%u/fd/2", s->call.pid);
-	fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	run_warn(fd);
-	close(fd);
 }
 
 /* Into the network namespace of the thread that calls. */
@@ -207,10 +189,8 @@ static bool give_socket(struct shared *s)
 	};
 	int fd = make_socket(&s->call), ret;
 
-	if (fd < 0) {
-		warn_program(s);
+	if (fd < 0)
 		return false;
-	}
 	give.srcfd = fd;
 	ret = ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &give);
 	close(fd);
@@ -345,7 +325,6 @@ static void be_guard(int channel)
 	    !hear(channel, &s->listener) || s->listener < 0 || !tell(channel, -1))
 		_exit(1);
 	close(channel);
-	s->warned = getenv(RUN_WARNED);
 	guard(s);
 	_exit(0);
 }
