@@ -90,7 +90,7 @@ static int set_filter(void)
 		       SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
 }
 
-/* ---- the worker ---- */
+/* ---- the worker, whose directory is /proc ---- */
 
 /* What it shares with the guard, and with workers to come. */
 struct shared {
@@ -124,8 +124,8 @@ static bool enter_net(pid_t pid)
 	char path[64];
 	int fd, err;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	if (stat("/proc/self/ns/net", &here) || stat(path, &there))
+	snprintf(path, sizeof(path), "%d/ns/net", pid);
+	if (stat("self/ns/net", &here) || stat(path, &there))
 		return false;
 	if (here.st_dev == there.st_dev && here.st_ino == there.st_ino)
 		return true;
@@ -148,7 +148,7 @@ static bool read_ids(pid_t pid, struct ids *ids)
 	int found = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), "%d/status", pid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
@@ -243,7 +243,10 @@ static void guard(struct shared *s)
 	}
 }
 
-/* Nothing of the program's is kept, and nothing reaches us but SIGKILL. */
+/*
+ * Nothing of the program's is kept, and nothing reaches us but SIGKILL.  The directory
+ * is /proc as it is now, whatever the program mounts there.
+ */
 static void leave_program(int channel)
 {
 	sigset_t all;
@@ -253,7 +256,7 @@ static void leave_program(int channel)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signal(SIGCHLD, SIG_DFL);
 	setsid();
-	if (chdir("/"))
+	if (chdir("/proc"))
 		_exit(1);
 	dup2(channel, 3);
 	close_range(4, ~0U, 0);
@@ -353,24 +356,37 @@ static int start_guard(void)
 	return -1;
 }
 
-static int not_supervised(void)
+static int not_supervised(const char *why)
 {
-	complain("no supervisor, using TCP: %s", strerror(errno));
+	complain("no supervisor, using TCP: %s", why);
 	return EXIT_OK;
+}
+
+/* Are process ids in /proc those that the kernel will tell the worker? */
+static bool proc_is_ours(void)
+{
+	char self[16] = "";
+
+	return readlink("/proc/self", self, sizeof(self) - 1) > 0 && atoi(self) == getpid();
 }
 
 int run_supervise(void)
 {
 	int channel, listener, none, ret = EXIT_OK;
 
+	if (!proc_is_ours())
+		return not_supervised("/proc is not that of this PID namespace");
 	channel = start_guard();
 	if (channel < 0)
-		return not_supervised();
+		return not_supervised(strerror(errno));
 	listener = set_filter();
 	if (listener < 0) {
+		int err = errno;
+
 		close(channel);
 		/* EBUSY: there is one above us */
-		return errno == EBUSY && getenv(SUPERVISED) ? EXIT_OK : not_supervised();
+		return err == EBUSY && getenv(SUPERVISED) ? EXIT_OK :
+							   not_supervised(strerror(err));
 	}
 	if (!tell(channel, listener) || !hear(channel, &none)) {
 		complain("the supervisor has died");

@@ -391,6 +391,14 @@ if ${CC:-cc} -static -pthread -D_GNU_SOURCE -o "$static" \
 		"it gets sockets as it asks for them"
 	exits 0 "no descriptor for a supervised program" "$rsctl" run "$static" full
 	says "fd=-1 EMFILE" "it hears why"
+	if unshare -pf true 2>/dev/null; then
+		exits 0 "no supervisor with another's /proc" unshare -pf "$rsctl" run "$static" look
+		says "no supervisor.*/proc" "why it has none"
+		says "fd=1 .* here tcp" "it gets TCP sockets"
+		exits 0 "a PID namespace with its /proc" unshare -pf --mount-proc "$rsctl" run "$static" look
+		! grep -q "no supervisor" "$tmp/err"
+		result $? "it is supervised"
+	fi
 	if [ ! -d /sys/module/rdmastream ]; then
 		exits 0 "children without the module" "$rsctl" run -S sh -c "'$static' look; '$static' look"
 		[ "$(grep -c 'using TCP' "$tmp/err")" = 1 ]
