@@ -14,6 +14,7 @@
 #include <linux/bpf.h>
 #include <linux/btf.h>
 #include <linux/magic.h>
+#include <linux/rdmastream.h>
 #include <mntent.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -26,7 +27,6 @@
 #include <unistd.h>
 
 #include "rsctl.h"
-#include "run.h"
 
 #define HOOK		"update_socket_protocol"
 #define BPF_ROOT	"/sys/fs/bpf"
@@ -202,7 +202,7 @@ static int load_program(unsigned int hook, int map, uint64_t family)
 		IF(BPF_JNE, R0, 0, 4),
 		LOAD(R1, R10, -8),
 		IF(BPF_JEQ, R1, 0, 2),
-		SET(R0, run_protocol()),
+		SET(R0, IPPROTO_RDMASTREAM),
 		EXIT,
 		SET(R0, 0),
 		EXIT,
