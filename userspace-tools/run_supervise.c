@@ -6,6 +6,7 @@
  * Here, from top to bottom: the filter; the worker, which answers; the guard, which
  * looks after the worker; and how all that begins.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -16,6 +17,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
@@ -25,6 +27,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "rsctl.h"
 #include "run.h"
@@ -95,6 +98,7 @@ static int set_filter(void)
 /* What it shares with the guard, and with workers to come. */
 struct shared {
 	int listener;
+	struct run_wish wish;
 	/* The call in work, from the moment that the kernel has told it. */
 	union {
 		struct seccomp_notif call;
@@ -161,7 +165,7 @@ static bool read_ids(pid_t pid, struct ids *ids)
 }
 
 /* The socket that the call asks for, as if the program had made it.  -1: none. */
-static int make_socket(const struct seccomp_notif *call)
+static int make_socket(const struct seccomp_notif *call, const struct run_wish *wish)
 {
 	struct ids ids;
 	int fd;
@@ -170,10 +174,10 @@ static int make_socket(const struct seccomp_notif *call)
 		return -1;
 	setfsgid(ids.group);
 	setfsuid(ids.user);
-	fd = socket(call->data.args[0], (int)call->data.args[1] | SOCK_CLOEXEC, run_protocol());
+	fd = socket(call->data.args[0], (int)call->data.args[1] | SOCK_CLOEXEC, wish->protocol);
 	setfsuid(geteuid());
 	setfsgid(getegid());
-	if (fd >= 0 && !run_set_rules(fd)) {
+	if (fd >= 0 && !run_set_rules(fd, wish)) {
 		close(fd);
 		fd = -1;
 	}
@@ -187,7 +191,7 @@ static bool give_socket(struct shared *s)
 		.flags = SECCOMP_ADDFD_FLAG_SEND,
 		.newfd_flags = s->call.data.args[1] & SOCK_CLOEXEC ? O_CLOEXEC : 0,
 	};
-	int fd = make_socket(&s->call), ret;
+	int fd = make_socket(&s->call, &s->wish), ret;
 
 	if (fd < 0)
 		return false;
@@ -328,6 +332,7 @@ static void be_guard(int channel)
 	    !hear(channel, &s->listener) || s->listener < 0 || !tell(channel, -1))
 		_exit(1);
 	close(channel);
+	run_read_wish(&s->wish);
 	guard(s);
 	_exit(0);
 }

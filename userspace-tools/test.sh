@@ -420,6 +420,11 @@ if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ];
 	given 8 "a supervised program's sockets" "$static" look
 	given 16 "those of children" -S sh -c "'$static' look; '$static' look"
 	given 8 "a supervisor in a supervisor" -S "$rsctl" run "$static" look
+	exits 0 "a program that empties its environment" "$rsctl" run python3 -c "if 1:
+		import os, socket
+		for name in os.environ: os.unsetenv(name)
+		print(socket.socket().getsockopt(socket.SOL_SOCKET, 38))"
+	says "^$mptcp$" "... keeps its sockets"
 	given 0 "a dynamic program's static child" sh -c "'$static' look"
 	exits 0 "signals" "$rsctl" run "$static" signals
 	says "restarted: .* eintr=0 ours=500 moved=0" "no socket is lost by signals"
