@@ -55,7 +55,7 @@ char *run_find(const char *name)
 	}
 }
 
-/* More rights than its caller: nothing is preloaded, and a filter takes them. */
+/* More rights than its caller: nothing is preloaded, and most filters take them. */
 static int check_rights(const char *path)
 {
 	struct stat st;

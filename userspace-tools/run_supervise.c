@@ -74,23 +74,32 @@ static struct sock_filter filter[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 };
 
-/* Return: the listener, or -1. */
-static int set_filter(void)
+static int add_filter(void)
 {
 	const struct sock_fprog prog = {
 		.len = sizeof(filter) / sizeof(filter[0]),
 		.filter = filter,
 	};
 
+	return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
+		       SECCOMP_FILTER_FLAG_NEW_LISTENER |
+		       SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
+}
+
+/* Return: the listener, or -1. */
+static int set_filter(void)
+{
+	int listener;
+
 	if (!ARCH) {
 		errno = ENOTSUP;
 		return -1;
 	}
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -1;
-	return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
-		       SECCOMP_FILTER_FLAG_NEW_LISTENER |
-		       SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
+	listener = add_filter();
+	/* without CAP_SYS_ADMIN only for programs that can't get more rights */
+	if (listener < 0 && errno == EACCES && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		listener = add_filter();
+	return listener;
 }
 
 /* ---- the worker, whose directory is /proc ---- */

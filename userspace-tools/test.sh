@@ -389,6 +389,8 @@ if ${CC:-cc} -static -pthread -D_GNU_SOURCE -o "$static" \
 	says "statically linked: supervisor" "-v tells what was chosen"
 	says "fd=1 domain=0 protocol=[0-9]* cloexec=1 nonblock=1 uid=0 here" \
 		"it gets sockets as it asks for them"
+	exits 0 "root supervises" "$rsctl" run -S grep NoNewPrivs /proc/self/status
+	[ "$(id -u)" != 0 ] || says "NoNewPrivs:.0" "its programs keep their rights"
 	exits 0 "no descriptor for a supervised program" "$rsctl" run "$static" full
 	says "fd=-1 EMFILE" "it hears why"
 	if unshare -pf true 2>/dev/null; then
