@@ -190,6 +190,5 @@ int cmd_run(int argc, char **argv)
 	if (ret)
 		return ret;
 	execv(program, argv);
-	complain("%s: %s", program, strerror(errno));
-	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	return run_failed(program, errno);
 }

@@ -19,8 +19,10 @@ struct look {
 	char *what;		/* the file that this is about */
 };
 
-/* As execvp() looks for it; NULL: not found. */
+/* As execvp() looks for it, also if it can't be executed; NULL: not found. */
 char *run_find(const char *name);
+/* Complains.  Return: EXIT_CANNOT_RUN or EXIT_NOT_FOUND, by @err. */
+int run_failed(const char *path, int err);
 /* What execve() of @path would run.  Return: EXIT_OK, or what was complained about. */
 int run_look(const char *path, struct look *look);
 

@@ -357,6 +357,7 @@ says "^x10.0.0.0/8:80-90,i\[fd77::\]/16,x:1$" "children inherit rules"
 exits 127 "run what is not there" "$rsctl" run no-such-program
 exits 127 "run a path that is not there" "$rsctl" run /no/such/program
 exits 126 "run what is not executable" "$rsctl" run /etc/passwd
+exits 126 "... and found by PATH" env PATH=/etc:/nowhere "$rsctl" run passwd
 exits 7 "run brings out the exit status" sh -c "
 	'$rsctl' run sh -c 'exit 7'; s=\$?; echo \$s >&2; exit \$s"
 exits 3 "run without stdout leaves it so" sh -c "
