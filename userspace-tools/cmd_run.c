@@ -186,7 +186,7 @@ int cmd_run(int argc, char **argv)
 	if (told.rules)
 		setenv(RUN_RULES, told.rules, 1);
 	warn_if_unavailable();
-	ret = told.way == WAY_PRELOAD ? preload() : run_supervise();
+	ret = told.way == WAY_PRELOAD ? preload() : run_supervise(told.rules);
 	if (ret)
 		return ret;
 	execv(program, argv);

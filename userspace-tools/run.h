@@ -29,11 +29,12 @@ int run_look(const char *path, struct look *look);
 /* run_supervise.c */
 
 /*
- * From here on all that this process becomes and begets is supervised.
+ * From here on all that this process becomes and begets is supervised.  @rules: it
+ * has some of its own.
  * Return: EXIT_OK, also if it is not, which was complained about; or EXIT_FAILED:
  * no program would get a socket any more.
  */
-int run_supervise(void);
+int run_supervise(bool rules);
 
 /* run_rules.c */
 

@@ -384,7 +384,15 @@ static bool proc_is_ours(void)
 	return readlink("/proc/self", self, sizeof(self) - 1) > 0 && atoi(self) == getpid();
 }
 
-int run_supervise(void)
+/* Room for one: the outer one is it. */
+static int supervised_already(bool rules)
+{
+	if (rules)
+		complain("supervised already: the rules of the outer \"rsctl run\" hold");
+	return EXIT_OK;
+}
+
+int run_supervise(bool rules)
 {
 	int channel, listener, none, ret = EXIT_OK;
 
@@ -398,9 +406,9 @@ int run_supervise(void)
 		int err = errno;
 
 		close(channel);
-		/* EBUSY: there is one above us */
-		return err == EBUSY && getenv(SUPERVISED) ? EXIT_OK :
-							   not_supervised(strerror(err));
+		if (err == EBUSY && getenv(SUPERVISED))
+			return supervised_already(rules);
+		return not_supervised(strerror(err));
 	}
 	if (!tell(channel, listener) || !hear(channel, &none)) {
 		complain("the supervisor has died");

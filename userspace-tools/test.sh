@@ -392,6 +392,8 @@ if ${CC:-cc} -static -pthread -D_GNU_SOURCE -o "$static" \
 		"it gets sockets as it asks for them"
 	exits 0 "root supervises" "$rsctl" run -S grep NoNewPrivs /proc/self/status
 	[ "$(id -u)" != 0 ] || says "NoNewPrivs:.0" "its programs keep their rights"
+	exits 0 "a supervisor in a supervisor, with rules" "$rsctl" run -S "$rsctl" run -S -x :1 true
+	says "rules of the outer" "they are not heeded, it says"
 	exits 0 "no descriptor for a supervised program" "$rsctl" run "$static" full
 	says "fd=-1 EMFILE" "it hears why"
 	if unshare -pf true 2>/dev/null; then
