@@ -130,24 +130,23 @@ static void let_go(struct shared *s)
 	ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-/* Into the network namespace of the thread that calls. */
-static bool enter_net(pid_t pid)
+/* The network namespace of the thread that calls.  @here: it is ours.  -1: unknown. */
+static int open_net(pid_t pid, bool *here)
 {
-	struct stat here, there;
+	struct stat ours, theirs;
 	char path[64];
-	int fd, err;
+	int fd;
 
 	snprintf(path, sizeof(path), "%d/ns/net", pid);
-	if (stat("self/ns/net", &here) || stat(path, &there))
-		return false;
-	if (here.st_dev == there.st_dev && here.st_ino == there.st_ino)
-		return true;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
-	err = setns(fd, CLONE_NEWNET);
-	close(fd);
-	return !err;
+		return -1;
+	if (stat("self/ns/net", &ours) || fstat(fd, &theirs)) {
+		close(fd);
+		return -1;
+	}
+	*here = ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+	return fd;
 }
 
 struct ids {
@@ -179,7 +178,7 @@ static int make_socket(const struct seccomp_notif *call, const struct run_wish *
 	struct ids ids;
 	int fd;
 
-	if (!enter_net(call->pid) || !read_ids(call->pid, &ids))
+	if (!read_ids(call->pid, &ids))
 		return -1;
 	setfsgid(ids.group);
 	setfsuid(ids.user);
@@ -210,12 +209,35 @@ static bool give_socket(struct shared *s)
 	return ret >= 0;
 }
 
+/* By a child: who enters a network namespace may not have the right to come back. */
+static bool give_from(struct shared *s, int net)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(setns(net, CLONE_NEWNET) || !give_socket(s));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+static bool serve_call(struct shared *s)
+{
+	bool here, given;
+	int net = open_net(s->call.pid, &here);
+
+	if (net < 0)
+		return false;
+	given = here ? give_socket(s) : give_from(s, net);
+	close(net);
+	return given;
+}
+
 static void answer_call(struct shared *s)
 {
 	memset(&s->room, 0, sizeof(s->room));
 	if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_RECV, &s->call))
 		return;		/* withdrawn: a signal came, or the end */
-	if (!give_socket(s))
+	if (!serve_call(s))
 		let_go(s);
 	s->call.id = 0;
 }

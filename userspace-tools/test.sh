@@ -430,6 +430,12 @@ if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ];
 		for name in os.environ: os.unsetenv(name)
 		print(socket.socket().getsockopt(socket.SOL_SOCKET, 38))"
 	says "^$mptcp$" "... keeps its sockets"
+	if unshare -rn true 2>/dev/null; then
+		exits 0 "sockets elsewhere, and here again" unshare -r "$rsctl" run -S \
+			sh -c "unshare -n '$static' look; '$static' look"
+		[ "$(grep -c "protocol=$mptcp .* here ours" "$tmp/out")" = 16 ]
+		result $? "... are ours"
+	fi
 	given 0 "a dynamic program's static child" sh -c "'$static' look"
 	exits 0 "signals" "$rsctl" run "$static" signals
 	says "restarted: .* eintr=0 ours=500 moved=0" "no socket is lost by signals"
