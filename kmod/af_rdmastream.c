@@ -194,11 +194,22 @@ static int rstream_listen(struct socket *sock, int backlog)
 	return rstream_ops_of(sock)->listen(sock, backlog);
 }
 
-static enum rstream_reason plain_reason(const struct rstream *listener, const struct sock *sk)
+/* Locked: one that did not negotiate may get other rules once it is shut down. */
+static bool listener_allows(struct rstream *listener, const struct sock *sk)
+{
+	bool allows;
+
+	lock_sock(listener->sk);
+	allows = rstream_rules_accept(listener, &sk->__sk_common);
+	release_sock(listener->sk);
+	return allows;
+}
+
+static enum rstream_reason plain_reason(struct rstream *listener, const struct sock *sk)
 {
 	enum rstream_reason reason = option_policy(sock_net(sk));
 
-	if (!reason && !rstream_rules_accept(listener, &sk->__sk_common))
+	if (!reason && !listener_allows(listener, sk))
 		return RSTREAM_R_EXCLUDED;
 	return reason ?: RSTREAM_R_NO_OPTION;
 }

@@ -55,7 +55,8 @@ int rstream_rules_set(struct rstream *rs, sockptr_t optval, unsigned int optlen)
 	if (IS_ERR(rules))
 		return PTR_ERR(rules);
 	lock_sock(rs->sk);
-	if (rs->mode == RSTREAM_IDLE)
+	/* a listener that does not negotiate is IDLE as well */
+	if (rs->mode == RSTREAM_IDLE && rs->sk->sk_state == TCP_CLOSE)
 		swap(rs->rules, rules);
 	else
 		err = -EISCONN;

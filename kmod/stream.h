@@ -157,7 +157,8 @@ struct rstream_hist {
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
  * @af_ops:	TCP's connection ops, while ours are in place
- * @rules:	with whom to negotiate; NULL: with all.  Fixed once not IDLE
+ * @rules:	with whom to negotiate; NULL: with all.  Under the lock while IDLE,
+ *		fixed from then on
  * @want:	bits of enum rstream_want
  * @todo:	bits of enum rstream_todo (atomic)
  * @work:	does what @todo says, in process context; holds a @ref while queued

@@ -10,10 +10,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
+#include <limits.h>
 #include <linux/bpf.h>
 #include <linux/btf.h>
 #include <linux/magic.h>
+#include <linux/rdmastream.h>
 #include <mntent.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -26,11 +27,11 @@
 #include <unistd.h>
 
 #include "rsctl.h"
-#include "run.h"
 
 #define HOOK		"update_socket_protocol"
 #define BPF_ROOT	"/sys/fs/bpf"
 #define PINS		BPF_ROOT "/rdmastream-cgroup"
+#define FILEID_KERNFS	0xfe	/* the handle of a cgroup is its id */
 #define FAMILY_FILE	"/proc/sys/net/rdmastream/family"
 
 static long bpf(int cmd, union bpf_attr *attr)
@@ -202,7 +203,7 @@ static int load_program(unsigned int hook, int map, uint64_t family)
 		IF(BPF_JNE, R0, 0, 4),
 		LOAD(R1, R10, -8),
 		IF(BPF_JEQ, R1, 0, 2),
-		SET(R0, run_protocol()),
+		SET(R0, IPPROTO_RDMASTREAM),
 		EXIT,
 		SET(R0, 0),
 		EXIT,
@@ -317,6 +318,71 @@ static int open_cgroup(const char *name, char **pin)
 	return -1;
 }
 
+/* ---- pins ---- */
+
+/* Where anybody may write beside them, somebody else may have made their directory. */
+static bool check_pins(void)
+{
+	struct stat st;
+
+	if (lstat(PINS, &st)) {
+		if (errno == ENOENT)
+			return true;
+		complain(PINS ": %s", strerror(errno));
+	} else if (!S_ISDIR(st.st_mode) || st.st_uid || st.st_mode & (S_IWGRP | S_IWOTH)) {
+		complain(PINS " is no directory that only root can change");
+	} else {
+		return true;
+	}
+	return false;
+}
+
+/* The path of a cgroup; NULL: there is none to tell.  @gone: because it was removed. */
+static char *find_path(const char *id, bool *gone)
+{
+	union {
+		struct file_handle head;
+		char room[sizeof(struct file_handle) + sizeof(uint64_t)];
+	} handle = {
+		.head = { .handle_bytes = sizeof(uint64_t), .handle_type = FILEID_KERNFS },
+	};
+	uint64_t number = strtoull(id, NULL, 10);
+	char *root = cgroup_root(), *link, path[PATH_MAX];
+	int mount = root ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, fd;
+	ssize_t n;
+
+	memcpy(handle.head.f_handle, &number, sizeof(number));
+	fd = open_by_handle_at(mount, &handle.head, O_PATH | O_CLOEXEC);
+	*gone = fd < 0 && errno == ESTALE;
+	link = xprintf("/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	free(link);
+	free(root);
+	if (mount >= 0)
+		close(mount);
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? NULL : xprintf("%.*s", (int)n, path);
+}
+
+/* A cgroup that was removed stays in memory for its pin, and so does the program. */
+static void prune_pins(void)
+{
+	DIR *dir = opendir(PINS);
+	struct dirent *entry;
+	bool gone;
+
+	while (dir && (entry = readdir(dir))) {
+		if (*entry->d_name == '.')
+			continue;
+		free(find_path(entry->d_name, &gone));
+		if (gone)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static int pin_link(int link, const char *pin)
 {
 	union bpf_attr attr = { .pathname = (uintptr_t)pin, .bpf_fd = link };
@@ -328,6 +394,8 @@ static int pin_link(int link, const char *pin)
 	}
 	return EXIT_OK;
 }
+
+/* ---- the commands ---- */
 
 static int cgroup_on(const char *name)
 {
@@ -350,47 +418,35 @@ static int cgroup_on(const char *name)
 	return ret;
 }
 
+/* Of a cgroup, or of an id as the list shows it.  NULL: complained about. */
+static char *find_pin(const char *name)
+{
+	char *pin = xprintf(PINS "/%s", name);
+	int cgroup;
+
+	if (!name[strspn(name, "0123456789")] && !access(pin, F_OK))
+		return pin;
+	free(pin);
+	cgroup = open_cgroup(name, &pin);
+	if (cgroup < 0)
+		return NULL;
+	close(cgroup);
+	return pin;
+}
+
 static int cgroup_off(const char *name)
 {
-	char *pin;
-	int cgroup = open_cgroup(name, &pin), ret = EXIT_OK;
+	char *pin = find_pin(name);
+	int ret = EXIT_OK;
 
-	if (cgroup < 0)
+	if (!pin)
 		return EXIT_FAILED;
 	if (unlink(pin)) {
 		complain("%s: %s", name, errno == ENOENT ? "it is not on" : strerror(errno));
 		ret = EXIT_FAILED;
 	}
-	close(cgroup);
 	free(pin);
 	return ret;
-}
-
-/* ---- which there are ---- */
-
-static ino_t wanted;
-static char *found;
-
-static int compare(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-	(void)ftw;
-	if (kind != FTW_D || st->st_ino != wanted)
-		return 0;
-	found = xprintf("%s", path);
-	return 1;
-}
-
-/* The path of a cgroup; NULL: it is no more. */
-static char *find_path(const char *id)
-{
-	char *root = cgroup_root();
-
-	wanted = strtoull(id, NULL, 10);
-	found = NULL;
-	if (root)
-		nftw(root, compare, 16, FTW_PHYS | FTW_MOUNT);
-	free(root);
-	return found;
 }
 
 static int cgroup_list(void)
@@ -411,10 +467,11 @@ static int cgroup_list(void)
 	while (dir && (entry = readdir(dir))) {
 		uint64_t id = strtoull(entry->d_name, NULL, 10);
 		char *path;
+		bool gone;
 
 		if (*entry->d_name == '.')
 			continue;
-		path = find_path(entry->d_name);
+		path = find_path(entry->d_name, &gone);
 		if (opt.json) {
 			json_object(NULL);
 			json_uint("id", &id);
@@ -436,12 +493,17 @@ static int cgroup_list(void)
 
 int cmd_cgroup(int argc, char **argv)
 {
-	if (argc == 1)
-		return cgroup_list();
-	if (argc == 3 && !strcmp(argv[1], "on"))
-		return cgroup_on(argv[2]);
-	if (argc == 3 && !strcmp(argv[1], "off"))
+	bool on = argc == 3 && !strcmp(argv[1], "on");
+	bool off = argc == 3 && !strcmp(argv[1], "off");
+
+	if (argc != 1 && !on && !off) {
+		complain("cgroup: on CGROUP, off CGROUP or nothing");
+		return EXIT_USAGE;
+	}
+	if (!check_pins())
+		return EXIT_FAILED;
+	if (off)
 		return cgroup_off(argv[2]);
-	complain("cgroup: on CGROUP, off CGROUP or nothing");
-	return EXIT_USAGE;
+	prune_pins();
+	return on ? cgroup_on(argv[2]) : cgroup_list();
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -69,14 +70,18 @@ static int preload(void)
 /* Once, for the program and all its children. */
 static void warn_if_unavailable(void)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, run_protocol());
+	struct run_wish wish;
+	int fd;
 
-	if (fd >= 0)
+	run_read_wish(&wish);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, wish.protocol);
+	if (fd >= 0) {
 		close(fd);
-	else if (!getenv(RUN_WARNED))
-		run_warn(STDERR_FILENO);
-	if (fd < 0)
-		setenv(RUN_WARNED, "1", 1);
+		return;
+	}
+	if (!getenv(RUN_WARNED))
+		complain("rdmastream: not available, using TCP (is the module loaded?)");
+	setenv(RUN_WARNED, "1", 1);
 }
 
 /* Which way?  Return: EXIT_OK, or what was complained about. */
@@ -181,10 +186,9 @@ int cmd_run(int argc, char **argv)
 	if (told.rules)
 		setenv(RUN_RULES, told.rules, 1);
 	warn_if_unavailable();
-	ret = told.way == WAY_PRELOAD ? preload() : run_supervise();
+	ret = told.way == WAY_PRELOAD ? preload() : run_supervise(told.rules);
 	if (ret)
 		return ret;
 	execv(program, argv);
-	complain("%s: %s", program, strerror(errno));
-	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	return run_failed(program, errno);
 }

@@ -5,33 +5,35 @@
  * Only socket() is changed, and in it only the protocol: the address family
  * stays what the program expects, and everything after it is the kernel's
  * matter.  Where the kernel has no such protocol the program gets its TCP
- * socket, and one warning, unless "rsctl run" has already said so.
+ * socket, and no word: standard error is the program's.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "run.h"
 
-typedef int socket_fn(int domain, int type, int protocol);
+static struct run_wish wish;
+static int (*next)(int domain, int type, int protocol);
+static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static socket_fn *next_socket(void)
+static void begin(void)
 {
-	static socket_fn *fn;
-
-	/* Two threads may both look it up; they find the same. */
-	if (!__atomic_load_n(&fn, __ATOMIC_ACQUIRE))
-		__atomic_store_n(&fn, (socket_fn *)dlsym(RTLD_NEXT, "socket"),
-				 __ATOMIC_RELEASE);
-	return fn;
+	run_read_wish(&wish);
+	next = (typeof(next))dlsym(RTLD_NEXT, "socket");
 }
 
-static void warn_once(void)
+/*
+ * At the start, because the program may change its environment at any time; or when
+ * the constructor of another library, before us, makes a socket.
+ */
+__attribute__((constructor))
+static void begin_once(void)
 {
-	static int warned;
-
-	if (!__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED) && !getenv(RUN_WARNED))
-		run_warn(STDERR_FILENO);
+	pthread_once(&once, begin);
 }
 
 static int is_tcp(int domain, int type, int protocol)
@@ -41,28 +43,33 @@ static int is_tcp(int domain, int type, int protocol)
 	       (protocol == 0 || protocol == IPPROTO_TCP);
 }
 
+/* The module is absent, or a sandbox knows only TCP. */
+static bool is_unavailable(int err)
+{
+	return err == EPROTONOSUPPORT || err == EINVAL || err == EPERM ||
+	       err == EACCES;
+}
+
 __attribute__((visibility("default")))
 int socket(int domain, int type, int protocol)
 {
-	socket_fn *next = next_socket();
 	int saved = errno;
 	int fd;
 
+	begin_once();
 	if (!next) {
 		errno = ENOSYS;
 		return -1;
 	}
 	if (!is_tcp(domain, type, protocol))
 		return next(domain, type, protocol);
-	fd = next(domain, type, run_protocol());
-	if (fd >= 0 ? run_set_rules(fd) : !run_unavailable(errno))
+	fd = next(domain, type, wish.protocol);
+	if (fd >= 0 ? run_set_rules(fd, &wish) : !is_unavailable(errno))
 		return fd;
 	if (fd >= 0)
 		close(fd);
 	fd = next(domain, type, protocol);
-	if (fd >= 0) {
-		warn_once();
+	if (fd >= 0)
 		errno = saved;
-	}
 	return fd;
 }

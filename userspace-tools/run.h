@@ -3,16 +3,13 @@
 #ifndef RUN_H
 #define RUN_H
 
-#include <errno.h>
 #include <linux/rdmastream.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 /* In the environment of programs: the preload library knows them, too. */
 #define RUN_PROTO	"RSTREAM_PROTO"		/* the protocol's number */
 #define RUN_RULES	"RSTREAM_RULES"		/* which connections are ours */
-#define RUN_WARNED	"RSTREAM_WARNED"	/* it was said that this is TCP */
+#define RUN_WARNED	"RSTREAM_WARNED"	/* rsctl has said that this is TCP */
 
 /* run_look.c: how can a program be reached? */
 struct look {
@@ -22,50 +19,37 @@ struct look {
 	char *what;		/* the file that this is about */
 };
 
-/* As execvp() looks for it; NULL: not found. */
+/* As execvp() looks for it, also if it can't be executed; NULL: not found. */
 char *run_find(const char *name);
+/* Complains.  Return: EXIT_CANNOT_RUN or EXIT_NOT_FOUND, by @err. */
+int run_failed(const char *path, int err);
 /* What execve() of @path would run.  Return: EXIT_OK, or what was complained about. */
 int run_look(const char *path, struct look *look);
 
 /* run_supervise.c */
 
 /*
- * From here on all that this process becomes and begets is supervised.
+ * From here on all that this process becomes and begets is supervised.  @rules: it
+ * has some of its own.
  * Return: EXIT_OK, also if it is not, which was complained about; or EXIT_FAILED:
  * no program would get a socket any more.
  */
-int run_supervise(void);
+int run_supervise(bool rules);
 
 /* run_rules.c */
 
 /* Return: how many, into @rules of RDMASTREAM_RULES_MAX; -1: not understood. */
 int run_read_rules(const char *text, struct rdmastream_rule *rules);
-/* Those of the environment, if any, for a socket. */
-bool run_set_rules(int fd);
 
-static inline int run_protocol(void)
-{
-	const char *text = getenv(RUN_PROTO);
-	int protocol = text ? atoi(text) : 0;
+/* What sockets shall be, as the environment says. */
+struct run_wish {
+	int protocol;
+	int rules;		/* how many; -1: not understood, and no socket is ours */
+	struct rdmastream_rule rule[RDMASTREAM_RULES_MAX];
+};
 
-	return protocol > 0 ? protocol : IPPROTO_RDMASTREAM;
-}
-
-/* The module is absent, or a sandbox knows only TCP. */
-static inline bool run_unavailable(int err)
-{
-	return err == EPROTONOSUPPORT || err == EINVAL || err == EPERM ||
-	       err == EACCES;
-}
-
-/* write(), not stdio: the program may be anywhere, and stderr is its own. */
-static inline void run_warn(int fd)
-{
-	static const char text[] =
-		"rdmastream: not available, using TCP (is the module loaded?)\n";
-	ssize_t n = write(fd, text, sizeof(text) - 1);
-
-	(void)n;
-}
+void run_read_wish(struct run_wish *wish);
+/* The rules onto a socket.  Return: false if it must not be ours. */
+bool run_set_rules(int fd, const struct run_wish *wish);
 
 #endif

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -28,17 +29,23 @@ struct elf {
 	char interp[PATH_MAX];	/* "": none */
 };
 
+int run_failed(const char *path, int err)
+{
+	complain("%s: %s", path, strerror(err));
+	return err == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
 static bool is_file(const char *path)
 {
 	struct stat st;
 
-	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+	return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
 char *run_find(const char *name)
 {
 	const char *dir = getenv("PATH"), *end;
-	char *path;
+	char *path, *second = NULL;	/* best: the first that can't be executed */
 
 	if (strchr(name, '/'))
 		return xprintf("%s", name);
@@ -46,23 +53,26 @@ char *run_find(const char *name)
 		end = strchrnul(dir, ':');
 		path = end == dir ? xprintf("./%s", name) :
 		       xprintf("%.*s/%s", (int)(end - dir), dir, name);
-		if (is_file(path))
+		if (is_file(path) && !access(path, X_OK)) {
+			free(second);
 			return path;
-		free(path);
+		}
+		if (!second && is_file(path))
+			second = path;
+		else
+			free(path);
 		if (!*end)
-			return NULL;
+			return second;
 	}
 }
 
-/* More rights than its caller: nothing is preloaded, and a filter takes them. */
+/* More rights than its caller: nothing is preloaded, and most filters take them. */
 static int check_rights(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st)) {
-		complain("%s: %s", path, strerror(errno));
-		return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-	}
+	if (stat(path, &st))
+		return run_failed(path, errno);
 	if (st.st_mode & (S_ISUID | S_ISGID)) {
 		complain("%s is setuid or setgid: no way to reach it leaves it its rights",
 			 path);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which connections are ours: rules as text, and onto a socket.  Text, because they
- * reach the preload library by the environment.  Part of rsctl and of the library.
+ * What sockets shall be: protocol and rules, from the environment, where rules are
+ * text, and onto a socket.  Part of rsctl and of the preload library.
  *
  *	RULES	RULE[,RULE]...
  *	RULE	i WHICH | x WHICH		include, exclude
  *	WHICH	[ADDRESS[/BITS]][:PORT[-PORT]]	IPv6 addresses in brackets
  */
 #include <arpa/inet.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -91,15 +91,20 @@ int run_read_rules(const char *text, struct rdmastream_rule *rules)
 	}
 }
 
-bool run_set_rules(int fd)
+void run_read_wish(struct run_wish *wish)
 {
-	struct rdmastream_rule rules[RDMASTREAM_RULES_MAX];
-	const char *text = getenv(RUN_RULES);
-	int n;
+	const char *protocol = getenv(RUN_PROTO), *rules = getenv(RUN_RULES);
 
-	if (!text)
-		return true;
-	n = run_read_rules(text, rules);
-	return n > 0 && !setsockopt(fd, SOL_RDMASTREAM, RDMASTREAM_RULES, rules,
-				    n * sizeof(*rules));
+	wish->protocol = protocol ? atoi(protocol) : 0;
+	if (wish->protocol <= 0)
+		wish->protocol = IPPROTO_RDMASTREAM;
+	wish->rules = rules ? run_read_rules(rules, wish->rule) : 0;
+}
+
+bool run_set_rules(int fd, const struct run_wish *wish)
+{
+	if (wish->rules <= 0)
+		return !wish->rules;
+	return !setsockopt(fd, SOL_RDMASTREAM, RDMASTREAM_RULES, wish->rule,
+			   wish->rules * sizeof(wish->rule[0]));
 }

@@ -6,6 +6,7 @@
  * Here, from top to bottom: the filter; the worker, which answers; the guard, which
  * looks after the worker; and how all that begins.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -16,6 +17,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
@@ -25,6 +27,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "rsctl.h"
 #include "run.h"
@@ -71,31 +74,40 @@ static struct sock_filter filter[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
 };
 
-/* Return: the listener, or -1. */
-static int set_filter(void)
+static int add_filter(void)
 {
 	const struct sock_fprog prog = {
 		.len = sizeof(filter) / sizeof(filter[0]),
 		.filter = filter,
 	};
 
-	if (!ARCH) {
-		errno = ENOTSUP;
-		return -1;
-	}
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -1;
 	return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER,
 		       SECCOMP_FILTER_FLAG_NEW_LISTENER |
 		       SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
 }
 
-/* ---- the worker ---- */
+/* Return: the listener, or -1. */
+static int set_filter(void)
+{
+	int listener;
+
+	if (!ARCH) {
+		errno = ENOTSUP;
+		return -1;
+	}
+	listener = add_filter();
+	/* without CAP_SYS_ADMIN only for programs that can't get more rights */
+	if (listener < 0 && errno == EACCES && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		listener = add_filter();
+	return listener;
+}
+
+/* ---- the worker, whose directory is /proc ---- */
 
 /* What it shares with the guard, and with workers to come. */
 struct shared {
 	int listener;
-	bool warned;
+	struct run_wish wish;
 	/* The call in work, from the moment that the kernel has told it. */
 	union {
 		struct seccomp_notif call;
@@ -118,41 +130,23 @@ static void let_go(struct shared *s)
 	ioctl(s->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
 }
 
-/* On the program's own stderr, wherever that is by now. */
-static void warn_program(struct shared *s)
+/* The network namespace of the thread that calls.  @here: it is ours.  -1: unknown. */
+static int open_net(pid_t pid, bool *here)
 {
+	struct stat ours, theirs;
 	char path[64];
 	int fd;
 
-	if (s->warned)
-		return;
-	s->warned = true;
-	snprintf(path, sizeof(path), "/proc/%u/fd/2", s->call.pid);
-	fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	run_warn(fd);
-	close(fd);
-}
-
-/* Into the network namespace of the thread that calls. */
-static bool enter_net(pid_t pid)
-{
-	struct stat here, there;
-	char path[64];
-	int fd, err;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	if (stat("/proc/self/ns/net", &here) || stat(path, &there))
-		return false;
-	if (here.st_dev == there.st_dev && here.st_ino == there.st_ino)
-		return true;
+	snprintf(path, sizeof(path), "%d/ns/net", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
-	err = setns(fd, CLONE_NEWNET);
-	close(fd);
-	return !err;
+		return -1;
+	if (stat("self/ns/net", &ours) || fstat(fd, &theirs)) {
+		close(fd);
+		return -1;
+	}
+	*here = ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+	return fd;
 }
 
 struct ids {
@@ -166,7 +160,7 @@ static bool read_ids(pid_t pid, struct ids *ids)
 	int found = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), "%d/status", pid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
@@ -179,19 +173,19 @@ static bool read_ids(pid_t pid, struct ids *ids)
 }
 
 /* The socket that the call asks for, as if the program had made it.  -1: none. */
-static int make_socket(const struct seccomp_notif *call)
+static int make_socket(const struct seccomp_notif *call, const struct run_wish *wish)
 {
 	struct ids ids;
 	int fd;
 
-	if (!enter_net(call->pid) || !read_ids(call->pid, &ids))
+	if (!read_ids(call->pid, &ids))
 		return -1;
 	setfsgid(ids.group);
 	setfsuid(ids.user);
-	fd = socket(call->data.args[0], (int)call->data.args[1] | SOCK_CLOEXEC, run_protocol());
+	fd = socket(call->data.args[0], (int)call->data.args[1] | SOCK_CLOEXEC, wish->protocol);
 	setfsuid(geteuid());
 	setfsgid(getegid());
-	if (fd >= 0 && !run_set_rules(fd)) {
+	if (fd >= 0 && !run_set_rules(fd, wish)) {
 		close(fd);
 		fd = -1;
 	}
@@ -205,16 +199,37 @@ static bool give_socket(struct shared *s)
 		.flags = SECCOMP_ADDFD_FLAG_SEND,
 		.newfd_flags = s->call.data.args[1] & SOCK_CLOEXEC ? O_CLOEXEC : 0,
 	};
-	int fd = make_socket(&s->call), ret;
+	int fd = make_socket(&s->call, &s->wish), ret;
 
-	if (fd < 0) {
-		warn_program(s);
+	if (fd < 0)
 		return false;
-	}
 	give.srcfd = fd;
 	ret = ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &give);
 	close(fd);
 	return ret >= 0;
+}
+
+/* By a child: who enters a network namespace may not have the right to come back. */
+static bool give_from(struct shared *s, int net)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(setns(net, CLONE_NEWNET) || !give_socket(s));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+static bool serve_call(struct shared *s)
+{
+	bool here, given;
+	int net = open_net(s->call.pid, &here);
+
+	if (net < 0)
+		return false;
+	given = here ? give_socket(s) : give_from(s, net);
+	close(net);
+	return given;
 }
 
 static void answer_call(struct shared *s)
@@ -222,7 +237,7 @@ static void answer_call(struct shared *s)
 	memset(&s->room, 0, sizeof(s->room));
 	if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_RECV, &s->call))
 		return;		/* withdrawn: a signal came, or the end */
-	if (!give_socket(s))
+	if (!serve_call(s))
 		let_go(s);
 	s->call.id = 0;
 }
@@ -263,7 +278,10 @@ static void guard(struct shared *s)
 	}
 }
 
-/* Nothing of the program's is kept, and nothing reaches us but SIGKILL. */
+/*
+ * Nothing of the program's is kept, and nothing reaches us but SIGKILL.  The directory
+ * is /proc as it is now, whatever the program mounts there.
+ */
 static void leave_program(int channel)
 {
 	sigset_t all;
@@ -273,7 +291,7 @@ static void leave_program(int channel)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signal(SIGCHLD, SIG_DFL);
 	setsid();
-	if (chdir("/"))
+	if (chdir("/proc"))
 		_exit(1);
 	dup2(channel, 3);
 	close_range(4, ~0U, 0);
@@ -345,7 +363,7 @@ static void be_guard(int channel)
 	    !hear(channel, &s->listener) || s->listener < 0 || !tell(channel, -1))
 		_exit(1);
 	close(channel);
-	s->warned = getenv(RUN_WARNED);
+	run_read_wish(&s->wish);
 	guard(s);
 	_exit(0);
 }
@@ -374,24 +392,45 @@ static int start_guard(void)
 	return -1;
 }
 
-static int not_supervised(void)
+static int not_supervised(const char *why)
 {
-	complain("no supervisor, using TCP: %s", strerror(errno));
+	complain("no supervisor, using TCP: %s", why);
 	return EXIT_OK;
 }
 
-int run_supervise(void)
+/* Are process ids in /proc those that the kernel will tell the worker? */
+static bool proc_is_ours(void)
+{
+	char self[16] = "";
+
+	return readlink("/proc/self", self, sizeof(self) - 1) > 0 && atoi(self) == getpid();
+}
+
+/* Room for one: the outer one is it. */
+static int supervised_already(bool rules)
+{
+	if (rules)
+		complain("supervised already: the rules of the outer \"rsctl run\" hold");
+	return EXIT_OK;
+}
+
+int run_supervise(bool rules)
 {
 	int channel, listener, none, ret = EXIT_OK;
 
+	if (!proc_is_ours())
+		return not_supervised("/proc is not that of this PID namespace");
 	channel = start_guard();
 	if (channel < 0)
-		return not_supervised();
+		return not_supervised(strerror(errno));
 	listener = set_filter();
 	if (listener < 0) {
+		int err = errno;
+
 		close(channel);
-		/* EBUSY: there is one above us */
-		return errno == EBUSY && getenv(SUPERVISED) ? EXIT_OK : not_supervised();
+		if (err == EBUSY && getenv(SUPERVISED))
+			return supervised_already(rules);
+		return not_supervised(strerror(err));
 	}
 	if (!tell(channel, listener) || !hear(channel, &none)) {
 		complain("the supervisor has died");

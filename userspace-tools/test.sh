@@ -357,6 +357,7 @@ says "^x10.0.0.0/8:80-90,i\[fd77::\]/16,x:1$" "children inherit rules"
 exits 127 "run what is not there" "$rsctl" run no-such-program
 exits 127 "run a path that is not there" "$rsctl" run /no/such/program
 exits 126 "run what is not executable" "$rsctl" run /etc/passwd
+exits 126 "... and found by PATH" env PATH=/etc:/nowhere "$rsctl" run passwd
 exits 7 "run brings out the exit status" sh -c "
 	'$rsctl' run sh -c 'exit 7'; s=\$?; echo \$s >&2; exit \$s"
 exits 3 "run without stdout leaves it so" sh -c "
@@ -389,8 +390,20 @@ if ${CC:-cc} -static -pthread -D_GNU_SOURCE -o "$static" \
 	says "statically linked: supervisor" "-v tells what was chosen"
 	says "fd=1 domain=0 protocol=[0-9]* cloexec=1 nonblock=1 uid=0 here" \
 		"it gets sockets as it asks for them"
+	exits 0 "root supervises" "$rsctl" run -S grep NoNewPrivs /proc/self/status
+	[ "$(id -u)" != 0 ] || says "NoNewPrivs:.0" "its programs keep their rights"
+	exits 0 "a supervisor in a supervisor, with rules" "$rsctl" run -S "$rsctl" run -S -x :1 true
+	says "rules of the outer" "they are not heeded, it says"
 	exits 0 "no descriptor for a supervised program" "$rsctl" run "$static" full
 	says "fd=-1 EMFILE" "it hears why"
+	if unshare -pf true 2>/dev/null; then
+		exits 0 "no supervisor with another's /proc" unshare -pf "$rsctl" run "$static" look
+		says "no supervisor.*/proc" "why it has none"
+		says "fd=1 .* here tcp" "it gets TCP sockets"
+		exits 0 "a PID namespace with its /proc" unshare -pf --mount-proc "$rsctl" run "$static" look
+		! grep -q "no supervisor" "$tmp/err"
+		result $? "it is supervised"
+	fi
 	if [ ! -d /sys/module/rdmastream ]; then
 		exits 0 "children without the module" "$rsctl" run -S sh -c "'$static' look; '$static' look"
 		[ "$(grep -c 'using TCP' "$tmp/err")" = 1 ]
@@ -412,6 +425,17 @@ if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ];
 	given 8 "a supervised program's sockets" "$static" look
 	given 16 "those of children" -S sh -c "'$static' look; '$static' look"
 	given 8 "a supervisor in a supervisor" -S "$rsctl" run "$static" look
+	exits 0 "a program that empties its environment" "$rsctl" run python3 -c "if 1:
+		import os, socket
+		for name in os.environ: os.unsetenv(name)
+		print(socket.socket().getsockopt(socket.SOL_SOCKET, 38))"
+	says "^$mptcp$" "... keeps its sockets"
+	if unshare -rn true 2>/dev/null; then
+		exits 0 "sockets elsewhere, and here again" unshare -r "$rsctl" run -S \
+			sh -c "unshare -n '$static' look; '$static' look"
+		[ "$(grep -c "protocol=$mptcp .* here ours" "$tmp/out")" = 16 ]
+		result $? "... are ours"
+	fi
 	given 0 "a dynamic program's static child" sh -c "'$static' look"
 	exits 0 "signals" "$rsctl" run "$static" signals
 	says "restarted: .* eintr=0 ours=500 moved=0" "no socket is lost by signals"

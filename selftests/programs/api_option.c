@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../uapi/linux/rdmastream.h"
+
 /*
  * All small options of a level: what setting 1 gives, what then is read.  Some
  * are left away, because their values are those of a moment.
@@ -99,6 +101,34 @@ static void malformed(void)
 	EXPECT(!getsockopt(fd[0], IPPROTO_TCP, TCP_NODELAY, &v, &len) && len == 2);
 	len = -1;
 	EXPECT_ERRNO(getsockopt(fd[0], IPPROTO_TCP, TCP_NODELAY, &v, &len), EINVAL);
+}
+
+static int set_rules(int fd, struct rdmastream_rule rule)
+{
+	return setsockopt(fd, SOL_RDMASTREAM, RDMASTREAM_RULES, &rule, sizeof(rule));
+}
+
+/* With whom to negotiate: before connect() and listen(), else never. */
+static void rules(void)
+{
+	struct rdmastream_rule all = { .port_max = 65535 };
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, 0), own = rs_socket(&kind, 0);
+
+	if (!rs_kind_ours(&kind))
+		api_skip("not TCP's");
+	EXPECT_ERRNO(setsockopt(fd, SOL_RDMASTREAM, RDMASTREAM_RULES, &all, 1), EINVAL);
+	EXPECT_ERRNO(set_rules(fd, (struct rdmastream_rule){ .prefix_len = 129 }), EINVAL);
+	EXPECT_ERRNO(set_rules(fd, (struct rdmastream_rule){ .exclude = 2 }), EINVAL);
+	EXPECT_ERRNO(set_rules(fd, (struct rdmastream_rule){ .port_min = 1 }), EINVAL);
+	EXPECT_ERRNO(set_rules(fd, (struct rdmastream_rule){ .reserved = 1 }), EINVAL);
+	EXPECT(!set_rules(fd, all) && !set_rules(own, all));
+	EXPECT(!listen(own, 1));
+	EXPECT_ERRNO(set_rules(own, all), EISCONN);
+	EXPECT(!connect_to(fd, port));
+	EXPECT_ERRNO(set_rules(fd, all), EISCONN);
+	EXPECT(accept(l, NULL, NULL) >= 0);
+	EXPECT_ERRNO(set_rules(fd, all), EISCONN);
 }
 
 static void buffers(void)
@@ -262,6 +292,7 @@ const struct api_case option_cases[] = {
 	CASE(tcp_options),
 	CASE(ip_options),
 	CASE(malformed),
+	CASE(rules),
 	CASE(buffers),
 	CASE(keepalive),
 	CASE(info_counts),

@@ -237,5 +237,27 @@ if [ $bpf = yes ]; then
 	ok "... and is used" looks within rs_echo look
 	rsctl cgroup off rsctl-run
 	ok "... it can be unloaded" wait_for 20 unload_module
+
+	pins=/sys/fs/bpf/rdmastream-cgroup
+	rsctl cgroup on rsctl-run
+	ok "... off by its id" rsctl cgroup off "$(stat -c %i $group)"
+	ok "... which leaves no pin" test -z "$(ls $pins)"
+	rsctl cgroup on rsctl-run
+	rmdir $group/below $group
+	ok "... removed, and not told any more" test -z "$(rsctl -o cgroup | grep -v CGROUP)"
+	ok "... which leaves no pin either" test -z "$(ls $pins)"
+	mkdir $group
+	rsctl cgroup on rsctl-run
+	rmdir $group
+	mkdir $group
+	ok "... another one of that name" rsctl cgroup on rsctl-run
+	ok "... whose pin is the only one" test "$(ls $pins)" = "$(stat -c %i $group)"
+	rsctl cgroup off rsctl-run
+	chmod 777 $pins
+	ok "... not where anybody may write" ends 1 rsctl cgroup on rsctl-run
+	rmdir $pins
+	ln -s "$tmp" $pins
+	ok "... nor by a symbolic link" ends 1 rsctl cgroup on rsctl-run
+	rm $pins
 fi
 done_testing
