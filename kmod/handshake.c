@@ -353,6 +353,8 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	};
 	unsigned int len;
 
+	if (rstream_link_drained(sock_net(rs->sk)))
+		hello.caps |= RSW_CAP_DRAINED;
 	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
 	if (READ_ONCE(rn->set.tell_addresses))
 		hello.naddr = other_addrs(rs, &hello);
@@ -378,9 +380,11 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	rs->peer_urg = hello->caps & RSW_CAP_URG;
 	if (hello->caps & RSW_CAP_RDMA)
 		rs->peer = rstream_peer_get(sock_net(sk), hello->instance);
-	if (rs->peer)
+	if (rs->peer) {
+		rstream_peer_tells(rs->peer, hello->caps & RSW_CAP_DRAINED);
 		rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,
 				   hello->cm_port);
+	}
 	rstream_option_off(rs);
 	if (!rs->closed)
 		rstream_timer(rs, 0);

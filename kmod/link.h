@@ -77,6 +77,17 @@ struct rstream_peer_route {
 };
 
 /**
+ * rstream_peer_tells() - the peer's HELLO says whether it is drained
+ * @peer:	of that HELLO
+ * @drained:	what it says
+ *
+ * A peer that makes the links itself would not tell otherwise.
+ *
+ * Context: any.
+ */
+void rstream_peer_tells(struct rstream_peer *peer, bool drained);
+
+/**
  * rstream_peer_addrs() - addresses that the peer's HELLO has named
  * @peer:	the peer
  * @addrs:	@n of them, IPv6 or v4-mapped, network order

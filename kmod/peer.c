@@ -587,6 +587,15 @@ void rstream_peer_asks(struct rstream_peer *peer)
 	spin_unlock_bh(&peer->lock);
 }
 
+void rstream_peer_tells(struct rstream_peer *peer, bool drained)
+{
+	spin_lock_bh(&peer->lock);
+	/* where we make the links the answer to a try is newer */
+	if (!peer->active)
+		peer->drained = drained;
+	spin_unlock_bh(&peer->lock);
+}
+
 /* A try of ours was rejected: the peer is drained. */
 void rstream_peer_declines(struct rstream_peer *peer)
 {

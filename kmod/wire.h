@@ -62,6 +62,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 
 #define RSW_CAP_RDMA	0x1		/* has an RDMA device */
 #define RSW_CAP_URG	0x2		/* understands URG */
+#define RSW_CAP_DRAINED	0x4		/* is drained of RDMA at present */
 
 /**
  * struct rsw_hello - fixed part of a HELLO

@@ -43,6 +43,7 @@ local f = {
 	nonce = ProtoField.uint24("rdmastream.hello.nonce", "Nonce", base.HEX),
 	caps = ProtoField.uint32("rdmastream.hello.caps", "Capabilities", base.HEX),
 	rdma = ProtoField.bool("rdmastream.hello.caps.rdma", "Has an RDMA device", 32, nil, 1),
+	drained = ProtoField.bool("rdmastream.hello.caps.drained", "Is drained of RDMA", 32, nil, 4),
 	understands_urg = ProtoField.bool("rdmastream.hello.caps.urg", "Understands URG", 32,
 					  nil, 2),
 	cm_port = ProtoField.uint16("rdmastream.hello.cm_port", "Port of rdma_cm"),
@@ -130,6 +131,7 @@ local function show_hello(tvb, pinfo, tree)
 	caps = sub:add(f.caps, tvb(16, 4))
 	caps:add(f.rdma, tvb(16, 4))
 	caps:add(f.understands_urg, tvb(16, 4))
+	caps:add(f.drained, tvb(16, 4))
 	sub:add(f.cm_port, tvb(20, 2))
 	sub:add(f.naddr, tvb(22, 2))
 	sub:add(f.instance, tvb(24, 16))
