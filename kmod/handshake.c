@@ -134,8 +134,7 @@ bool rstream_hello_waits(const struct rstream *rs)
 
 void rstream_hello_wait(struct rstream *rs)
 {
-	if (!timer_pending(&rs->retry_timer))
-		rstream_retry(rs, HELLO_WAIT_MS);
+	rstream_retry(rs, HELLO_WAIT_MS);
 }
 
 /* First bytes in TCP's receive queue, without taking them. */

@@ -210,10 +210,17 @@ void rstream_queue(struct rstream *rs, enum rstream_todo what)
 	}
 }
 
-/* Push and parse again in a while, if there is no other reason to. */
+/* Push and parse again at that time, in jiffies, if not before. */
+void rstream_retry_by(struct rstream *rs, unsigned long at)
+{
+	if (!timer_pending(&rs->retry_timer) ||
+	    time_before(at, rs->retry_timer.expires))
+		sk_reset_timer(rs->sk, &rs->retry_timer, at);
+}
+
 void rstream_retry(struct rstream *rs, unsigned int ms)
 {
-	sk_reset_timer(rs->sk, &rs->retry_timer, jiffies + msecs_to_jiffies(ms));
+	rstream_retry_by(rs, jiffies + msecs_to_jiffies(ms));
 }
 
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)

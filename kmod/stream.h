@@ -420,6 +420,7 @@ void rstream_timer(struct rstream *rs, unsigned int ms);
 void rstream_close_step(struct rstream *rs);
 void rstream_close_look(struct rstream *rs);
 u64 rstream_close_progress(struct rstream *rs);
+void rstream_retry_by(struct rstream *rs, unsigned long at);
 void rstream_retry(struct rstream *rs, unsigned int ms);
 void rstream_links_changed(struct net *net);
 int rstream_link_make(struct net *net, u64 inode, bool any_user);

@@ -86,16 +86,12 @@ u64 rstream_lent_until(struct rstream *rs, u64 consumed)
  */
 bool rstream_lent_look(struct rstream *rs)
 {
-	unsigned long waited, at;
+	unsigned long waited;
 
 	if (!rs->lent_since)
 		rs->lent_since = (jiffies - 1) | 1;	/* neither 0 nor later */
 	waited = min(jiffies - rs->lent_since, LENT_LONG);
-	at = jiffies + max(waited, LENT_FIRST);
-	/* one that is left from a longer wait is not waited for */
-	if (!timer_pending(&rs->retry_timer) ||
-	    time_before(at, rs->retry_timer.expires))
-		sk_reset_timer(rs->sk, &rs->retry_timer, at);
+	rstream_retry_by(rs, jiffies + max(waited, LENT_FIRST));
 	return waited == LENT_LONG;
 }
 

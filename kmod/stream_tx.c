@@ -98,9 +98,8 @@ void rstream_held_look(struct rstream *rs)
 		return;
 	if (time_after_eq(jiffies, end))
 		rs->held = false;
-	else if (!timer_pending(&rs->retry_timer) ||
-		 time_before(end, rs->retry_timer.expires))
-		sk_reset_timer(rs->sk, &rs->retry_timer, end);
+	else
+		rstream_retry_by(rs, end);
 }
 
 /* ---- state ---- */
