@@ -285,6 +285,17 @@ static __poll_t poll_framed(const struct rstream *rs)
 	return mask;
 }
 
+/* What guarded bytes are is not known yet: they are none to read. */
+static __poll_t poll_tcp(struct file *file, struct socket *sock,
+			 struct poll_table_struct *wait)
+{
+	__poll_t mask = rstream_ops_of(sock)->poll(file, sock, wait);
+
+	if (READ_ONCE(rstream_of(sock->sk)->guard))
+		mask &= ~(EPOLLIN | EPOLLRDNORM);
+	return mask;
+}
+
 static __poll_t rstream_poll(struct file *file, struct socket *sock,
 			     struct poll_table_struct *wait)
 {
@@ -300,16 +311,12 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 		sock_poll_wait(file, sock, wait);
 		if (rstream_mode(rs) == RSTREAM_FRAMED)
 			break;
-		if (rstream_mode(rs) == RSTREAM_RAW || READ_ONCE(sk->sk_state) == TCP_CLOSE) {
-			mask = rstream_ops_of(sock)->poll(file, sock, NULL);
-			return READ_ONCE(rs->guard) ? mask & ~(EPOLLIN | EPOLLRDNORM) : mask;
-		}
+		if (rstream_mode(rs) == RSTREAM_RAW || READ_ONCE(sk->sk_state) == TCP_CLOSE)
+			return poll_tcp(file, sock, NULL);
 		return rs->confirmed || READ_ONCE(rs->may_speak) ?
 		       EPOLLOUT | EPOLLWRNORM : 0;
 	default:
-		mask = rstream_ops_of(sock)->poll(file, sock, wait);
-		if (READ_ONCE(rs->guard))
-			mask &= ~(EPOLLIN | EPOLLRDNORM);
+		mask = poll_tcp(file, sock, wait);
 		if (rstream_mode(rs) != RSTREAM_FRAMED)
 			return mask;
 		break;
