@@ -25,6 +25,7 @@ void attrs_of(struct attrs *a, const struct nlmsghdr *msg)
 	const struct nlattr *attr;
 
 	memset(a, 0, sizeof(*a));
+	a->msg = msg;
 	mnl_attr_for_each(attr, msg, sizeof(struct genlmsghdr))
 		note(a, attr);
 }

@@ -65,13 +65,10 @@ static int see_info(struct here *here)
 	uint64_t drain = 0;
 	struct replies r;
 	struct attrs a;
-	int ret = genl_ask(RDMASTREAM_CMD_INFO_GET, false, &r);
+	int ret = ask_one(RDMASTREAM_CMD_INFO_GET, &r, &a);
 
 	if (ret)
 		return ret;
-	memset(&a, 0, sizeof(a));
-	if (r.n)
-		attrs_of(&a, r.msg[0]);
 	version = attr_str(&a, RDMASTREAM_A_INFO_VERSION);
 	here->module = true;
 	snprintf(here->version, sizeof(here->version), "%s",

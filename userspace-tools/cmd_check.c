@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "rsctl.h"
@@ -134,21 +133,6 @@ static int bad_there(const char *step, const char *name)
 	    reason_cause(i), reason_remedy(i));
 	free((char *)name);
 	return EXIT_NO_RDMA;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
-
-static void pause_ms(unsigned int ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
-
-	nanosleep(&t, NULL);
 }
 
 /* ---- this host ---- */

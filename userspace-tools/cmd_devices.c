@@ -62,12 +62,12 @@ static char *problem(const struct attrs *a, uint64_t *val)
 	return *val ? word_of(WORD_PROBLEM, *val) : NULL;
 }
 
-static char *addresses(const struct nlmsghdr *msg)
+static char *addresses(const struct attrs *a)
 {
 	char *all = NULL, *one, *more;
 	const struct nlattr *attr;
 
-	each_attr(attr, msg, RDMASTREAM_A_DEVICE_ADDR) {
+	each_attr(attr, a->msg, RDMASTREAM_A_DEVICE_ADDR) {
 		one = endpoint_of(attr, false);
 		if (!one)
 			continue;
@@ -79,8 +79,7 @@ static char *addresses(const struct nlmsghdr *msg)
 	return all;
 }
 
-static void row(struct table *t, const struct attrs *a,
-		const struct nlmsghdr *msg)
+static void row(struct table *t, const struct attrs *a)
 {
 	uint64_t val;
 	char *why = problem(a, &val);
@@ -92,12 +91,12 @@ static void row(struct table *t, const struct attrs *a,
 	table_cell(t, why, PAINT_NONE);
 	table_num(t, a, RDMASTREAM_A_DEVICE_LINKS);
 	table_cell(t, netdev(a), PAINT_NONE);
-	table_cell(t, addresses(msg), PAINT_NONE);
+	table_cell(t, addresses(a), PAINT_NONE);
 	if (opt.details && advice)
 		table_note(t, xprintf("%s", advice));
 }
 
-static void object(const struct attrs *a, const struct nlmsghdr *msg)
+static void object(const struct attrs *a)
 {
 	const struct nlattr *attr;
 	uint64_t val;
@@ -111,48 +110,23 @@ static void object(const struct attrs *a, const struct nlmsghdr *msg)
 	json_attr("links", a, RDMASTREAM_A_DEVICE_LINKS);
 	json_take("netdev", netdev(a));
 	json_array_in("addresses");
-	each_attr(attr, msg, RDMASTREAM_A_DEVICE_ADDR)
+	each_attr(attr, a->msg, RDMASTREAM_A_DEVICE_ADDR)
 		json_take(NULL, endpoint_of(attr, false));
 	json_array_end();
 	json_object_end();
 }
 
+static const struct filter_key keys[] = {
+	{ "device", FILTER_STRING, RDMASTREAM_A_DEVICE_NAME },
+	{ NULL }
+};
+
+static const struct entries entries = {
+	RDMASTREAM_CMD_DEVICE_GET, keys, columns,
+	sizeof(columns) / sizeof(columns[0]), row, object
+};
+
 int cmd_devices(int argc, char **argv)
 {
-	static const struct filter_key keys[] = {
-		{ "device", FILTER_STRING, RDMASTREAM_A_DEVICE_NAME },
-		{ NULL }
-	};
-	char *one[] = { argv[0], "device", argc > 1 ? argv[1] : NULL };
-	struct filter filter = { 0 };
-	struct table *t = NULL;
-	struct replies r;
-	struct attrs a;
-	size_t i;
-	int ret;
-
-	if (argc > 2)
-		return no_arguments(argc - 1, argv + 1);
-	ret = filter_parse(argc > 1 ? 3 : 1, one, keys, &filter);
-	if (!ret)
-		ret = genl_ask_for(RDMASTREAM_CMD_DEVICE_GET, true, &filter.wants, &r);
-	if (ret)
-		return ret;
-	if (opt.json)
-		json_array();
-	else
-		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	for (i = 0; i < r.n; i++) {
-		attrs_of(&a, r.msg[i]);
-		if (t)
-			row(t, &a, r.msg[i]);
-		else
-			object(&a, r.msg[i]);
-	}
-	if (t)
-		table_print(t);
-	else
-		json_array_end();
-	replies_free(&r);
-	return EXIT_OK;
+	return entries_show_one(&entries, argc, argv);
 }

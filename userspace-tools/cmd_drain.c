@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "rsctl.h"
 
@@ -26,13 +25,10 @@ static int get_state(struct state *state)
 	struct replies r;
 	struct attrs a;
 	uint64_t val;
-	int ret = genl_ask(RDMASTREAM_CMD_INFO_GET, false, &r);
+	int ret = ask_one(RDMASTREAM_CMD_INFO_GET, &r, &a);
 
 	if (ret)
 		return ret;
-	memset(&a, 0, sizeof(a));
-	if (r.n)
-		attrs_of(&a, r.msg[0]);
 	if (!attr_uint(&a, RDMASTREAM_A_INFO_DRAIN, &val) ||
 	    !attr_uint(&a, RDMASTREAM_A_INFO_LINKS, &state->links)) {
 		complain("this version of the module cannot be drained");
@@ -63,21 +59,6 @@ static int show(void)
 		       state.drain ? "on" : "off", state.links);
 	}
 	return EXIT_OK;
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
-}
-
-static void pause_ms(unsigned int ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000L };
-
-	nanosleep(&t, NULL);
 }
 
 /* Until no link holds a device any more. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* rsctl memory: registered receive memory of this network namespace. */
-#include <inttypes.h>
 #include <linux/genetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,13 +70,10 @@ static int total(void)
 	char *b, *m, *drawn;
 	struct replies r;
 	struct attrs a;
-	int ret = genl_ask(RDMASTREAM_CMD_INFO_GET, false, &r);
+	int ret = ask_one(RDMASTREAM_CMD_INFO_GET, &r, &a);
 
 	if (ret)
 		return ret;
-	memset(&a, 0, sizeof(a));
-	if (r.n)
-		attrs_of(&a, r.msg[0]);
 	if (attr_uint(&a, RDMASTREAM_A_INFO_RMB_BYTES, &bytes) &&
 	    attr_uint(&a, RDMASTREAM_A_INFO_RMB_MAX, &max)) {
 		b = human_bytes(bytes);
@@ -94,39 +90,16 @@ static int total(void)
 	return EXIT_OK;
 }
 
+static const struct entries entries = {
+	RDMASTREAM_CMD_MEMORY_GET, keys, columns,
+	sizeof(columns) / sizeof(columns[0]), row, object
+};
+
 int cmd_memory(int argc, char **argv)
 {
-	struct filter filter = { 0 };
-	struct table *t = NULL;
-	struct replies r;
-	struct attrs a;
-	size_t i;
-	int ret;
+	int ret = !opt.json && argc == 1 ? total() : EXIT_OK;
 
-	ret = filter_parse(argc, argv, keys, &filter);
-	if (!ret && !opt.json && argc == 1)
-		ret = total();
-	if (!ret)
-		ret = genl_ask_for(RDMASTREAM_CMD_MEMORY_GET, true, &filter.wants, &r);
 	if (ret)
 		return ret;
-	if (opt.json)
-		json_array();
-	else
-		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	for (i = 0; i < r.n; i++) {
-		attrs_of(&a, r.msg[i]);
-		if (!filter_fits(&filter, &a))
-			continue;
-		if (t)
-			row(t, &a);
-		else
-			object(&a);
-	}
-	if (t)
-		table_print(t);
-	else
-		json_array_end();
-	replies_free(&r);
-	return EXIT_OK;
+	return entries_show(&entries, argc, argv);
 }

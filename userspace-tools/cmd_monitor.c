@@ -180,13 +180,10 @@ static int ready(void)
 {
 	struct replies r;
 	struct attrs a;
-	int ret = genl_ask(RDMASTREAM_CMD_INFO_GET, false, &r);
+	int ret = ask_one(RDMASTREAM_CMD_INFO_GET, &r, &a);
 
 	if (ret)
 		return ret;
-	memset(&a, 0, sizeof(a));
-	if (r.n)
-		attrs_of(&a, r.msg[0]);
 	ret = drain_event(&a);
 	replies_free(&r);
 	return ret;

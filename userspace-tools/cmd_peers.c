@@ -59,8 +59,7 @@ static void note_path(struct table *t, const struct nlattr *nest)
 	free(retry);
 }
 
-static void row(struct table *t, const struct attrs *a,
-		const struct nlmsghdr *msg)
+static void row(struct table *t, const struct attrs *a)
 {
 	const struct nlattr *attr;
 	uint64_t links = 0;
@@ -75,7 +74,7 @@ static void row(struct table *t, const struct attrs *a,
 	table_cell(t, state(a), PAINT_NONE);
 	table_cell(t, ended(a), PAINT_NONE);
 	if (opt.details || opt.stats)
-		each_attr(attr, msg, RDMASTREAM_A_PEER_PATH)
+		each_attr(attr, a->msg, RDMASTREAM_A_PEER_PATH)
 			note_path(t, attr);
 }
 
@@ -95,7 +94,7 @@ static void object_path(const struct nlattr *nest)
 	json_object_end();
 }
 
-static void object(const struct attrs *a, const struct nlmsghdr *msg)
+static void object(const struct attrs *a)
 {
 	const struct nlattr *attr;
 
@@ -110,48 +109,23 @@ static void object(const struct attrs *a, const struct nlmsghdr *msg)
 	json_str("why", attr_str(a, RDMASTREAM_A_PEER_WHY));
 	json_attr("why_ms", a, RDMASTREAM_A_PEER_WHY_MS);
 	json_array_in("paths");
-	each_attr(attr, msg, RDMASTREAM_A_PEER_PATH)
+	each_attr(attr, a->msg, RDMASTREAM_A_PEER_PATH)
 		object_path(attr);
 	json_array_end();
 	json_object_end();
 }
 
+static const struct filter_key keys[] = {
+	{ "peer", FILTER_PEER, RDMASTREAM_A_PEER_INSTANCE },
+	{ NULL }
+};
+
+static const struct entries entries = {
+	RDMASTREAM_CMD_PEER_GET, keys, columns,
+	sizeof(columns) / sizeof(columns[0]), row, object
+};
+
 int cmd_peers(int argc, char **argv)
 {
-	static const struct filter_key keys[] = {
-		{ "peer", FILTER_PEER, RDMASTREAM_A_PEER_INSTANCE },
-		{ NULL }
-	};
-	char *one[] = { argv[0], "peer", argc > 1 ? argv[1] : NULL };
-	struct filter filter = { 0 };
-	struct table *t = NULL;
-	struct replies r;
-	struct attrs a;
-	size_t i;
-	int ret;
-
-	if (argc > 2)
-		return no_arguments(argc - 1, argv + 1);
-	ret = filter_parse(argc > 1 ? 3 : 1, one, keys, &filter);
-	if (!ret)
-		ret = genl_ask_for(RDMASTREAM_CMD_PEER_GET, true, &filter.wants, &r);
-	if (ret)
-		return ret;
-	if (opt.json)
-		json_array();
-	else
-		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	for (i = 0; i < r.n; i++) {
-		attrs_of(&a, r.msg[i]);
-		if (t)
-			row(t, &a, r.msg[i]);
-		else
-			object(&a, r.msg[i]);
-	}
-	if (t)
-		table_print(t);
-	else
-		json_array_end();
-	replies_free(&r);
-	return EXIT_OK;
+	return entries_show_one(&entries, argc, argv);
 }

@@ -109,29 +109,24 @@ static void object(const struct attrs *a)
 	json_object_end();
 }
 
+static const struct entries entries = {
+	RDMASTREAM_CMD_SETTING_GET, NULL, columns,
+	sizeof(columns) / sizeof(columns[0]), row, object
+};
+
 static void show(const struct replies *r, int only)
 {
-	struct table *t = NULL;
+	struct table *t = entries_begin(columns, entries.n_columns);
 	struct attrs a;
 	size_t i;
 
-	if (opt.json)
-		json_array();
-	else
-		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	for (i = 0; i < r->n; i++) {
 		if (only >= 0 && i != (size_t)only)
 			continue;
 		attrs_of(&a, r->msg[i]);
-		if (t)
-			row(t, &a);
-		else
-			object(&a);
+		entry_show(&entries, t, &a);
 	}
-	if (t)
-		table_print(t);
-	else
-		json_array_end();
+	entries_end(t);
 }
 
 int cmd_show(int argc, char **argv)

@@ -382,38 +382,12 @@ static const struct filter_key keys[] = {
 	{ NULL }
 };
 
+static const struct entries entries = {
+	RDMASTREAM_CMD_SOCK_GET, keys, columns,
+	sizeof(columns) / sizeof(columns[0]), row, object
+};
+
 int cmd_sockets(int argc, char **argv)
 {
-	struct filter filter = { 0 };
-	struct table *t = NULL;
-	struct replies r;
-	struct attrs a;
-	size_t i;
-	int ret;
-
-	ret = filter_parse(argc, argv, keys, &filter);
-	if (ret)
-		return ret;
-	ret = genl_ask_for(RDMASTREAM_CMD_SOCK_GET, true, &filter.wants, &r);
-	if (ret)
-		return ret;
-	if (opt.json)
-		json_array();
-	else
-		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	for (i = 0; i < r.n; i++) {
-		attrs_of(&a, r.msg[i]);
-		if (!filter_fits(&filter, &a))
-			continue;
-		if (t)
-			row(t, &a);
-		else
-			object(&a);
-	}
-	if (t)
-		table_print(t);
-	else
-		json_array_end();
-	replies_free(&r);
-	return EXIT_OK;
+	return entries_show(&entries, argc, argv);
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "rsctl.h"
@@ -32,12 +31,35 @@ static void object(const char *kind, char *name, uint64_t val,
 	json_object_end();
 }
 
+#define SAMPLES	16
+
+/* One counter; what was when the watching began is the zero of "since". */
+struct watched {
+	uint64_t first, last;
+	double rates[SAMPLES];	/* per second, the newest last */
+};
+
+static struct group {
+	const char *kind, *prefix;
+	unsigned int attr;
+	const struct item *(*item_of)(uint64_t);
+	struct watched counters[64];
+} groups[] = {
+	{ "counter", "", RDMASTREAM_A_STATS_COUNTERS, counter_item, { { 0 } } },
+	{ "reason", "reason:", RDMASTREAM_A_STATS_REASONS, reason_item,
+	  { { 0 } } },
+	{ "switch", "switch:", RDMASTREAM_A_STATS_SWITCHES, reason_item,
+	  { { 0 } } },
+};
+
+#define N_GROUPS	(sizeof(groups) / sizeof(groups[0]))
+
 /*
  * @t: NULL for JSON.  A counter's attribute is its place in the list plus one.
  */
-static void show(struct table *t, const char *kind, const struct nlattr *nest,
-		 const struct item *(*item_of)(uint64_t), const char *prefix)
+static void show(struct table *t, const struct group *g, const struct nlattr *nest)
 {
+	const char *prefix = t ? g->prefix : "";
 	const struct item *item;
 	unsigned int i;
 	struct attrs a;
@@ -50,51 +72,17 @@ static void show(struct table *t, const char *kind, const struct nlattr *nest,
 			continue;
 		if (!val && !opt.stats && !opt.details)
 			continue;
-		item = item_of(i - 1);
-		prefix = t ? prefix : "";
+		item = g->item_of(i - 1);
 		name = item ? xprintf("%s%s", prefix, item->name) :
 			      xprintf("%s%u", prefix, i - 1);
 		if (t)
 			row(t, name, val, item);
 		else
-			object(kind, name, val, item);
+			object(g->kind, name, val, item);
 	}
 }
 
-static void show_all(struct table *t, const struct nlmsghdr *msg)
-{
-	struct attrs a;
-
-	attrs_of(&a, msg);
-	show(t, "counter", a.tb[RDMASTREAM_A_STATS_COUNTERS], counter_item, "");
-	show(t, "reason", a.tb[RDMASTREAM_A_STATS_REASONS], reason_item,
-	     "reason:");
-	show(t, "switch", a.tb[RDMASTREAM_A_STATS_SWITCHES], reason_item,
-	     "switch:");
-}
-
 /* ---- again and again, with rates ---- */
-
-#define SAMPLES	16
-
-/* One counter; what was when the watching began is the zero of "since". */
-struct watched {
-	uint64_t first, last;
-	double rates[SAMPLES];	/* per second, the newest last */
-};
-
-static struct {
-	const char *kind, *prefix;
-	unsigned int attr;
-	const struct item *(*item_of)(uint64_t);
-	struct watched counters[64];
-} groups[] = {
-	{ "counter", "", RDMASTREAM_A_STATS_COUNTERS, counter_item, { { 0 } } },
-	{ "reason", "reason:", RDMASTREAM_A_STATS_REASONS, reason_item,
-	  { { 0 } } },
-	{ "switch", "switch:", RDMASTREAM_A_STATS_SWITCHES, reason_item,
-	  { { 0 } } },
-};
 
 static const struct column watch_columns[] = {
 	{ "COUNTER", false }, { "SINCE", true }, { "PER SECOND", true },
@@ -166,14 +154,6 @@ static void watch_group(struct table *t, unsigned int g, const struct attrs *a,
 	}
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
 static int look(double seconds)
 {
 	unsigned int n = sizeof(watch_columns) / sizeof(watch_columns[0]);
@@ -181,18 +161,15 @@ static int look(double seconds)
 	struct replies r;
 	struct attrs a;
 	unsigned int g;
-	int ret = genl_ask(RDMASTREAM_CMD_STATS_GET, false, &r);
+	int ret = ask_one(RDMASTREAM_CMD_STATS_GET, &r, &a);
 
 	if (ret)
 		return ret;
-	memset(&a, 0, sizeof(a));
-	if (r.n)
-		attrs_of(&a, r.msg[0]);
 	if (opt.json && seconds > 0)
 		json_array();
 	if (!opt.json)
 		t = table_new(watch_columns, n);
-	for (g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
+	for (g = 0; g < N_GROUPS; g++)
 		watch_group(t, g, &a, seconds);
 	replies_free(&r);
 	if (t && seconds > 0 && isatty(STDOUT_FILENO))
@@ -208,13 +185,13 @@ static int look(double seconds)
 
 static int watch(void)
 {
-	double last = now(), at;
+	int64_t last = now_ms(), at;
 	int ret = look(0);
 
 	while (!ret) {
 		sleep(opt.watch);
-		at = now();
-		ret = look(at - last);
+		at = now_ms();
+		ret = look((at - last) / 1000.0);
 		last = at;
 	}
 	return ret;
@@ -222,27 +199,23 @@ static int watch(void)
 
 int cmd_stats(int argc, char **argv)
 {
-	struct table *t = NULL;
 	struct replies r;
+	struct table *t;
+	struct attrs a;
+	unsigned int g;
 	int ret;
 
 	if (no_arguments(argc, argv))
 		return EXIT_USAGE;
 	if (opt.watch)
 		return watch();
-	ret = genl_ask(RDMASTREAM_CMD_STATS_GET, false, &r);
+	ret = ask_one(RDMASTREAM_CMD_STATS_GET, &r, &a);
 	if (ret)
 		return ret;
-	if (opt.json)
-		json_array();
-	else
-		t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	if (r.n)
-		show_all(t, r.msg[0]);
-	if (t)
-		table_print(t);
-	else
-		json_array_end();
+	t = entries_begin(columns, sizeof(columns) / sizeof(columns[0]));
+	for (g = 0; g < N_GROUPS; g++)
+		show(t, &groups[g], a.tb[groups[g].attr]);
+	entries_end(t);
 	replies_free(&r);
 	return EXIT_OK;
 }

@@ -67,14 +67,9 @@ int cmd_version(int argc, char **argv)
 
 	if (no_arguments(argc, argv))
 		return EXIT_USAGE;
-	ret = genl_ask(RDMASTREAM_CMD_INFO_GET, false, &r);
+	ret = ask_one(RDMASTREAM_CMD_INFO_GET, &r, &a);
 	if (ret)
 		return ret;
-	if (!r.n) {
-		complain("netlink: no answer");
-		return EXIT_FAILED;
-	}
-	attrs_of(&a, r.msg[0]);
 	if (opt.json)
 		json(&a);
 	else

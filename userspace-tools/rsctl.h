@@ -57,6 +57,8 @@ void *xcalloc(size_t n, size_t size);
 char *xprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int no_arguments(int argc, char **argv);	/* 0 or EXIT_USAGE */
 bool begins(const char *word, const char *with);	/* an abbreviation? */
+int64_t now_ms(void);			/* of a clock that only goes on */
+void pause_ms(unsigned int ms);
 
 /* ---- genl.c ---- */
 
@@ -104,6 +106,7 @@ int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg));
 /* ---- attr.c: attributes by number; NULL where one is left out ---- */
 
 struct attrs {
+	const struct nlmsghdr *msg;	/* NULL of a nest */
 	unsigned int max;
 	const struct nlattr *tb[64 + 1];
 };
@@ -246,5 +249,28 @@ int filter_parse(int argc, char **argv, const struct filter_key *keys,
 		 struct filter *f);
 /* Is the entry @a one of those that the kernel could not choose? */
 bool filter_fits(const struct filter *f, const struct attrs *a);
+
+/* ---- entries.c: what is asked for, and shown as a table or as JSON ---- */
+
+/* genl_ask() for what has one answer, which fills @a and is freed with @r. */
+int ask_one(uint8_t cmd, struct replies *r, struct attrs *a);
+
+struct entries {
+	uint8_t cmd;
+	const struct filter_key *keys;
+	const struct column *columns;
+	unsigned int n_columns;
+	void (*row)(struct table *t, const struct attrs *a);
+	void (*object)(const struct attrs *a);
+};
+
+/* Those that fit the words behind the command.  Return: exit status */
+int entries_show(const struct entries *e, int argc, char **argv);
+/* All, or those with one word behind the command, which is of the first key. */
+int entries_show_one(const struct entries *e, int argc, char **argv);
+/* The same step by step; the table is NULL for JSON. */
+struct table *entries_begin(const struct column *columns, unsigned int n);
+void entry_show(const struct entries *e, struct table *t, const struct attrs *a);
+void entries_end(struct table *t);
 
 #endif
