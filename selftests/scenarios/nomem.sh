@@ -238,7 +238,7 @@ run() {		# OPTION...
 	rs_stream -b -k rds4 -l "$ADDR4_0" -C 2 -n 300K -t 150 "$@" >"$tmp/out" 2>&1
 	status=$?
 	[ $status = 0 ] && good=$((good + 1))
-	[ $status = 1 ] && grep -qE '^(socket|bind|listen|connect|accept)' "$tmp/out" && return 0
+	[ $status = 1 ] && grep -qE '^(socket|bind|listen|connect|accept|epoll_ctl)' "$tmp/out" && return 0
 	cat "$tmp/out"
 	honest <"$tmp/out"
 }
@@ -265,6 +265,17 @@ storm() {	# us|anywhere EVERY MODE
 	[ $status -le 1 ] && grep -q '"timed_out":false' "$tmp/out"
 }
 well() { rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60; }
+# TCP does not send a FIN for which it finds no memory, nor try again: a socket of
+# anybody's then stays without a timer until an administrator ends it.
+none_left() {
+	local state from to
+	ss -Hton state last-ack state fin-wait-1 state closing | grep -v timer: |
+		while read -r state _ _ from to _; do
+			diag "$state, and no FIN under way: $from $to" >&3
+			ss -HKtn src "$from" dst "$to" >/dev/null
+		done
+	no_sockets
+}
 # It stays until there is a link, however long we have been backing off.
 on_ring() { rsctl -o sockets | grep -q 'framed *ring *ring'; }
 by_ring() {
@@ -350,7 +361,7 @@ for how in tcp ring; do
 	growth 0 | awk '/^reason:/ && $2' | diag
 done
 ok "a ring carries again" by_ring
-ok "no socket is left" wait_for 200 no_sockets
+ok "no socket is left" wait_for 200 none_left || rsctl -d sockets | diag
 ok "unloaded" wait_for 20 rmmod rdmastream
 ok "loaded and unloaded while allocations fail" while_failing anywhere 29 reload
 new_rxe

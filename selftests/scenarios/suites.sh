@@ -164,5 +164,7 @@ diag <"$log/table"
 touch "$tmp/go"
 wait $held
 ok "the held connection was not disturbed" test $? = 0
+# a closed socket waits for its peer's FIN as long as TCP does
+ok "no socket is left" wait_for 100 no_sockets || rsctl -d sockets | diag
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing
