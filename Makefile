@@ -57,6 +57,7 @@ demo:
 
 bench:
 	scripts/bench
+	scripts/bench-instr
 
 bench-instr:
 	scripts/bench-instr
@@ -85,8 +86,9 @@ help:
 	@echo "              TCP; SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
 	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
-	@echo "bench         a table: TCP, rsockets, SMC-R, rdmastream"
-	@echo "bench-instr   another one: instructions that they cost; fails if ours have grown"
+	@echo "bench         tables: TCP, rsockets, SMC-R, rdmastream, by the clock and by bench-instr"
+	@echo "bench-instr   instructions that they cost; fails if ours have grown, or a fallback"
+	@echo "              costs what a user would notice"
 	@echo "doc           these texts and the manual pages as HTML, in build/doc/"
 	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
 	@echo "check-deb     install, load, upgrade and purge them in a Debian of their own; as root"

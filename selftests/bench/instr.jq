@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # From the lines of instr.sh, and those of instr.txt:
 #	jq -nRr -L DIR 'include "instr"; table' counts instr.txt
-# "tracked" makes a new instr.txt, "worse" tells what has grown too much.
+# "tracked" makes a new instr.txt, "worse" tells what has grown too much, "dear" what
+# costs too much where the other end, or the setting, makes it plain TCP.
 include "report";
 
 def ways: [
@@ -17,6 +18,10 @@ def costs: [
 
 def ours: IN("to-tcp", "from-tcp", "raw", "ours-tcp", "ours-ring");
 def limit: 1.05;
+
+# Where a connection becomes plain TCP its rate shall be that much of TCP's.
+def fallback: "to-tcp", "from-tcp", "raw";
+def least: 0.97;
 
 # Counts as [PATH, NAME, VALUE], and what else was said.
 def read: [inputs | select(startswith("#") | not) | split(" ")] | {
@@ -43,6 +48,31 @@ def row($counts; $title; $path; $to): [
 	($title | pad(13)), (costs[] | count_cell($counts; $path; .[0]; $to) | lpad(16))
 ] | join(" ");
 
+# How fast, TCP = 1: numbers of instructions, turned round.
+def rates($counts; $names): [
+	fallback as $path | $names[] as $name
+	| ($counts | lookup("tcp"; $name)) as $tcp
+	| ($counts | lookup($path; $name)) as $count
+	| select($tcp != null and $count != null) | $tcp / $count
+];
+
+def from_to: "\(min | round_to(1000)) to \(max | round_to(1000))";
+
+# Of streams the mean: single ones differ as two of TCP's do.
+def fallback_rates($counts): {
+	connections: rates($counts; ["connect"]),
+	"round trips": rates($counts; ["rtt-64", "rtt-4K"]),
+	streams: [rates($counts; ["stream-4K", "stream-64K"]) | select(length > 0) | add / length]
+};
+
+def dear:
+	read
+	| fallback_rates(.counts) | to_entries[]
+	| if .value == [] then "fallback, \(.key): not counted"
+	  elif .value | min < least then
+		"fallback, \(.key): \(.value | min | round_to(1000)) of TCP's rate"
+	  else empty end;
+
 def table:
 	read
 	| .counts as $counts
@@ -53,6 +83,10 @@ def table:
 	"",
 	"In brackets: SMC-R = 1",
 	row($counts; "ours: ring"; "ours-ring"; "smc"),
+	"",
+	"What falls back, TCP's rate = 1 (at least \(least)):",
+	(fallback_rates($counts) | to_entries[] | select(.value != [])
+		| "  \(.key | pad(11))  \(.value | from_to)"),
 	"",
 	"Proof:",
 	(.proof[] | "  \(.[0] | pad(9))  \(.[1])"),
