@@ -430,7 +430,7 @@ static bool release_framed(struct rstream *rs, struct socket *sock)
 	/* the peer's TCP is closed: it will send nothing more */
 	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
 		return true;
-	/* from here on it is the worker who releases the sock */
+	/* from here on the worker releases the sock, or close_end() */
 	WRITE_ONCE(rs->closed, true);
 	detach_program(rs, sock);
 	rstream_close_step(rs);
@@ -455,6 +455,7 @@ static int rstream_release(struct socket *sock)
 	if (rstream_mode(rs) == RSTREAM_LISTEN) {
 		rstream_option_unlisten(rs);
 	} else {
+		sock_hold(sk);	/* for the last of these calls, as TCP's close does */
 		lock_sock(sk);
 		/* it may become FRAMED while the backlog is worked off */
 		release_sock(sk);
@@ -463,6 +464,7 @@ static int rstream_release(struct socket *sock)
 		if (rs->mode == RSTREAM_FRAMED)
 			now = release_framed(rs, sock);
 		release_sock(sk);
+		sock_put(sk);
 	}
 	return now ? ops->release(sock) : 0;
 }

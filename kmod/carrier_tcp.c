@@ -645,5 +645,4 @@ void rstream_parse(struct rstream *rs)
 		rstream_hello_wait(rs);
 	else if (rs->want || rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
 		rstream_push(rs);
-	rstream_close_look(rs);
 }

@@ -13,7 +13,9 @@
  *  5. rings and the peer's waiters: left in rstream_ulp_release(), their lock
  *     sees to it that no callback runs afterwards (link.h).
  */
+#include <linux/bpf-cgroup.h>
 #include <linux/inet.h>
+#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -48,22 +50,8 @@ static void stream_put(struct rstream *rs)
 
 /* ---- callbacks that TCP makes, socket held ---- */
 
-static void on_data_ready(struct sock *sk)
-{
-	struct rstream *rs = rstream_of(sk);
-
-	if (!rs) {
-		rstream_tcp4.data_ready(sk);
-		return;
-	}
-	if (rs->mode == RSTREAM_FRAMED)
-		rstream_parse(rs);
-	else
-		rstream_peek(rs);
-}
-
 /* After an event: perhaps its program has closed, and waited for it. */
-void rstream_close_look(struct rstream *rs)
+static void close_look(struct rstream *rs)
 {
 	u8 state = rs->sk->sk_state;
 
@@ -74,6 +62,53 @@ void rstream_close_look(struct rstream *rs)
 		rstream_close_step(rs);
 	else
 		rstream_queue(rs, RSTREAM_DO_CLOSE);
+}
+
+/* Is there something that only TCP's release undoes, and that may sleep? */
+static bool release_needed(const struct sock *sk)
+{
+	if (cgroup_bpf_enabled(CGROUP_INET_SOCK_RELEASE) || !sk->sk_net_refcnt ||
+	    rcu_access_pointer(inet_sk(sk)->mc_list))
+		return true;
+	return sk->sk_family == AF_INET6 &&
+	       (rcu_access_pointer(inet6_sk(sk)->ipv6_mc_list) ||
+		inet6_sk(sk)->ipv6_ac_list);
+}
+
+/*
+ * The program has closed, and now TCP has: end here, as TCP ends a socket that no
+ * program has, if that needs no worker.  Whoever uses the sock, the caller of TCP's
+ * callback above all, has a reference.  Return: rs is not the sock's any more.
+ */
+static bool close_end(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	/* once forsaken it is the worker's */
+	if (!rs->closed || sk->sk_state != TCP_CLOSE || rs->forsaken ||
+	    rs->error || rs->txring || rs->rxring || sock_owned_by_user(sk) ||
+	    release_needed(sk))
+		return false;
+	this_cpu_inc(*sk->sk_prot->orphan_count);
+	sock_orphan(sk);
+	inet_csk_destroy_sock(sk);	/* and puts the program's reference */
+	return true;
+}
+
+static void on_data_ready(struct sock *sk)
+{
+	struct rstream *rs = rstream_of(sk);
+
+	if (!rs) {
+		rstream_tcp4.data_ready(sk);
+		return;
+	}
+	if (rs->mode != RSTREAM_FRAMED) {
+		rstream_peek(rs);
+		return;
+	}
+	rstream_parse(rs);
+	close_look(rs);
 }
 
 /* Wake writers as sk_stream_write_space() does. */
@@ -110,7 +145,7 @@ static void on_write_space(struct sock *sk)
 	if (!rstream_hello_waits(rs))
 		rstream_push(rs);
 	rstream_wake_writers(rs);
-	rstream_close_look(rs);
+	close_look(rs);
 }
 
 /* TCP's FIN has come: was the stream whole? */
@@ -131,13 +166,13 @@ static void check_truncated(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
 }
 
-/* TCP's FIN, RST or error on a connection with records. */
-static void framed_state_change(struct rstream *rs)
+/* TCP's FIN, RST or error on a connection with records.  Return: as close_end() */
+static bool framed_state_change(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
-		return;
+		return false;
 	rstream_parse(rs);
 	rstream_ring_count(rs);
 	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
@@ -146,7 +181,10 @@ static void framed_state_change(struct rstream *rs)
 	check_truncated(rs);
 	if (rs->tx.state == RSTREAM_LOST)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no RESUME will come */
-	rstream_close_look(rs);
+	if (close_end(rs))
+		return true;
+	close_look(rs);
+	return false;
 }
 
 static void on_state_change(struct sock *sk)
@@ -156,8 +194,8 @@ static void on_state_change(struct sock *sk)
 	if (rs && rs->mode == RSTREAM_CONNECTING &&
 	    sk->sk_state == TCP_ESTABLISHED)
 		rstream_established(rs, rs->confirmed);
-	else if (rs && rs->mode == RSTREAM_FRAMED)
-		framed_state_change(rs);
+	else if (rs && rs->mode == RSTREAM_FRAMED && framed_state_change(rs))
+		return;
 	else if (rs && rs->mode == RSTREAM_ASKED)
 		rstream_peek(rs);
 	rstream_tcp4.state_change(sk);

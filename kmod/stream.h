@@ -418,7 +418,6 @@ void rstream_wake_writers(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws a token */
 void rstream_timer(struct rstream *rs, unsigned int ms);
 void rstream_close_step(struct rstream *rs);
-void rstream_close_look(struct rstream *rs);
 u64 rstream_close_progress(struct rstream *rs);
 void rstream_retry_by(struct rstream *rs, unsigned long at);
 void rstream_retry(struct rstream *rs, unsigned int ms);

@@ -411,6 +411,41 @@ static void killed_by_admin(void)
 	EXPECT_ERRNO(recv(fd[1], &c, 1, 0), ECONNRESET);
 }
 
+/* Does some interface hear this group? */
+static bool is_joined(struct in_addr group)
+{
+	FILE *file = fopen("/proc/net/igmp", "r");
+	char line[128], name[9];
+	bool found = false;
+
+	EXPECT(file);
+	snprintf(name, sizeof(name), "%08X", group.s_addr);
+	while (fgets(line, sizeof(line), file))
+		found |= strstr(line, name) != NULL;
+	fclose(file);
+	return found;
+}
+
+/* Whoever closes first, a group that was joined is left. */
+static void group_left(void)
+{
+	struct group_req req = { .gr_interface = 1 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&req.gr_group;
+	int fd[2], first;
+
+	for (first = 0; first < 2; first++) {
+		pair(fd);
+		in->sin_family = AF_INET;
+		in->sin_addr.s_addr = htonl(0xef4d0000 | (getpid() & 0x7fff) << 1 | first);
+		EXPECT(!setsockopt(fd[0], IPPROTO_IP, MCAST_JOIN_GROUP, &req, sizeof(req)));
+		EXPECT(is_joined(in->sin_addr));
+		close(fd[first]);
+		turn();
+		close(fd[!first]);
+		EXPECT_SOON(!is_joined(in->sin_addr));
+	}
+}
+
 #define CASE(fn) { "end: " #fn, fn }
 const struct api_case end_cases[] = {
 	CASE(half_close),
@@ -434,5 +469,6 @@ const struct api_case end_cases[] = {
 	CASE(exec_keeps),
 	CASE(last_process),
 	CASE(killed_by_admin),
+	CASE(group_left),
 	{ NULL, NULL },
 };
