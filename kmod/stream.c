@@ -426,8 +426,9 @@ static void on_work(struct work_struct *work)
 		rs->tcp_ops->release(&sock);
 	}
 out:
-	sock_put(sk);
+	/* who finds rs with references left takes it that sk is rs's */
 	stream_put(rs);
+	sock_put(sk);
 }
 
 /* Links can, or can't, be made now: each stream shall look for a ring again. */
