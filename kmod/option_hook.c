@@ -115,13 +115,15 @@ static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 					   rstream_tcp6.af_ops;
 	struct rstream *rs = rstream_of(sk);
 	struct rstream_opt opt = { .version = RSW_VERSION };
+	bool room;
 
 	if (rs && rs->af_ops) {
 		orig = rs->af_ops;
 		opt.nonce = rs->nonce;
 		opt.role = client_role(rs, skb);
-		if (opt.role)
-			opt_insert(skb, &opt);
+		room = opt.role && opt_insert(skb, &opt);
+		if (opt.role == RSW_ROLE_SYN)
+			rs->reason = room ? RSTREAM_R_NONE : RSTREAM_R_NO_ROOM;
 	}
 	return orig->queue_xmit(sk, skb, fl);
 }

@@ -95,7 +95,6 @@ enum rstream_mib_item {
 	X(WAIT_LINK, "link is being made") \
 	X(LINK_FAILED, "link could not be made") \
 	X(RMB_LIMIT, "ceiling of ring memory reached") \
-	X(PEER_NO_GRANT, "peer has granted no ring") \
 	X(HELLO_TIMEOUT, "peer's HELLO did not come in time") \
 	X(BAD_HELLO, "peer's HELLO is malformed") \
 	X(LATE_HELLO, "peer's HELLO came after the decision for plain TCP") \

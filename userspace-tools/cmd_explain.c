@@ -39,7 +39,7 @@ static const struct advice advices[] = {
 		"A middlebox sends TCP options back, or the peer is broken.",
 		"Look for a proxy or load balancer on the way." },
 	[RDMASTREAM_REASON_NO_ROOM] = {
-		"TCP-MD5, TCP-AO or many SACK blocks fill the header.",
+		"TCP-MD5 or TCP-AO signs the header, or other options fill it.",
 		"Do without those for this connection." },
 	[RDMASTREAM_REASON_NO_HELLO] = {
 		"Something between the hosts answered the option but speaks plain TCP, e.g. a proxy.",
@@ -68,9 +68,6 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_RMB_LIMIT] = {
 		"Rings of other connections use all of net.rdmastream.rmb_max.",
 		"Raise net.rdmastream.rmb_max or lower ring_size." },
-	[RDMASTREAM_REASON_PEER_NO_GRANT] = {
-		"The peer has no ring memory left or does not want RDMA.",
-		"See \"rsctl sockets\" on the peer: its reason tells more." },
 	[RDMASTREAM_REASON_HELLO_TIMEOUT] = {
 		"The peer, or the network, stalled just after connecting.",
 		"Raise net.rdmastream.hello_timeout_ms on slow networks." },

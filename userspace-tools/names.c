@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lists.h"
+#include <lists.h>
 #include "rsctl.h"
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))

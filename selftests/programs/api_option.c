@@ -286,6 +286,39 @@ static void receive_by_mapping(void)
 	EXPECT_ERRNO(recv(fd[1], in, 1, MSG_DONTWAIT), EAGAIN);
 }
 
+static int sign(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct tcp_md5sig md5 = { .tcpm_keylen = 6, .tcpm_key = "secret" };
+
+	memcpy(&md5.tcpm_addr, addr, len);
+	return setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &md5, sizeof(md5));
+}
+
+/* TCP-MD5, RFC 2385: a header that nobody may add to. */
+static void signed_segments(void)
+{
+	struct sockaddr_storage addr = {};
+	socklen_t len = sizeof(addr);
+	int l, c, s;
+	char buf[4];
+
+	l = rs_listen(&server_kind, host, 0, 1);
+	EXPECT(!getsockname(l, (struct sockaddr *)&addr, &len));
+	if (sign(l, (struct sockaddr *)&addr, len))
+		api_skip("no TCP-MD5 here");
+	c = rs_socket(&kind, 0);
+	EXPECT(!sign(c, (struct sockaddr *)&addr, len));
+	EXPECT(!connect_to(c, rs_local_port(l)));
+	s = accept(l, NULL, NULL);
+	EXPECT(s >= 0);
+	EXPECT(send(c, "ask", 3, 0) == 3);
+	EXPECT(recv(s, buf, 3, MSG_WAITALL) == 3);
+	EXPECT(!shutdown(c, SHUT_WR));
+	EXPECT(!recv(s, buf, 1, 0));
+	EXPECT(send(s, "yes", 3, 0) == 3);
+	EXPECT(recv(c, buf, 3, MSG_WAITALL) == 3);
+}
+
 #define CASE(fn) { "option: " #fn, fn }
 const struct api_case option_cases[] = {
 	CASE(socket_options),
@@ -301,5 +334,6 @@ const struct api_case option_cases[] = {
 	CASE(info_states),
 	CASE(info_short),
 	CASE(receive_by_mapping),
+	CASE(signed_segments),
 	{ NULL, NULL },
 };

@@ -27,7 +27,10 @@ api "TCP, IPv6" -k tcp6 -l "$ADDR6_0" -R "$tmp/tcp6" -x
 use raw
 api "raw" -k rds4 -l "$ADDR4_0" -C "$tmp/tcp4"
 use tcp
+mark 0
 api "tcp carrier" -k inet -l "$ADDR4_0" -C "$tmp/tcp4"
+[ -n "${ONLY-}" ] ||
+	ok "a signed SYN has no room for the option" test "$(grown 0 reason:no-room)" -gt 0
 api "tcp carrier, IPv6" -k rds6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
 
 use ring
@@ -41,7 +44,8 @@ wait_for 30 test -e "$tmp/go.held"
 mark 0
 api "ring carrier" -k rds4 -l "$ADDR4_0" -w 20 -C "$tmp/tcp4"
 api "ring carrier, IPv6" -k inet6 -l "$ADDR6_0" -w 20 -C "$tmp/tcp6" -x
-ok "rings carried bytes" test "$(grown 0 ring-tx-bytes)" -gt 1000000
+[ -n "${ONLY-}" ] ||
+	ok "rings carried bytes" test "$(grown 0 ring-tx-bytes)" -gt 1000000
 
 # from the first byte on, while the case runs
 set_net upgrade=1
