@@ -5,7 +5,9 @@
 rs_forge -i IFACE -t SECONDS bad-key|bad-message HOST
 
 Waits for a packet that this host sends to a queue pair of HOST (IPv4) and sends
-another one behind it, with the next sequence number, until the time is over:
+others behind it, until the time is over.  Only the sequence number that comes next
+is heard; on a busy link it is some further on until ours is on the wire, so they
+are guessed: what is old, or too early, does no harm.
 
 bad-key      a write to memory that the other end has not registered.  Its device
              must put the queue pair into the error state and say so.
@@ -15,6 +17,7 @@ The headers are those of the IB specification, volume 1, 9.2 (BTH), 9.3 (RETH) a
 annex A17 (RoCE v2 and its invariant CRC).
 """
 import argparse
+import random
 import socket
 import struct
 import sys
@@ -42,10 +45,10 @@ def ip_sum(head):
     return ~(total + (total >> 16)) & 0xffff
 
 
-def forge(seen, how):
-    """A frame like the one seen, one sequence number later."""
+def forge(seen, how, ahead):
+    """A frame like the one seen, that many sequence numbers later."""
     bth = bytearray(seen[ETH + IP + UDP:ETH + IP + UDP + BTH])
-    psn = (int.from_bytes(bth[9:12], "big") + 1) & 0xffffff
+    psn = (int.from_bytes(bth[9:12], "big") + ahead) & 0xffffff
     bth[0] = WRITE_ONLY if how == "bad-key" else WRITE_ONLY_IMM
     bth[1] &= 0x4f                      # no padding
     bth[9:12] = psn.to_bytes(3, "big")
@@ -96,8 +99,10 @@ def main():
             print("rs_forge: cannot make the CRC of a packet", file=sys.stderr)
             return 1
         checked = True
-        sock.send(forge(frame, args.how))
-        forged += 1
+        first = 1 + random.randrange(2 ** random.randrange(9))
+        for ahead in {1, *range(first, first + 4)}:
+            sock.send(forge(frame, args.how, ahead))
+            forged += 1
     print(f"{forged} packets forged")
     return 0 if forged else 1
 
