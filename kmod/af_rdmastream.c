@@ -368,77 +368,6 @@ static int rstream_shutdown(struct socket *sock, int how)
 	return err;
 }
 
-/* Leave the struct socket to be freed; the rest is done without a program. */
-static void detach_program(struct rstream *rs, struct socket *sock)
-{
-	struct sock *sk = rs->sk;
-
-	write_lock_bh(&sk->sk_callback_lock);
-	sk_set_socket(sk, rstream_nobody);
-	rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
-	write_unlock_bh(&sk->sk_callback_lock);
-	sock->sk = NULL;
-	rs->close_acked = rstream_close_progress(rs);
-	rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
-}
-
-/* SO_LINGER: wait for the peer to have all. */
-static void linger(struct rstream *rs)
-{
-	struct sock *sk = rs->sk;
-	long timeo = sk->sk_lingertime;
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-
-	if (!sock_flag(sk, SOCK_LINGER) || current->flags & PF_EXITING)
-		return;
-	add_wait_queue(sk_sleep(sk), &wait);
-	while (timeo && !signal_pending(current) && !sk->sk_err &&
-	       !rs->error && !rstream_tx_done(rs)) {
-		sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_err) ||
-			      READ_ONCE(rs->error), &wait);
-	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-}
-
-/* Return: true if the socket goes to TCP's release now. */
-static bool release_framed(struct rstream *rs, struct socket *sock)
-{
-	struct sock *sk = rs->sk;
-
-	rs->shutdown = SHUTDOWN_MASK;
-	rstream_hold(rs, false);
-	rstream_parse(rs);
-	rstream_ring_count(rs);
-	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
-		return true;
-	if (rstream_rx_ready(rs) ||
-	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
-		/* RFC 2525, 2.17: unread data is lost, so reset */
-		sock_set_flag(sk, SOCK_LINGER);
-		sk->sk_lingertime = 0;
-		return true;
-	}
-	if (!rs->tx.fin)
-		set_bit(RSTREAM_WANT_FIN, &rs->want);
-	/* should the link be lost from here on: all that it has sent was read */
-	if (rs->rxring && !rs->rx.fin)
-		set_bit(RSTREAM_WANT_ACK, &rs->want);
-	rs->closing = !sock_flag(sk, SOCK_LINGER);
-	rstream_push(rs);
-	rs->closing = false;
-	linger(rs);
-	/* the peer's TCP is closed: it will send nothing more */
-	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
-		return true;
-	/* from here on the worker releases the sock, or close_end() */
-	WRITE_ONCE(rs->closed, true);
-	detach_program(rs, sock);
-	rstream_close_step(rs);
-	if (sk->sk_state == TCP_CLOSE)
-		rstream_queue(rs, RSTREAM_DO_CLOSE);
-	return false;
-}
-
 static int rstream_release(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
@@ -462,7 +391,7 @@ static int rstream_release(struct socket *sock)
 		lock_sock(sk);
 		rstream_framed_early(rs);
 		if (rs->mode == RSTREAM_FRAMED)
-			now = release_framed(rs, sock);
+			now = rstream_close(rs, sock);
 		release_sock(sk);
 		sock_put(sk);
 	}

@@ -288,30 +288,13 @@ static void guard_late(struct rstream *rs)
 	}
 }
 
-/* A program has closed and the peer makes no progress. */
-static void close_late(struct rstream *rs)
-{
-	u64 now = rstream_close_progress(rs);
-
-	if (!rs->fin_wait && rs->close_acked != now) {
-		rs->close_acked = now;
-		rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
-		return;
-	}
-	if (rs->fin_wait) {	/* as TCP: the peer may take its time, unasked */
-		rs->forsaken = true;
-		return;
-	}
-	rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
-}
-
 void rstream_hello_late(struct rstream *rs)
 {
 	/* set anew since it was over?  A ring's tick may come too often */
 	if (timer_pending(&rs->timer) && (rs->closed || !rs->hello_in))
 		return;
 	if (rs->closed)
-		close_late(rs);
+		rstream_close_late(rs);
 	else if (rs->mode == RSTREAM_FRAMED)
 		framed_late(rs);
 	else if (rs->mode == RSTREAM_ASKED)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Life of a stream: made and hung on its TCP socket, registered with its
- * namespace, its mode changed, its deferred work done, closed, freed.
+ * namespace, its mode changed, its deferred work done, freed.
  *
  * Who may hold a struct rstream, and why it is safe:
  *  1. its sock (icsk_ulp_data), until rstream_ulp_release(), which TCP calls
@@ -13,9 +13,7 @@
  *  5. rings and the peer's waiters: left in rstream_ulp_release(), their lock
  *     sees to it that no callback runs afterwards (link.h).
  */
-#include <linux/bpf-cgroup.h>
 #include <linux/inet.h>
-#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -50,51 +48,6 @@ static void stream_put(struct rstream *rs)
 
 /* ---- callbacks that TCP makes, socket held ---- */
 
-/* After an event: perhaps its program has closed, and waited for it. */
-static void close_look(struct rstream *rs)
-{
-	u8 state = rs->sk->sk_state;
-
-	if (!rs->closed)
-		return;
-	/* TCP's FIN is on its way: nothing to do, or just a timer to set */
-	if (state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING)
-		rstream_close_step(rs);
-	else
-		rstream_queue(rs, RSTREAM_DO_CLOSE);
-}
-
-/* Is there something that only TCP's release undoes, and that may sleep? */
-static bool release_needed(const struct sock *sk)
-{
-	if (cgroup_bpf_enabled(CGROUP_INET_SOCK_RELEASE) || !sk->sk_net_refcnt ||
-	    rcu_access_pointer(inet_sk(sk)->mc_list))
-		return true;
-	return sk->sk_family == AF_INET6 &&
-	       (rcu_access_pointer(inet6_sk(sk)->ipv6_mc_list) ||
-		inet6_sk(sk)->ipv6_ac_list);
-}
-
-/*
- * The program has closed, and now TCP has: end here, as TCP ends a socket that no
- * program has, if that needs no worker.  Whoever uses the sock, the caller of TCP's
- * callback above all, has a reference.  Return: rs is not the sock's any more.
- */
-static bool close_end(struct rstream *rs)
-{
-	struct sock *sk = rs->sk;
-
-	/* once forsaken it is the worker's */
-	if (!rs->closed || sk->sk_state != TCP_CLOSE || rs->forsaken ||
-	    rs->error || rs->txring || rs->rxring || sock_owned_by_user(sk) ||
-	    release_needed(sk))
-		return false;
-	this_cpu_inc(*sk->sk_prot->orphan_count);
-	sock_orphan(sk);
-	inet_csk_destroy_sock(sk);	/* and puts the program's reference */
-	return true;
-}
-
 static void on_data_ready(struct sock *sk)
 {
 	struct rstream *rs = rstream_of(sk);
@@ -108,7 +61,7 @@ static void on_data_ready(struct sock *sk)
 		return;
 	}
 	rstream_parse(rs);
-	close_look(rs);
+	rstream_close_look(rs);
 }
 
 /* Wake writers as sk_stream_write_space() does. */
@@ -145,7 +98,7 @@ static void on_write_space(struct sock *sk)
 	if (!rstream_hello_waits(rs))
 		rstream_push(rs);
 	rstream_wake_writers(rs);
-	close_look(rs);
+	rstream_close_look(rs);
 }
 
 /* TCP's FIN has come: was the stream whole? */
@@ -166,7 +119,7 @@ static void check_truncated(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
 }
 
-/* TCP's FIN, RST or error on a connection with records.  Return: as close_end() */
+/* TCP's FIN, RST or error on a connection with records.  Return: as rstream_close_end() */
 static bool framed_state_change(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -181,9 +134,9 @@ static bool framed_state_change(struct rstream *rs)
 	check_truncated(rs);
 	if (rs->tx.state == RSTREAM_LOST)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no RESUME will come */
-	if (close_end(rs))
+	if (rstream_close_end(rs))
 		return true;
-	close_look(rs);
+	rstream_close_look(rs);
 	return false;
 }
 
@@ -484,38 +437,6 @@ int rstream_link_make(struct net *net, u64 inode, bool any_user)
 	}
 	rcu_read_unlock();
 	return err;
-}
-
-/* ---- close ---- */
-
-/*
- * The program is gone.  First everything that it wrote goes out, then FIN by
- * record and by TCP; then we stay to read the peer's last records (TCP would
- * answer them with RST, were the socket closed) until TCP's FIN comes or as
- * long as TCP waits in FIN_WAIT2.  Called after each event, socket held.
- */
-void rstream_close_step(struct rstream *rs)
-{
-	struct sock *sk = rs->sk;
-
-	if (sk->sk_state == TCP_CLOSE || !rstream_tx_done(rs))
-		return;
-	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
-		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
-		sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
-	}
-	if (sk->sk_state == TCP_FIN_WAIT2 && !rs->fin_wait) {
-		rs->fin_wait = true;
-		rstream_timer(rs, jiffies_to_msecs(tcp_fin_time(sk)));
-	}
-}
-
-/* Something that moves while a closed stream is still being delivered. */
-u64 rstream_close_progress(struct rstream *rs)
-{
-	s64 acked = rs->txring ? rstream_txring_acked(rs->txring) : 0;
-
-	return rs->tx.sent + tcp_sk(rs->sk)->snd_una + max(acked, 0LL);
 }
 
 /* ---- mode, attaching, detaching ---- */

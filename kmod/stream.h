@@ -165,7 +165,7 @@ struct rstream_hist {
  * @timer:	late HELLO, or a close that takes long
  * @retry_timer: no memory in softirq, or HELLO waits for bytes: push
  * @hello_end:	TCP sequence number behind our HELLO
- * @close_acked: rstream_close_progress() when a close was last looked at
+ * @close_acked: close_progress() when a close was last looked at
  *
  * @token:	of our HELLO
  * @peer_token:	of the peer's HELLO; smp_store_release() after @peer_instance
@@ -283,7 +283,7 @@ struct rstream {
 	struct timer_list timer;
 	struct timer_list retry_timer;	/* no memory in softirq: try again */
 	u32 hello_end;			/* TCP sequence number behind our HELLO */
-	u64 close_acked;		/* progress of a close, see stream.c */
+	u64 close_acked;		/* progress of a close, see stream_close.c */
 
 	u64 token;
 	u64 peer_token;
@@ -417,8 +417,6 @@ void rstream_wake_readers(struct rstream *rs);
 void rstream_wake_writers(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws a token */
 void rstream_timer(struct rstream *rs, unsigned int ms);
-void rstream_close_step(struct rstream *rs);
-u64 rstream_close_progress(struct rstream *rs);
 void rstream_retry_by(struct rstream *rs, unsigned long at);
 void rstream_retry(struct rstream *rs, unsigned int ms);
 void rstream_links_changed(struct net *net);
@@ -516,6 +514,13 @@ struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg)
 void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent);
 bool rstream_zerocopy_waits(struct rstream *rs);
 bool rstream_tx_awaited(struct rstream *rs);
+
+/* stream_close.c */
+bool rstream_close(struct rstream *rs, struct socket *sock);
+void rstream_close_step(struct rstream *rs);
+void rstream_close_look(struct rstream *rs);
+void rstream_close_late(struct rstream *rs);
+bool rstream_close_end(struct rstream *rs);
 
 /* stream_splice.c */
 ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
