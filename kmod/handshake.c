@@ -27,8 +27,11 @@
 #define HELLO_WAIT_MS	5
 #define HELLO_WAIT_BYTES	4096
 
-/* So long, ms, a server waits for a HELLO although nothing has confirmed the option. */
-#define UNCONFIRMED_WAIT_MS	40U
+/*
+ * So long, ms, a server waits for a HELLO although nothing has confirmed the option:
+ * one that comes later is reset, so for longer than TCP waits to send it again.
+ */
+#define UNCONFIRMED_WAIT_MS	250U
 
 static unsigned int hello_timeout(const struct rstream *rs)
 {
