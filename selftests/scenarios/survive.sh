@@ -240,7 +240,7 @@ on_bg 1 "exec rsctl run redis-server --port 6379 --bind 0.0.0.0 --protected-mode
 server=$!
 ok "redis: it listens" wait_for 20 listens 1 6379
 remember
-timeout $((150 * SLOW)) rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n 10000 -c 8 -d 4096 -q >"$tmp/redis" 2>&1 &
+timeout $((150 * SLOW)) rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n $((10000 / SLOW)) -c 8 -d 4096 -q >"$tmp/redis" 2>&1 &
 client=$!
 redis_carries() { [ "$(grown 0 ring-tx-bytes)" -gt 500000 ]; }
 ok "redis: rings carry" wait_for 30 redis_carries
