@@ -52,8 +52,7 @@ start() {	# busy|idle|full
 	[ "$1" != full ] || least=100000
 	remember
 	begin_streams -C $conns -t 400 "${more[@]}"
-	# where rings come late, most of what precedes the pause went before
-	if [ "$1" = idle ]; then wait_for 40 have_rings; else wait_for 40 rings_carry; fi
+	wait_for 40 rings_carry
 }
 
 whole() {	# NAME
