@@ -98,6 +98,11 @@ counted() {	# HOW SERVER CLIENT ADDRESS KIND
 
 # Streams that go on for ever, or stay when a byte has gone each way.
 busy() { [ "$(grown "$1" tcp-tx-bytes)" -gt $size ] && [ "$(grown "$1" tcp-rx-bytes)" -gt $size ]; }
+# Each of the four has carried bytes both ways.
+all_busy() { inside "$1" rsctl -o sockets | awk '$3 == "framed" && $6 && $7 { n++ } END { exit n != 4 }'; }
+# All four senders wait for room, as their peer does not read.
+all_wait() { [ "$(inside "$1" rsctl -d sockets | grep -c ' now .* for ')" = 4 ]; }
+stopped() { ! grep -h ^State: "/proc/$1"/task/*/status | grep -v 'T (stopped)'; }
 framed() { [ "$(shown "$1" | grep -c framed)" = "$2" ]; }	# NAME COUNT
 start() {	# SERVER CLIENT ADDRESS [OPTION...]
 	local from=$1 to=$2 host=$3 port=$((7000 + RANDOM % 20000))
@@ -239,7 +244,11 @@ ok "killed: both namespaces are gone" wait_for 40 gone a b
 
 add a b
 start a b fd88::1 -n 1000G --expect-reset
-ok "streams are busy" wait_for 40 busy a
+ok "streams are busy" wait_for 40 all_busy a
+# Whoever closes with nothing unread ends its stream as usual, without a reset.
+kill -STOP $server
+ok "one end is stopped" wait_for 20 stopped $server
+ok "the other cannot send" wait_for 40 all_wait b
 del a
 stop $server
 ok "one end is killed and gone: the other is reset" reset_seen $client "$tmp/client"
