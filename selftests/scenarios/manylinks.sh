@@ -34,7 +34,7 @@ rxe() {		# VM DEVICE add|del
 }
 reload() {
 	in_all rmmod rdmastream && in_all insmod "$MODULE" &&
-		set_net ack_timeout=17 cm_timeout_ms=10000 upgrade=1 ring_size=65536 ring_idle_ms=3600000 "$@"
+		set_net ack_timeout=$((SLOW > 1 ? 19 : 17)) cm_timeout_ms=$((10000 * SLOW)) upgrade=1 ring_size=65536 ring_idle_ms=3600000 "$@"
 }
 
 # Of the links that are up.
@@ -117,7 +117,8 @@ conns=8
 for n in 1 2; do
 	ok "$n links: the module anew" reload links_per_peer=$n
 	begin "$n links: streams begin on rxe0" -n $((6 / n))M --hold-at 64K
-	ok "$n links: links are of rxe0" wait_for 10 links_are $n rxe0
+	ok "$n links: links are of rxe0" wait_for 10 links_are $n rxe0 ||
+		in_all rsctl links | diag
 	for vm in 0 1; do
 		remember
 		ok "$n links: VM $vm loses rxe$vm" rxe $vm rxe$vm del
