@@ -8,7 +8,7 @@ include "report";
 def ways: [
 	["tcp", "TCP"], ["tcp-again", "TCP, again"], ["to-tcp", "ours to TCP"],
 	["from-tcp", "TCP to ours"], ["raw", "ours: raw"], ["ours-tcp", "ours: tcp"],
-	["ours-ring", "ours: ring"], ["smc", "SMC-R"]
+	["ours-ring", "ours: ring"], ["smc", "SMC-R"], ["floor", "floor"]
 ];
 
 def costs: [
@@ -83,6 +83,10 @@ def table:
 	"",
 	"In brackets: SMC-R = 1",
 	row($counts; "ours: ring"; "ours-ring"; "smc"),
+	"",
+	"In brackets: floor (RDMA writes alone) = 1",
+	row($counts; "ours: ring"; "ours-ring"; "floor"),
+	row($counts; "SMC-R"; "smc"; "floor"),
 	"",
 	"What falls back, TCP's rate = 1 (at least \(least)):",
 	(fallback_rates($counts) | to_entries[] | select(.value != [])

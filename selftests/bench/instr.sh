@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The guest's part of "make bench-instr": every way of carrying a stream within the
-# VM, between two sockets at its own address.  scripts/bench-instr calls it.
+# VM, between two sockets at its own address; and RDMA writes without a stream, from
+# the device to itself.  scripts/bench-instr calls it.
 #
-# From the environment: MODULE, TOOLS (rsctl), BIN (rs_bench, smc_setup).  Writes
+# From the environment: MODULE, FLOOR (rs_floor.ko), TOOLS (rsctl), BIN (rs_bench,
+# smc_setup).  Writes
 # $RESULTS/counts:
 #	setting TEXT		what matters
 #	count PATH NAME VALUE
@@ -15,8 +17,8 @@
 
 counts=${RESULTS:?}/counts
 # What is counted reads no file of the host.
-cp "$BIN/rs_bench" "$BIN/smc_setup" "$TOOLS/rsctl" "$tmp"
-BIN=$tmp TOOLS=$tmp
+cp "$BIN/rs_bench" "$BIN/smc_setup" "$TOOLS/rsctl" "$FLOOR" "$tmp"
+BIN=$tmp TOOLS=$tmp FLOOR=$tmp/${FLOOR##*/}
 
 tell() { echo "$*" >>"$counts"; }
 
@@ -106,13 +108,41 @@ count() {	# PATH
 	sed "/^sent\|^received/d; s/^/count $path /" "$tmp/out" >>"$counts"
 }
 
+# count_floor NAME SIZE N: in the mode that takes least.  No polling all the time,
+# which counts what there is.
+count_floor() {
+	local mode n best='' best_mode=''
+	for mode in softirq workqueue; do
+		insmod "$FLOOR" addr="$ADDR4_0" self=1 op=rtt size="$2" count="$3" mode=$mode \
+			2>"$tmp/err" || return
+		n=$(value busy-ns /sys/module/rs_floor/parameters/result)
+		rmmod rs_floor
+		if [ -z "$best" ] || ((n < best)); then
+			best=$n best_mode=$mode
+		fi
+	done
+	tell "count floor $1 $best"
+	floor_modes+=" $1 $best_mode,"
+}
+
+floor() {
+	local floor_modes='' before
+	local sent=/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
+	before=$(<$sent)
+	count_floor rtt-64 64 2000 && count_floor rtt-4K 4096 1000 || return
+	tell "proof floor soft-RoCE sent +$(($(<$sent) - before)) packets; best:${floor_modes%,}"
+}
+
 : >"$counts"
 seen='' address=$ADDR4_0
 tell "setting Linux $(uname -r)"
 tell "setting compiler $(cc -dumpfullversion)"
 load_module || exit
 # SMC comes last: as a module it changes what TCP does.
-for path in tcp to-tcp from-tcp raw ours-tcp ours-ring tcp-again smc; do
+for path in tcp to-tcp from-tcp raw ours-tcp ours-ring tcp-again floor smc; do
 	echo "# $path"
-	count $path || tell "missing $path $(tail -n 1 "$tmp/err")"
+	case $path in
+	floor)	floor ;;
+	*)	count $path ;;
+	esac || tell "missing $path $(tail -n 1 "$tmp/err")"
 done
