@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The guest's part of "make bench", in VM 0: every way of carrying a stream to VM 1
-# and perftest, one after the other, ROUNDS times over.  scripts/bench calls it.
+# The guest's part of "make bench", in VM 0: every way of carrying a stream to VM 1,
+# RDMA writes without a stream and perftest, one after the other, ROUNDS times over.
+# scripts/bench calls it.
 #
-# usage: bench.sh ROUNDS MS    MS: time of one measurement
+# usage: bench.sh ROUNDS MS [PATH...]    MS: time of one measurement
 #
-# From the environment: MODULE, TOOLS (rsctl), BIN (rs_bench, smc_setup).  Writes
-# $RESULTS/results:
+# From the environment: MODULE, FLOOR (rs_floor.ko), TOOLS (rsctl), BIN (rs_bench,
+# smc_setup).  Writes $RESULTS/results:
 #	setting NAME VALUE
 #	result PATH NAME VALUE		once a round
 #	proof PATH TEXT			once a round
@@ -14,6 +15,10 @@
 # shellcheck source=selftests/bench/lib.sh
 . "$(dirname "$0")/lib.sh"
 rounds=$1 ms=$2
+shift 2
+all=(tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp floor verbs)
+[ $# != 0 ] || set -- "${all[@]}"
+chosen=" $* "
 
 results=${RESULTS:?}/results
 preload=$(ldconfig -p | sed -n 's/.*=> \(.*\/\)librdmacm\.so.*/\1rsocket\/librspreload.so/p' | head -n 1)
@@ -28,7 +33,7 @@ declare -A kind=([tcp]=tcp [rsockets]=tcp [smc]=smc [ours-tcp]=ours [ours-ring]=
 declare -A mixed=([to-tcp]=tcp [from-tcp]=ours-tcp)
 port[to-tcp]=${port[tcp]} kind[to-tcp]=ours
 port[from-tcp]=${port[ours-tcp]} kind[from-tcp]=tcp
-declare -A gone=()
+declare -A gone=() server=()
 
 tell() { echo "$*" >>"$results"; }
 
@@ -50,6 +55,7 @@ load_of() {
 serve() {	# PATH
 	# shellcheck disable=SC2046
 	on_bg 1 $(load_of "$1" -s) 2>>"$tmp/$1.server"
+	server[$1]=$!
 }
 
 serving() {	# PATH
@@ -61,14 +67,16 @@ serving() {	# PATH
 
 # ---- what a path needs, and what shows that it was really taken ----
 
+have_ours() {
+	[ -e /proc/sys/net/rdmastream ] || load_module
+}
+
 # prepare PATH; what it prints is why it failed.
 prepare() {
 	case $1 in
 	rsockets)	[ -e "$preload" ] || { echo "no librspreload.so"; return 1; } ;;
 	smc)		in_all modprobe smc && in_all "$BIN/smc_setup" add eth0 rxe0 ;;
-	ours-tcp)	load_module && in_all sysctl -q -w net.rdmastream.link_idle_ms=600000 ;;
-	ours-ring|*-tcp)
-			[ -e /proc/sys/net/rdmastream ] || { echo "no rdmastream"; return 1; } ;;
+	ours-*|*-tcp)	have_ours && in_all sysctl -q -w net.rdmastream.link_idle_ms=600000 ;;
 	esac
 }
 
@@ -91,9 +99,13 @@ counters() {	# PATH
 	esac
 }
 
-carried_here() {	# as carried, of what the client says
-	carried "$@" "$(value sent "$tmp/out")" "$(value received "$tmp/out")"
+carried_here() {	# NAME-PREFIX LEAST-PERCENT [BUT]: as carried, of what the client says
+	carried "$1" "$2" "$(value sent "$tmp/out")" "$(value received "$tmp/out")" "${3-0}"
 }
+
+# A ring takes over some time after the first bytes, on a slow host later, but within
+# what rs_bench sends to warm up: over 512 KiB.
+on_tcp_before=$((256 << 10))
 
 # What shows that PATH was taken.  Fails if it was not.
 proof() {
@@ -103,7 +115,7 @@ proof() {
 			[ "$(<"$tmp/qp")" != 0 ] ;;
 	smc)		carried_here "" 99 ;;
 	ours-tcp)	carried_here tcp- 99 && (($(grown ring-tx-bytes) == 0)) ;;
-	ours-ring)	carried_here ring- 90 ;;	# what comes first is on TCP
+	ours-ring)	carried_here ring- 90 $on_tcp_before ;;
 	to-tcp)		became raw ;;
 	from-tcp)	became plain-accepts ;;
 	esac
@@ -148,6 +160,112 @@ measure() {	# PATH
 	fi
 	tell "proof $path $shown"
 	sed "/^sent\|^received/d; s/^/result $path /" "$tmp/out" >>"$results"
+	[ -n "${mixed[$path]-}" ] || measure_crowds "$path"
+}
+
+# ---- many connections at once ----
+
+# Many connections take long, so the most of them come once only.  rsockets has a
+# queue pair for each.
+crowds() {	# PATH
+	echo 1 8 64
+	[ "$1" = rsockets ] || [ "$round" != 1 ] || echo 512
+}
+
+# What shows that PATH carried the crowd.  Each connection begins on TCP, and what is
+# received here is little.  512 rings are more than rmb_max has room for, so some stay
+# there: it is told how many bytes were the rings'.
+crowd_proof() {	# PATH N
+	local percent=50
+	(($2 < 512)) || percent=1
+	case $1 in
+	ours-ring)	carried_here ring- $percent $on_tcp_before ;;
+	tcp|rsockets)	;;	# shown by the one connection
+	*)		proof "$1" ;;
+	esac
+}
+
+measure_crowds() {	# PATH
+	local path=$1 n shown
+	for n in $(crowds "$path"); do
+		[ -z "${gone[$path-$n]-}" ] || continue
+		counters "$path" >"$tmp/before"
+		# shellcheck disable=SC2046
+		if ! timeout 60 $(load_of "$path" -c "$ADDR4_1" -t "$ms" -n "$n") \
+				</dev/null >"$tmp/out" 2>"$tmp/err"; then
+			gone[$path-$n]=1
+			tell "missing $path $n at once failed, or took 60 s, in round $round:" \
+				"$(tail -qn 1 "$tmp/err" | tr '\n' ' ')"
+			serve_again "$path" || return
+			continue
+		fi
+		counters "$path" >"$tmp/after"
+		if ! shown=$(crowd_proof "$path" "$n"); then
+			gone[$path-$n]=1
+			tell "missing $path $n at once: this is not what carried the bytes: $shown"
+			continue
+		fi
+		[ -z "$shown" ] || tell "proof $path-at-once $n at once: $shown"
+		sed "/^sent\|^received/d; s/^/result $path /" "$tmp/out" >>"$results"
+	done
+}
+
+# The server ends, sooner or later, after a client that did not do as it should.
+serve_again() {	# PATH
+	wire_works || return
+	kill "${server[$1]}" 2>/dev/null
+	wait "${server[$1]}" 2>/dev/null
+	sleep 2		# what it had not read is reset, which others shall not count
+	serve "$1"
+	wait_for 20 serving "$1" && return
+	give_up "$1" "no listener after the failure"
+	return 1
+}
+
+# ---- RDMA writes between the kernels ----
+
+packets_sent() {
+	cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
+}
+
+# Who polls all the time needs a CPU for that: soft-RoCE sends on the same ones.
+floor_modes=(softirq workqueue)
+(($(nproc) == 1)) || floor_modes+=(direct)
+
+floor_once() {	# PARAMETER...: "NAME VALUE" lines
+	timeout 60 insmod "$FLOOR" addr="$ADDR4_1" "$@" || return
+	cat /sys/module/rs_floor/parameters/result
+	rmmod rs_floor
+}
+
+# floor_result NAME PARAMETER...: of the modes the best; adds it to $best_modes
+floor_result() {
+	local name=$1 mode best
+	shift
+	for mode in "${floor_modes[@]}"; do
+		floor_once "$@" mode="$mode" >"$tmp/out" 2>"$tmp/err" ||
+			{ tell "missing floor $name, $mode, in round $round: $(tail -n 1 "$tmp/err")"
+			  continue; }
+		# us, or MB/s; the first column is what has to be least
+		awk -v mode="$mode" '{ v[$1] = $2 }
+			END { if ("bytes" in v) printf "%f %.2f", v["ns"] / v["bytes"], v["bytes"] * 1000 / v["ns"]
+			      else printf "%f %.2f", v["ns"], v["ns"] / 1000
+			      print "", mode }' "$tmp/out"
+	done | sort -g | head -n 1 >"$tmp/best"
+	read -r _ best mode <"$tmp/best" || return
+	tell "result floor $name $best"
+	best_modes+=" $name $mode,"
+}
+
+measure_floor() {
+	local best_modes='' before
+	before=$(packets_sent)
+	floor_result rtt-64 op=rtt size=64 ms="$ms"
+	floor_result rtt-4K op=rtt size=4096 ms="$ms"
+	floor_result rtt-64K op=rtt size=65536 ms="$ms"
+	floor_result stream-64K op=write size=65536 ms=$((2 * ms))
+	floor_result stream-1M op=write size=$((1 << 20)) ms=$((2 * ms))
+	tell "proof floor soft-RoCE sent +$(($(packets_sent) - before)) packets; best:${best_modes%,}"
 }
 
 # ---- perftest ----
@@ -188,11 +306,17 @@ measure_verbs() {
 
 # ---- all ----
 
-paths=(tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp)
+paths=()
+for path in tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp; do
+	[[ $chosen != *" $path "* ]] || paths+=("$path")
+done
 : >"$results"
 tell "setting kernel $(uname -r)"
 tell "setting mtu $(cat /sys/class/net/eth0/mtu)"
 tell "setting rounds $rounds"
+tell "missing floor write 64 B, 4 KiB: a stream may join them, so messages of that size are no floor"
+((${#floor_modes[@]} == 3)) ||
+	tell "missing floor polling all the time: the only CPU has to send, too"
 tell "missing verbs connects: perftest does not measure it"
 tell "missing verbs cpu: perftest spins, so it takes all there is"
 
@@ -209,7 +333,7 @@ done
 
 # The first connection makes the link that later ones share.
 for path in smc ours-ring; do
-	[ -z "${gone[$path]-}" ] || continue
+	[[ -z ${gone[$path]-} && $chosen == *" $path "* ]] || continue
 	choose $path
 	# shellcheck disable=SC2046
 	timeout 60 $(load_of $path -c "$ADDR4_1" -t 20) >"$tmp/out" 2>&1 </dev/null ||
@@ -224,8 +348,14 @@ wire_works() {
 }
 
 for path in "${!mixed[@]}"; do
-	[ -z "${gone[${mixed[$path]}]-}" ] || give_up "$path" "no ${mixed[$path]}"
+	[[ $chosen == *" $path "* ]] || continue
+	[[ -z ${gone[${mixed[$path]}]-} && $chosen == *" ${mixed[$path]} "* ]] ||
+		give_up "$path" "no ${mixed[$path]}"
 done
+
+if [[ $chosen == *" floor "* ]] && ! why=$(in_all modprobe rdma_cm && on 1 insmod "$FLOOR" 2>&1); then
+	give_up floor "cannot be loaded: $why"
+fi
 
 for ((round = 1; round <= rounds; round++)); do
 	for path in "${paths[@]}"; do
@@ -234,8 +364,11 @@ for ((round = 1; round <= rounds; round++)); do
 		echo "# round $round: $path"
 		measure "$path"
 	done
-	wire_works || break
-	echo "# round $round: verbs"
-	measure_verbs
+	for path in floor verbs; do
+		[[ -z ${gone[$path]-} && $chosen == *" $path "* ]] || continue
+		wire_works || break 2
+		echo "# round $round: $path"
+		measure_$path
+	done
 done
 rm -rf "$tmp"

@@ -22,12 +22,13 @@ our_counters() {	# N
 	on "$1" "$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"'
 }
 
-# carried NAME-PREFIX LEAST-PERCENT SENT RECEIVED: so many bytes of each
+# carried NAME-PREFIX LEAST-PERCENT SENT RECEIVED [BUT]: so many bytes of each, of
+# which so many may be missing anyway
 carried() {
-	local tx rx
+	local tx rx but=${5-0}
 	tx=$(grown "$1tx-bytes") rx=$(grown "$1rx-bytes")
 	echo "${1}tx-bytes +$tx of $3 sent, ${1}rx-bytes +$rx of $4 received"
-	(($3 > 0 && tx * 100 >= $3 * $2 && rx * 100 >= $4 * $2))
+	(($3 > 0 && tx + rx > 0 && (tx + but) * 100 >= $3 * $2 && (rx + but) * 100 >= $4 * $2))
 }
 
 # became NAME: what so many of our sockets were; none had records.

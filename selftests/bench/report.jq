@@ -5,22 +5,29 @@
 
 def paths: [
 	["tcp", "TCP"], ["rsockets", "rsockets"], ["smc", "SMC-R"],
-	["ours-tcp", "ours: tcp"], ["ours-ring", "ours: ring"], ["verbs", "perftest"],
+	["ours-tcp", "ours: tcp"], ["ours-ring", "ours: ring"], ["floor", "floor"],
+	["verbs", "perftest"],
 	["to-tcp", "ours to TCP"], ["from-tcp", "TCP to ours"]
 ];
 
-# Columns of the two tables.
-def carriers: ["tcp", "rsockets", "smc", "ours-tcp", "ours-ring", "verbs"];
+# Columns of the tables.
+def carriers: ["tcp", "rsockets", "smc", "ours-tcp", "ours-ring", "floor", "verbs"];
+def streams: ["tcp", "rsockets", "smc", "ours-tcp", "ours-ring"];
 def fallback: ["tcp", "to-tcp", "from-tcp"];
 
 def measures: [
 	["rtt-64", "RTT 64 B", "us"], ["rtt-4K", "RTT 4 KiB", "us"], ["rtt-64K", "RTT 64 KiB", "us"],
+	["stream-64", "write 64 B", "MB/s"],
 	["stream-4K", "write 4 KiB", "MB/s"], ["stream-64K", "write 64 KiB", "MB/s"],
 	["stream-1M", "write 1 MiB", "MB/s"],
 	["cpu-4K", "CPU, 4 KiB", "ms/MiB"], ["cpu-64K", "CPU, 64 KiB", "ms/MiB"],
 	["cpu-1M", "CPU, 1 MiB", "ms/MiB"],
 	["connects", "connections", "1/s"]
 ];
+
+# So many connections at once; what they carry together, the slowest beside the mean.
+def crowds: [1, 8, 64, 512];
+def crowd_measures: [crowds[] | ["busy-\(.)", "\(.) at once", "MB/s"], ["fair-\(.)", "slowest of \(.)", ""]];
 
 def median: sort | if length == 0 then null
 	elif length % 2 == 1 then .[(length - 1) / 2]
@@ -39,7 +46,7 @@ def collect:
 		paths: [paths[] | . as [$path, $title] | {
 			name: $path,
 			title: $title,
-			results: [measures[] | . as [$name, $_, $unit]
+			results: [(measures + crowd_measures)[] | . as [$name, $_, $unit]
 				| samples($path; $name) | select(length > 0)
 				| (samples("tcp"; $name) | median) as $tcp
 				| median as $median
@@ -50,7 +57,8 @@ def collect:
 					samples: .
 				}}] | from_entries,
 			missing: texts("missing"; $path),
-			proof: texts("proof"; $path)
+			proof: texts("proof"; $path),
+			proof_at_once: texts("proof"; "\($path)-at-once")
 		}]
 	};
 
@@ -69,11 +77,30 @@ def columns($names): .paths
 		| [("\($title), \($unit)" | pad(20)),
 		   ($paths[] | .results[$name] | cell | lpad(15))] | join(" "));
 
+# Together, one connection = 1; in brackets the slowest, the mean = 1.
+def crowd_cell($results; $n):
+	($results["busy-1"].median) as $one
+	| ($results["busy-\($n)"].median) as $all
+	| if ($one // 0) == 0 or $all == null then "-"
+	  elif $n == 1 then "\($one | number) MB/s"
+	  else "\($all / $one | round_to(100)) (\($results["fair-\($n)"].median | round_to(100)))" end;
+
+def crowd_columns: .paths
+	| [streams[] as $name | .[] | select(.name == $name)] as $paths
+	| ([("" | pad(20)), ($paths[] | .title | lpad(15))] | join(" ")),
+	(crowds[] as $n
+		| [("\($n) at once" | pad(20)),
+		   ($paths[] | crowd_cell(.results; $n) | lpad(15))] | join(" "));
+
 def table:
 	. as $all
-	| "Linux \(.settings.kernel), MTU \(.settings.mtu), median of \([.paths[0].results[].samples | length] | min) rounds; in brackets: TCP = 1",
+	| "Linux \(.settings.kernel), MTU \(.settings.mtu), median of \([.paths[].results["rtt-64"] | values | .samples | length] | min // 0) rounds; in brackets: TCP = 1",
 	"",
 	columns(carriers),
+	"",
+	"Connections that stream at once, all together; one = 1; in brackets the slowest, mean = 1:",
+	"",
+	crowd_columns,
 	"",
 	"One end ours, the other one plain TCP:",
 	"",
@@ -81,6 +108,7 @@ def table:
 	"",
 	"Proof, from the last round:",
 	($all.paths[] | select(.proof != []) | "  \(.title | pad(11))  \(.proof[-1])"),
+	($all.paths[] | select(.proof_at_once != []) | "  \(.title | pad(11))  \(.proof_at_once[-1])"),
 	"",
 	"Not measured:",
 	($all.missing[] | "  all          \(.)"),

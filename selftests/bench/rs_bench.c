@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Load for "make bench" and "make bench-instr".  One client and one server measure one way of carrying a
- * stream: connections a second, round trips, streaming.  Blocking calls and one
- * thread only, so that rsockets' preload library can follow.  The client prints
- * lines "NAME VALUE".
+ * Load for "make bench" and "make bench-instr".  One client and one server measure one
+ * way of carrying a stream: connections a second, round trips, streaming; or streaming
+ * on many connections at once.  One thread only, and blocking calls but for the many,
+ * so that rsockets' preload library can follow.  The client prints lines "NAME VALUE".
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,9 +35,20 @@ static const char usage[] =
 "  -t MS      time of one measurement (400)\n"
 "  -i         fixed amounts, and what they cost: nanoseconds of a busy CPU, which\n"
 "             are instructions where the clock counts these; one CPU only\n"
+"  -n N       stream on N connections at once, only that\n"
 "  -w         keep the measured connection until standard input ends\n";
 
-enum { BUFFER = 1 << 20, MAX_SAMPLES = 100000, TRIAL = 512 << 10 };
+enum {
+	BUFFER = 1 << 20, MAX_SAMPLES = 100000, TRIAL = 512 << 10,
+	TRIAL_WRITES = 2048,	/* are enough */
+	CHUNK = 64 << 10,	/* of one connection of many, then comes the next one */
+	CHUNKS = 4,		/* of each connection, on average, at least are counted */
+	WARM_S = 20, COUNT_S = 20,	/* at most */
+	FIRST = 24 << 10, THEN = 4 << 10,	/* bytes of an exchange of one of many */
+};
+
+/* What a connection is for: its first byte, which the server sends back. */
+enum purpose { CONNECT_ONLY, MEASURE, CROWD };
 
 /* What the client asks of the server; a connection is a series of orders. */
 enum order_type { ECHO = 1, SINK };
@@ -53,7 +65,20 @@ struct answer {
 };
 
 static const uint32_t rtt_sizes[] = { 64, 4096, 65536 };
-static const uint32_t write_sizes[] = { 4096, 65536, 1 << 20 };
+static const uint32_t write_sizes[] = { 64, 4096, 65536, 1 << 20 };
+
+/*
+ * Follows the byte CROWD.  First all connections exchange a little: what moves to RDMA
+ * shall have done so before queues are full of what still goes by TCP.  Then all stream.
+ * The answer: ns, then the bytes of each connection.
+ */
+struct crowd {
+	uint32_t n;		/* connections that will come */
+	uint32_t exchanges;	/* FIRST bytes there, later THEN; one byte back */
+	uint32_t warm;		/* streamed bytes of each that do not count */
+	uint32_t pad;
+	uint64_t ns;		/* then count for so long at least */
+};
 
 static char buffer[BUFFER];
 static double samples[MAX_SAMPLES];
@@ -188,16 +213,140 @@ static void serve_sink(int fd, uint64_t bytes)
 	}
 }
 
-static void serve_connection(int fd)
+static void *allocate(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p)
+		die("calloc: %m");
+	return p;
+}
+
+/* Return: 0 at the end of the stream, -1 if nothing was there. */
+static ssize_t recv_some(int fd)
+{
+	ssize_t n = recv(fd, buffer, CHUNK, MSG_DONTWAIT);
+
+	if (n < 0 && errno != EAGAIN)
+		die("recv: %m");
+	if (n > 0)
+		received += n;
+	return n;
+}
+
+/* Of the connections that can be read, each a bit. */
+static void read_crowd(struct pollfd *fds, uint32_t n, uint64_t *bytes)
+{
+	if (poll(fds, n, 1000) < 0)
+		die("poll: %m");
+	for (uint32_t i = 0; i < n; i++) {
+		ssize_t got = fds[i].revents ? recv_some(fds[i].fd) : -1;
+
+		if (!got)
+			die("recv: early end of %u", i);
+		if (got > 0)
+			bytes[i] += got;
+	}
+}
+
+static double sum(const uint64_t *values, uint32_t n)
+{
+	double all = 0;
+
+	while (n--)
+		all += values[n];
+	return all;
+}
+
+static uint64_t least(const uint64_t *values, uint32_t n)
+{
+	uint64_t v = values[0];
+
+	for (uint32_t i = 1; i < n; i++)
+		if (values[i] < v)
+			v = values[i];
+	return v;
+}
+
+/* On "control" nothing comes but the end. */
+static int accept_of_crowd(int listener, int control)
+{
+	struct pollfd fds[] = { { .fd = listener, .events = POLLIN },
+				{ .fd = control, .events = POLLIN } };
+	int fd;
+
+	if (poll(fds, 2, -1) < 0)
+		die("poll: %m");
+	if (fds[1].revents)
+		die("accept: early end of the client");
+	fd = accept(listener, NULL, NULL);
+	if (fd < 0)
+		die("accept: %m");
+	return fd;
+}
+
+/* The client goes on until it has the answer. */
+static void serve_crowd(int listener, int control)
+{
+	struct pollfd *fds;
+	struct crowd crowd;
+	uint64_t *bytes, ns;
+	double start;
+	uint32_t i;
+
+	recv_must(control, &crowd, sizeof(crowd));
+	fds = allocate(crowd.n, sizeof(*fds));
+	bytes = allocate(crowd.n, sizeof(*bytes));
+	for (i = 0; i < crowd.n; i++) {
+		fds[i].fd = accept_of_crowd(listener, control);
+		fds[i].events = POLLIN;
+	}
+	for (uint32_t goal = FIRST; crowd.exchanges--; goal += THEN) {
+		while (least(bytes, crowd.n) < goal)
+			read_crowd(fds, crowd.n, bytes);
+		for (i = 0; i < crowd.n; i++)
+			send_all(fds[i].fd, buffer, 1);
+	}
+	memset(bytes, 0, crowd.n * sizeof(*bytes));
+	start = now();	/* a starved one shall be seen, not be waited for */
+	do
+		read_crowd(fds, crowd.n, bytes);
+	while (least(bytes, crowd.n) < crowd.warm && now() - start < WARM_S);
+	memset(bytes, 0, crowd.n * sizeof(*bytes));
+	start = now();
+	do {
+		read_crowd(fds, crowd.n, bytes);
+		ns = (now() - start) * 1e9;
+	} while ((ns < crowd.ns || sum(bytes, crowd.n) < (double)crowd.n * CHUNKS * CHUNK) &&
+		 ns < COUNT_S * 1e9);
+	send_all(control, &ns, sizeof(ns));
+	send_all(control, bytes, crowd.n * sizeof(*bytes));
+	/* rsockets knows no fd that poll() skips, so those that are left come first. */
+	while (crowd.n) {
+		if (poll(fds, crowd.n, 1000) < 0)
+			die("poll: %m");
+		for (i = 0; i < crowd.n; i++) {
+			if (!fds[i].revents || recv_some(fds[i].fd))
+				continue;
+			close(fds[i].fd);
+			fds[i--] = fds[--crowd.n];
+		}
+	}
+	free(fds);
+	free(bytes);
+}
+
+static void serve_connection(int listener, int fd)
 {
 	struct order order;
 	char byte;
 
-	/* A first byte of 0 is all that a connection for the rate has to say. */
 	if (!recv_all(fd, &byte, 1))
 		return;
 	send_all(fd, &byte, 1);
-	while (byte && recv_all(fd, &order, sizeof(order))) {
+	if (byte == CROWD)
+		serve_crowd(listener, fd);
+	while (byte == MEASURE && recv_all(fd, &order, sizeof(order))) {
 		uint64_t start = busy_ms();
 		struct answer answer;
 
@@ -224,7 +373,7 @@ static void serve(void)
 		if (fd < 0)
 			die("accept: %m");
 		no_delay(fd);
-		serve_connection(fd);
+		serve_connection(listener, fd);
 		close(fd);
 	}
 }
@@ -290,17 +439,18 @@ static struct speed stream_bytes(int fd, uint32_t size, uint64_t bytes)
 /* A trial tells how many bytes fill the time. */
 static struct speed stream(int fd, uint32_t size, double seconds)
 {
-	uint64_t bytes = stream_bytes(fd, size, 2 * TRIAL).bytes_per_s * seconds;
+	uint64_t trial = 2 * TRIAL / size > TRIAL_WRITES ? TRIAL_WRITES * size : 2 * TRIAL;
+	uint64_t bytes = stream_bytes(fd, size, trial).bytes_per_s * seconds;
 
-	if (bytes < 2 * TRIAL)
-		bytes = 2 * TRIAL;
+	if (bytes < trial)
+		bytes = trial;
 	return stream_bytes(fd, size, bytes / size * size);
 }
 
 static void connect_once(void)
 {
 	int fd = open_connection();
-	char byte = 0;
+	char byte = CONNECT_ONLY;
 
 	send_all(fd, &byte, 1);
 	recv_must(fd, &byte, 1);
@@ -341,10 +491,10 @@ static void wait_for_end(void)
 		;
 }
 
-/* The connection that is measured. */
-static int open_measured(void)
+/* The connection that is measured, or the one that tells of the many. */
+static int open_measured(char purpose)
 {
-	char byte = 1;
+	char byte = purpose;
 	int fd;
 
 	sent = 0;
@@ -366,14 +516,14 @@ static void measure(bool wait)
 	int fd;
 
 	printf("connects %.1f\n", connects_per_s(limit));
-	fd = open_measured();
+	fd = open_measured(MEASURE);
 	/* To warm up: windows grow, a ring is agreed on. */
 	ping_pong(fd, 65536, limit / 2);
 	stream_bytes(fd, 65536, TRIAL);
 	for (int i = 0; i < 3; i++)
 		printf("rtt-%s %.1f\n", size_name(rtt_sizes[i]),
 		       ping_pong(fd, rtt_sizes[i], limit) * 1e6);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct speed speed = stream(fd, write_sizes[i], 2 * limit);
 
 		printf("stream-%s %.2f\n", size_name(write_sizes[i]),
@@ -385,6 +535,78 @@ static void measure(bool wait)
 	if (wait)
 		wait_for_end();
 	close(fd);
+}
+
+/* ---- client of many connections ---- */
+
+static void send_some(int fd)
+{
+	ssize_t n = send(fd, buffer, CHUNK, MSG_DONTWAIT);
+
+	if (n < 0 && errno != EAGAIN)
+		die("send: %m");
+	if (n > 0)
+		sent += n;
+}
+
+static void exchange_all(const struct pollfd *fds, const struct crowd *crowd)
+{
+	for (uint32_t i = 0; i < crowd->exchanges; i++) {
+		for (uint32_t j = 0; j < crowd->n; j++)
+			send_all(fds[j].fd, buffer, i ? THEN : FIRST);
+		for (uint32_t j = 0; j < crowd->n; j++)
+			recv_must(fds[j].fd, buffer, 1);
+	}
+}
+
+static void print_crowd(uint32_t n, uint64_t ns, const uint64_t *bytes)
+{
+	double all = sum(bytes, n);
+
+	printf("busy-%u %.2f\n", n, all / ns * 1e3);
+	printf("fair-%u %.3f\n", n, all ? least(bytes, n) / (all / n) : 0);
+}
+
+static void measure_crowd(uint32_t n)
+{
+	struct pollfd *fds = allocate(n + 1, sizeof(*fds));
+	uint64_t *bytes = allocate(n, sizeof(*bytes)), ns;
+	/* Windows shall have grown, but many take long. */
+	struct crowd crowd = {
+		.n = n, .exchanges = 3 + 16 / n, .warm = (16 << 20) / n,
+		.ns = 4 * limit * 1e9,
+	};
+
+	if (crowd.warm > 1 << 20)
+		crowd.warm = 1 << 20;
+	if (crowd.warm < 64 << 10)
+		crowd.warm = 64 << 10;
+	fds[0].fd = open_measured(CROWD);
+	fds[0].events = POLLIN;
+	send_all(fds[0].fd, &crowd, sizeof(crowd));
+	for (uint32_t i = 1; i <= n; i++) {
+		fds[i].fd = open_connection();
+		fds[i].events = POLLOUT;
+	}
+	exchange_all(fds + 1, &crowd);
+	for (;;) {
+		if (poll(fds, n + 1, -1) < 0)
+			die("poll: %m");
+		if (fds[0].revents)
+			break;
+		for (uint32_t i = 1; i <= n; i++)
+			if (fds[i].revents)
+				send_some(fds[i].fd);
+	}
+	recv_must(fds[0].fd, &ns, sizeof(ns));
+	recv_must(fds[0].fd, bytes, n * sizeof(*bytes));
+	print_crowd(n, ns, bytes);
+	print_sums();
+	for (uint32_t i = 1; i <= n; i++)
+		close(fds[i].fd);
+	close(fds[0].fd);
+	free(fds);
+	free(bytes);
 }
 
 /* ---- client that counts ---- */
@@ -478,7 +700,7 @@ static void count_all(void)
 	int fd;
 
 	printf("connect %.0f\n", count_connects(200));
-	fd = open_measured();
+	fd = open_measured(MEASURE);
 	/* To warm up; a ring grows when it was full. */
 	for (int i = 0; i < 3; i++) {
 		count_stream(fd, 65536, 4);
@@ -505,11 +727,11 @@ static void set_kind(const char *kind)
 int main(int argc, char **argv)
 {
 	bool server = false, client = false, wait = false, count = false;
-	int c;
+	int crowd = 0, c;
 
 	signal(SIGPIPE, SIG_IGN);
 	addr.sin_port = htons(7300);
-	while ((c = getopt(argc, argv, "sc:k:p:t:iw")) != -1)
+	while ((c = getopt(argc, argv, "sc:k:p:t:in:w")) != -1)
 		switch (c) {
 		case 's':
 			server = true;
@@ -529,11 +751,14 @@ int main(int argc, char **argv)
 		case 'i':
 			count = true;
 			break;
+		case 'n':
+			crowd = atoi(optarg);
+			break;
 		case 'w':
 			wait = true;
 			break;
 		}
-	if (server == client || optind < argc) {
+	if (server == client || crowd < 0 || optind < argc) {
 		fputs(usage, stderr);
 		return 2;
 	}
@@ -541,6 +766,8 @@ int main(int argc, char **argv)
 		serve();
 	if (count)
 		count_all();
+	else if (crowd)
+		measure_crowd(crowd);
 	else
 		measure(wait);
 	return 0;
