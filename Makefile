@@ -62,6 +62,9 @@ bench:
 bench-instr:
 	scripts/bench-instr
 
+bench-plot:
+	scripts/bench-plot
+
 clean:
 	$(MAKE) -C userspace-tools clean
 	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/bench-instr \
@@ -89,10 +92,11 @@ help:
 	@echo "bench         tables: TCP, rsockets, SMC-R, rdmastream, by the clock and by bench-instr"
 	@echo "bench-instr   instructions that they cost; fails if ours have grown, or a fallback"
 	@echo "              costs what a user would notice"
+	@echo "bench-plot    draws what \"make bench\" has measured, SVG files in build/bench/"
 	@echo "doc           these texts and the manual pages as HTML, in build/doc/"
 	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
 	@echo "check-deb     install, load, upgrade and purge them in a Debian of their own; as root"
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
 	@echo "clean         remove what was built; distclean: and the kernels"
 
-.PHONY: all module tools check check-debug soak suites style debug-kernel doc deb check-deb demo bench bench-instr clean distclean help
+.PHONY: all module tools check check-debug soak suites style debug-kernel doc deb check-deb demo bench bench-instr bench-plot clean distclean help
