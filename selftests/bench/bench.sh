@@ -16,8 +16,8 @@
 . "$(dirname "$0")/lib.sh"
 rounds=$1 ms=$2
 shift 2
-all=(tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp floor verbs)
-[ $# != 0 ] || set -- "${all[@]}"
+streams=(tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp)
+[ $# != 0 ] || set -- "${streams[@]}" floor verbs
 chosen=" $* "
 
 results=${RESULTS:?}/results
@@ -43,6 +43,9 @@ give_up() {
 	echo "# $*"
 	gone[$1]=1
 }
+
+chosen() { [[ $chosen == *" $1 "* ]]; }	# PATH
+wanted() { chosen "$1" && [ -z "${gone[$1]-}" ]; }	# PATH
 
 # rs_bench as PATH wants it.
 load_of() {
@@ -224,26 +227,18 @@ serve_again() {	# PATH
 
 # ---- RDMA writes between the kernels ----
 
-packets_sent() {
-	cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
-}
-
 # Who polls all the time needs a CPU for that: soft-RoCE sends on the same ones.
 floor_modes=(softirq workqueue)
 (($(nproc) == 1)) || floor_modes+=(direct)
 
-floor_once() {	# PARAMETER...: "NAME VALUE" lines
-	timeout 60 insmod "$FLOOR" addr="$ADDR4_1" "$@" || return
-	cat /sys/module/rs_floor/parameters/result
-	rmmod rs_floor
-}
+floor_limit=(timeout 60)
 
 # floor_result NAME PARAMETER...: of the modes the best; adds it to $best_modes
 floor_result() {
 	local name=$1 mode best
 	shift
 	for mode in "${floor_modes[@]}"; do
-		floor_once "$@" mode="$mode" >"$tmp/out" 2>"$tmp/err" ||
+		floor_once addr="$ADDR4_1" "$@" mode="$mode" >"$tmp/out" 2>"$tmp/err" ||
 			{ tell "missing floor $name, $mode, in round $round: $(tail -n 1 "$tmp/err")"
 			  continue; }
 		# us, or MB/s; the first column is what has to be least
@@ -307,8 +302,8 @@ measure_verbs() {
 # ---- all ----
 
 paths=()
-for path in tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp; do
-	[[ $chosen != *" $path "* ]] || paths+=("$path")
+for path in "${streams[@]}"; do
+	! chosen "$path" || paths+=("$path")
 done
 : >"$results"
 tell "setting kernel $(uname -r)"
@@ -333,7 +328,7 @@ done
 
 # The first connection makes the link that later ones share.
 for path in smc ours-ring; do
-	[[ -z ${gone[$path]-} && $chosen == *" $path "* ]] || continue
+	wanted $path || continue
 	choose $path
 	# shellcheck disable=SC2046
 	timeout 60 $(load_of $path -c "$ADDR4_1" -t 20) >"$tmp/out" 2>&1 </dev/null ||
@@ -348,24 +343,23 @@ wire_works() {
 }
 
 for path in "${!mixed[@]}"; do
-	[[ $chosen == *" $path "* ]] || continue
-	[[ -z ${gone[${mixed[$path]}]-} && $chosen == *" ${mixed[$path]} "* ]] ||
+	! chosen "$path" || wanted "${mixed[$path]}" ||
 		give_up "$path" "no ${mixed[$path]}"
 done
 
-if [[ $chosen == *" floor "* ]] && ! why=$(in_all modprobe rdma_cm && on 1 insmod "$FLOOR" 2>&1); then
+if chosen floor && ! why=$(in_all modprobe rdma_cm && on 1 insmod "$FLOOR" 2>&1); then
 	give_up floor "cannot be loaded: $why"
 fi
 
 for ((round = 1; round <= rounds; round++)); do
 	for path in "${paths[@]}"; do
 		wire_works || break 2
-		[ -z "${gone[$path]-}" ] || continue
+		wanted "$path" || continue
 		echo "# round $round: $path"
 		measure "$path"
 	done
 	for path in floor verbs; do
-		[[ -z ${gone[$path]-} && $chosen == *" $path "* ]] || continue
+		wanted $path || continue
 		wire_works || break 2
 		echo "# round $round: $path"
 		measure_$path

@@ -59,9 +59,8 @@ measures op=rtt size=64
 if [ "$peer" != 0 ]; then
 	insmod "$module" addr="$to" op=write size=65536 mode=direct ms=60000 2>/dev/null &
 	client=$!
-	sleep 3
-	ok "a client is busy" fails quiet 0
-	ok "so is the server" fails quiet "$peer"
+	ok "a client is busy" wait_for 20 fails quiet 0
+	ok "so is the server" wait_for 20 fails quiet "$peer"
 	ok "a server may go while a client is busy" on "$peer" rmmod rs_floor
 	ok "the client then fails" fails wait $client
 	ok "without a server it fails" fails client op=rtt size=64
@@ -69,7 +68,7 @@ if [ "$peer" != 0 ]; then
 	on "$peer" insmod "$module"
 	insmod "$module" addr="$to" op=rtt size=64 ms=60000 2>/dev/null &
 	client=$!
-	sleep 3
+	ok "a client is busy again" wait_for 20 fails quiet 0
 	ok "a device may go while it is used" rdma link del rxe0
 	ok "the client fails then, too" fails wait $client
 	rdma link add rxe0 type rxe netdev eth0

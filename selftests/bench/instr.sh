@@ -113,10 +113,9 @@ count() {	# PATH
 count_floor() {
 	local mode n best='' best_mode=''
 	for mode in softirq workqueue; do
-		insmod "$FLOOR" addr="$ADDR4_0" self=1 op=rtt size="$2" count="$3" mode=$mode \
-			2>"$tmp/err" || return
-		n=$(value busy-ns /sys/module/rs_floor/parameters/result)
-		rmmod rs_floor
+		floor_once addr="$ADDR4_0" self=1 op=rtt size="$2" count="$3" mode=$mode \
+			>"$tmp/out" 2>"$tmp/err" || return
+		n=$(value busy-ns "$tmp/out")
 		if [ -z "$best" ] || ((n < best)); then
 			best=$n best_mode=$mode
 		fi
@@ -127,10 +126,9 @@ count_floor() {
 
 floor() {
 	local floor_modes='' before
-	local sent=/sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
-	before=$(<$sent)
+	before=$(packets_sent)
 	count_floor rtt-64 64 2000 && count_floor rtt-4K 4096 1000 || return
-	tell "proof floor soft-RoCE sent +$(($(<$sent) - before)) packets; best:${floor_modes%,}"
+	tell "proof floor soft-RoCE sent +$(($(packets_sent) - before)) packets; best:${floor_modes%,}"
 }
 
 : >"$counts"

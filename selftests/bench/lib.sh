@@ -38,3 +38,16 @@ became() {
 	echo "$1 +$n, tcp-tx-bytes +$(grown tcp-tx-bytes), ring-tx-bytes +$(grown ring-tx-bytes)"
 	((n > 1 && $(grown tcp-tx-bytes) == 0 && $(grown ring-tx-bytes) == 0))
 }
+
+packets_sent() {	# by soft-RoCE
+	cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
+}
+
+# floor_once PARAMETER...: "NAME VALUE" lines of rs_floor.ko as client.  A time limit is
+# a command in $floor_limit.
+floor_limit=()
+floor_once() {
+	"${floor_limit[@]}" insmod "$FLOOR" "$@" || return
+	cat /sys/module/rs_floor/parameters/result
+	rmmod rs_floor
+}

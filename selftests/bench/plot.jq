@@ -39,10 +39,8 @@ def output($name): "set output \"\($dir)/\($name).\($type)\"";
 def axes($title; $x; $y):
 	"set title \"\($title)\"", "set xlabel \"\($x)\"", "set ylabel \"\($y)\"";
 
-def rounds: [.paths[].results["rtt-64"] | values | .samples | length] | min // 0;
-
 def plots:
-	"Linux \(.settings.kernel), MTU \(.settings.mtu), median of \(rounds); bars: least and most" as $what
+	"\(heading); bars: least and most" as $what
 	| ({svg: "svg size 800,500 dynamic background \"white\" font \"sans,12\"",
 	    png: "pngcairo size 800,500 font \"sans,10\""}[$type] // error("svg or png"))
 		as $terminal

@@ -92,9 +92,12 @@ def crowd_columns: .paths
 		| [("\($n) at once" | pad(20)),
 		   ($paths[] | crowd_cell(.results; $n) | lpad(15))] | join(" "));
 
+# What the figures are of.
+def heading: "Linux \(.settings.kernel), MTU \(.settings.mtu), median of \([.paths[].results["rtt-64"] | values | .samples | length] | min // 0)";
+
 def table:
 	. as $all
-	| "Linux \(.settings.kernel), MTU \(.settings.mtu), median of \([.paths[].results["rtt-64"] | values | .samples | length] | min // 0) rounds; in brackets: TCP = 1",
+	| "\(heading) rounds; in brackets: TCP = 1",
 	"",
 	columns(carriers),
 	"",

@@ -234,11 +234,16 @@ static ssize_t recv_some(int fd)
 	return n;
 }
 
+static void wait_for_any(struct pollfd *fds, nfds_t n, int ms)
+{
+	if (poll(fds, n, ms) < 0)
+		die("poll: %m");
+}
+
 /* Of the connections that can be read, each a bit. */
 static void read_crowd(struct pollfd *fds, uint32_t n, uint64_t *bytes)
 {
-	if (poll(fds, n, 1000) < 0)
-		die("poll: %m");
+	wait_for_any(fds, n, 1000);
 	for (uint32_t i = 0; i < n; i++) {
 		ssize_t got = fds[i].revents ? recv_some(fds[i].fd) : -1;
 
@@ -275,8 +280,7 @@ static int accept_of_crowd(int listener, int control)
 				{ .fd = control, .events = POLLIN } };
 	int fd;
 
-	if (poll(fds, 2, -1) < 0)
-		die("poll: %m");
+	wait_for_any(fds, 2, -1);
 	if (fds[1].revents)
 		die("accept: early end of the client");
 	fd = accept(listener, NULL, NULL);
@@ -323,8 +327,7 @@ static void serve_crowd(int listener, int control)
 	send_all(control, bytes, crowd.n * sizeof(*bytes));
 	/* rsockets knows no fd that poll() skips, so those that are left come first. */
 	while (crowd.n) {
-		if (poll(fds, crowd.n, 1000) < 0)
-			die("poll: %m");
+		wait_for_any(fds, crowd.n, 1000);
 		for (i = 0; i < crowd.n; i++) {
 			if (!fds[i].revents || recv_some(fds[i].fd))
 				continue;
@@ -590,8 +593,7 @@ static void measure_crowd(uint32_t n)
 	}
 	exchange_all(fds + 1, &crowd);
 	for (;;) {
-		if (poll(fds, n + 1, -1) < 0)
-			die("poll: %m");
+		wait_for_any(fds, n + 1, -1);
 		if (fds[0].revents)
 			break;
 		for (uint32_t i = 1; i <= n; i++)
