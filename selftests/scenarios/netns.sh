@@ -98,12 +98,12 @@ counted() {	# HOW SERVER CLIENT ADDRESS KIND
 
 # Streams that go on for ever, or stay when a byte has gone each way.
 busy() { [ "$(grown "$1" tcp-tx-bytes)" -gt $size ] && [ "$(grown "$1" tcp-rx-bytes)" -gt $size ]; }
+framed() { [ "$(shown "$1" | grep -c framed)" = "$2" ]; }	# NAME COUNT
 # Each of the four has carried bytes both ways.
 all_busy() { inside "$1" rsctl -o sockets | awk '$3 == "framed" && $6 && $7 { n++ } END { exit n != 4 }'; }
 # All four senders wait for room, as their peer does not read.
 all_wait() { [ "$(inside "$1" rsctl -d sockets | grep -c ' now .* for ')" = 4 ]; }
 stopped() { ! grep -h ^State: "/proc/$1"/task/*/status | grep -v 'T (stopped)'; }
-framed() { [ "$(shown "$1" | grep -c framed)" = "$2" ]; }	# NAME COUNT
 start() {	# SERVER CLIENT ADDRESS [OPTION...]
 	local from=$1 to=$2 host=$3 port=$((7000 + RANDOM % 20000))
 	shift 3

@@ -44,7 +44,7 @@ start() {	# busy|idle|full
 	case $1 in
 	busy)	more=(-n 1M --until "$go" --pace 200) ;;
 	# the slower the kernel, the more goes by TCP until the rings are there
-	idle)	more=(-n $((${SLOW:-1} + 2))M --hold-at "${SLOW:-1}M" --hold "$go") ;;
+	idle)	more=(-n $((SLOW + 2))M --hold-at "${SLOW}M" --hold "$go") ;;
 	# readers that begin late: rings and windows are full, senders blocked
 	full)	more=(-n 8M --read-delay 6000) ;;
 	esac
