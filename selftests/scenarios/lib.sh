@@ -51,16 +51,16 @@ counters() {	# VM
 }
 
 counter() {	# VM NAME
-	counters "$1" | awk -v name="$2" '$1 == name { n = $2 } END { print n + 0 }'
+	counters "$1" | awk -v name="$2" '$1 == name { n = $2 } END { printf "%.0f\n", n }'
 }
 
 # What has changed since "mark": the same lines.
 mark() { counters "$1" >"$tmp/mark.$1"; }	# VM
 growth() {	# VM
-	counters "$1" | awk 'NR == FNR { old[$1] = $2; next } { print $1, $2 - old[$1] }' "$tmp/mark.$1" -
+	counters "$1" | awk 'NR == FNR { old[$1] = $2; next } { printf "%s %.0f\n", $1, $2 - old[$1] }' "$tmp/mark.$1" -
 }
 grown() {	# VM NAME
-	growth "$1" | awk -v name="$2" '$1 == name { n = $2 } END { print n + 0 }'
+	growth "$1" | awk -v name="$2" '$1 == name { n = $2 } END { printf "%.0f\n", n }'
 }
 
 addr() {	# KIND VM

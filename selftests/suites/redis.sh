@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Redis' own test suite, with Debian's binaries.  UNITS chooses.
 needs="redis-server redis-tools tcl dpkg-dev"
-limit=2400
+limit=3600
 # the last one ends with an exception where Debian's server is newer than its tests
 units="unit/protocol unit/pubsub unit/querybuf unit/limits unit/client-eviction unit/info
 	unit/networking unit/tracking unit/obuf-limits unit/dump unit/multi
@@ -25,7 +25,7 @@ run() {
 	for unit in ${UNITS:-$units}; do
 		single+=(--single "$unit")
 	done
-	tclsh8.6 tests/test_helper.tcl --clients 2 --timeout 600 --tags -slow "${single[@]}" | tee log
+	tclsh8.6 tests/test_helper.tcl --clients 2 --timeout 1500 --tags -slow "${single[@]}" | tee log
 	sed -n 's/\x1b\[[0-9;]*m//g; s/ *([0-9]* ms)$//; s/^\[\(ok\|err\|exception\|ignore\|skip\)\]: \(.*\)/\1 \2/p' log |
 		while read -r how name; do
 			result "$name" "$how"
