@@ -8,11 +8,6 @@ set -u
 
 tmp=$(mktemp -d)
 
-# value NAME FILE: of lines "NAME VALUE"; 0 if it is not there
-value() {
-	awk -v name="$1" '$1 == name { v = $2 } END { print v + 0 }' "$2"
-}
-
 grown() {	# NAME
 	echo $(($(value "$1" "$tmp/after") - $(value "$1" "$tmp/before")))
 }

@@ -51,7 +51,7 @@ counters() {	# VM
 }
 
 counter() {	# VM NAME
-	counters "$1" | awk -v name="$2" '$1 == name { n = $2 } END { printf "%.0f\n", n }'
+	counters "$1" | value "$2"
 }
 
 # What has changed since "mark": the same lines.
@@ -60,7 +60,7 @@ growth() {	# VM
 	counters "$1" | awk 'NR == FNR { old[$1] = $2; next } { printf "%s %.0f\n", $1, $2 - old[$1] }' "$tmp/mark.$1" -
 }
 grown() {	# VM NAME
-	growth "$1" | awk -v name="$2" '$1 == name { n = $2 } END { printf "%.0f\n", n }'
+	growth "$1" | value "$2"
 }
 
 addr() {	# KIND VM

@@ -84,7 +84,7 @@ differing() {	# TCP-RESULTS RESULTS
 }
 
 grew() {	# NAME
-	awk -v name="$1" '$1 == name { n += $2 } END { printf "%.0f\n", n }' "$tmp/growth"
+	value "$1" "$tmp/growth"
 }
 
 # Did the sockets of the run go the way they should?

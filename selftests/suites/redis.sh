@@ -25,6 +25,7 @@ run() {
 	for unit in ${UNITS:-$units}; do
 		single+=(--single "$unit")
 	done
+	# fills all buffers three bytes at a time: over ten minutes where RDMA is emulated
 	tclsh8.6 tests/test_helper.tcl --clients 2 --timeout 1500 --tags -slow "${single[@]}" | tee log
 	sed -n 's/\x1b\[[0-9;]*m//g; s/ *([0-9]* ms)$//; s/^\[\(ok\|err\|exception\|ignore\|skip\)\]: \(.*\)/\1 \2/p' log |
 		while read -r how name; do

@@ -70,6 +70,12 @@ wait_for() {
 	done
 }
 
+# value NAME [FILE]: of lines "NAME VALUE"; 0 if it is not there
+value() {
+	# mawk prints what exceeds 2^31 with an exponent
+	awk -v name="$1" '$1 == name { v = $2 } END { printf "%.0f\n", v }' "${2--}"
+}
+
 # listens N PORT: is there a TCP listener in VM N?  For wait_for.
 listens() {
 	on "$1" ss -Hltn "sport = :$2" | grep -q .
