@@ -96,6 +96,19 @@ static bool is_mapped(const struct sock *sk, const struct sockaddr *addr,
 	       ipv6_addr_v4mapped(&((struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
+/* Not where a ring is wanted before the end of the prelude. */
+static bool offers_prelude(const struct rstream *rs)
+{
+	const struct rstream_settings *set =
+		&rstream_net(sock_net(rs->sk))->set;
+
+	if (!READ_ONCE(set->prelude) || rs->eager)
+		return false;
+	return READ_ONCE(set->upgrade) == RSTREAM_UPGRADE_OFF ||
+	       (READ_ONCE(set->upgrade) == RSTREAM_UPGRADE_BYTES &&
+		READ_ONCE(set->upgrade_bytes) >= RSW_PRELUDE);
+}
+
 static void connect_prepare(struct rstream *rs, const struct sockaddr *addr,
 			    int len)
 {
@@ -105,6 +118,7 @@ static void connect_prepare(struct rstream *rs, const struct sockaddr *addr,
 		rstream_go_raw(rs, reason);
 		return;
 	}
+	rs->prelude = offers_prelude(rs);
 	rs->nonce = get_random_u32() & RSW_NONCE_MASK;
 	rs->mapped = is_mapped(rs->sk, addr, len);
 	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);
@@ -386,9 +400,11 @@ static int rstream_release(struct socket *sock)
 	} else {
 		sock_hold(sk);	/* for the last of these calls, as TCP's close does */
 		lock_sock(sk);
-		/* it may become FRAMED while the backlog is worked off */
-		release_sock(sk);
-		lock_sock(sk);
+		if (rs->mode != RSTREAM_FRAMED) {
+			/* it may become that while the backlog is worked off */
+			release_sock(sk);
+			lock_sock(sk);
+		}
 		rstream_framed_early(rs);
 		if (rs->mode == RSTREAM_FRAMED)
 			now = rstream_close(rs, sock);

@@ -246,7 +246,7 @@ static bool is_wanted(struct rstream *rs, enum rstream_want what)
 /* The peer's TCP is closed: it would answer records with a reset. */
 static bool peer_gone(const struct rstream *rs)
 {
-	return rs->sk->sk_shutdown & RCV_SHUTDOWN;
+	return rs->sk->sk_shutdown & RCV_SHUTDOWN && !rs->unanswered;
 }
 
 /* Put the next control record that is wanted into the buffer. */
@@ -254,6 +254,10 @@ static bool next_control(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_LINK };
 
+	if (rs->tx_plain) {
+		rstream_prelude_fin(rs);
+		return false;
+	}
 	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
 		rs->ctl_len += rstream_hello_put(rs, rs->ctl + rs->ctl_len);
 		return true;
@@ -266,6 +270,8 @@ static bool next_control(struct rstream *rs)
 		}
 		return false;
 	}
+	if (rs->unanswered)	/* nothing that wants an answer */
+		rs->want &= BIT(RSTREAM_WANT_FIN);
 	if (rs->hello_in && is_wanted(rs, RSTREAM_WANT_URG) && put_urg(rs))
 		return true;
 	if (is_wanted(rs, RSTREAM_WANT_LINK))
@@ -323,6 +329,12 @@ static bool next_records(struct rstream *rs)
 {
 	bool any = false;
 
+	if (rs->tx_plain)
+		rstream_prelude_look(rs);
+	if (rs->tx_plain) {
+		rs->rec_left = rstream_prelude_data(rs);
+		return rs->rec_left || next_control(rs);
+	}
 	while (rs->ctl_len + RSTREAM_RECORD_MAX <= sizeof(rs->ctl)) {
 		if (!next_control(rs))
 			return next_data(rs) || any;
@@ -357,7 +369,7 @@ static void stall_look(struct rstream *rs)
 {
 	enum rstream_reason why = RSTREAM_R_NONE;
 
-	if (rs->held)
+	if (rs->held || rs->tx_plain)
 		why = RSTREAM_R_NONE;
 	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
 		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
@@ -495,6 +507,8 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 				   rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK,
 				   rs->nonce, &hello, &used)) {
 	case RSTREAM_HELLO_PART:
+		if (rs->tx_plain)	/* perhaps it is none */
+			rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
 		return n;
 	case RSTREAM_HELLO_WHOLE:
 		rs->part_len = 0;
@@ -502,7 +516,10 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 		break;
 	case RSTREAM_HELLO_NOT:
 		reason = RSTREAM_R_NO_HELLO;
-		break;
+		if (!rs->rx_plain)
+			break;
+		rstream_prelude_no_hello(rs, false);
+		return n;
 	case RSTREAM_HELLO_BAD:
 		break;
 	}
@@ -577,9 +594,12 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 			       unsigned int off, unsigned int len)
 {
 	unsigned int n;
+	bool hello;
 
 	/* bytes of the ring come before those that follow here */
 	if (rs->leaving && !rstream_ring_leave(rs))
+		return 0;
+	if (rs->part_back || rstream_prelude_full(rs))
 		return 0;
 	if (rs->data_left) {
 		n = min(len, rs->data_left);
@@ -594,6 +614,11 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		n = min(len, rs->skip_left);
 		rs->skip_left -= n;
 		return n;
+	}
+	if (rs->rx_plain) {
+		n = rstream_prelude_parse(rs, skb, off, len, &hello);
+		if (!hello)
+			return n;
 	}
 	return rs->hello_in ? parse_record(rs, skb, off, len) :
 			      parse_hello(rs, skb, off, len);
@@ -626,9 +651,15 @@ void rstream_parse(struct rstream *rs)
 	u64 limit = rs->tx.limit;
 
 	rstream_assert_held(rs);
-	if (skb_queue_empty(&sk->sk_receive_queue) || rs->parsing)
+	if (rs->parsing)
 		return;
-	if (tcp_sk(sk)->urg_data) {	/* no peer of ours sends that */
+	if (rs->part_back)
+		rstream_prelude_no_hello(rs, false);
+	if (rs->rx_plain && rstream_prelude_ready(rs))
+		return;
+	if (skb_queue_empty(&sk->sk_receive_queue) && !rs->rx_plain)
+		return;
+	if (tcp_sk(sk)->urg_data && !rs->rx_plain) {	/* no peer of ours sends that */
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 		return;
 	}
@@ -636,8 +667,12 @@ void rstream_parse(struct rstream *rs)
 	tcp_read_sock(sk, &desc, parse_actor);
 	rs->parsing = false;
 	if (!skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
-	    rstream_tcp_unread(sk))
-		rstream_retry(rs, RSTREAM_RETRY_MS);	/* no memory: again */
+	    rstream_tcp_unread(sk)) {
+		if (!rstream_prelude_full(rs))
+			rstream_retry(rs, RSTREAM_RETRY_MS);	/* no memory: again */
+	} else if (rs->rx_plain) {
+		rstream_prelude_over(rs);
+	}
 	if (rs->rxq_bytes != ready || rs->rx.fin)
 		rstream_wake_readers(rs);
 	/* or perhaps TCP can be closed now */

@@ -27,12 +27,6 @@
 #define HELLO_WAIT_MS	5
 #define HELLO_WAIT_BYTES	4096
 
-/*
- * So long, ms, a server waits for a HELLO although nothing has confirmed the option:
- * one that comes later is reset, so for longer than TCP waits to send it again.
- */
-#define UNCONFIRMED_WAIT_MS	250U
-
 static unsigned int hello_timeout(const struct rstream *rs)
 {
 	return rstream_net(sock_net(rs->sk))->set.hello_timeout_ms;
@@ -59,8 +53,10 @@ static void go_framed(struct rstream *rs)
 	rs->tx_at = jiffies;
 	rs->rx_at = jiffies;
 	rstream_hear_all(rs);
-	rstream_register(rs);
-	set_bit(RSTREAM_WANT_HELLO, &rs->want);
+	if (rs->prelude)
+		rstream_prelude_begin(rs);
+	else
+		rstream_hello_say(rs);
 }
 
 /* Plain TCP for good: TCP's callbacks need us no more. */
@@ -116,8 +112,8 @@ void rstream_established(struct rstream *rs, bool option)
 		return;
 	}
 	go_framed(rs);
-	rstream_timer(rs, hello_timeout(rs));
-	rstream_hello_wait(rs);
+	if (!rs->prelude)
+		rstream_hello_wait(rs);
 }
 
 /*
@@ -243,6 +239,10 @@ static void framed_late(struct rstream *rs)
 		rstream_ring_tick(rs);
 		return;
 	}
+	if (rs->tx_plain) {
+		rstream_prelude_late(rs);
+		return;
+	}
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
 	    before(tp->snd_una, rs->hello_end))	/* TCP's own timeouts count */
 		rstream_timer(rs, hello_timeout(rs));
@@ -254,8 +254,12 @@ static void framed_late(struct rstream *rs)
 void rstream_asked(struct rstream *rs)
 {
 	rstream_set_mode(rs, RSTREAM_ASKED, RSTREAM_R_NONE);
+	if (rs->prelude) {
+		go_framed(rs);
+		return;
+	}
 	rstream_timer(rs, rs->confirmed ? hello_timeout(rs) :
-		      min(hello_timeout(rs), UNCONFIRMED_WAIT_MS));
+		      min(hello_timeout(rs), RSTREAM_UNCONFIRMED_MS));
 }
 
 /* The client's HELLO is late: say nothing of ours, be TCP. */
@@ -334,10 +338,11 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 		.caps = RSW_CAP_RDMA | RSW_CAP_URG,
 		.cm_port = rn->set.cm_port,
 		.token = rs->token,
-		.window = rs->rx.limit,
 	};
 	unsigned int len;
 
+	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->window);
+	hello.window = rs->rx.limit;
 	if (rstream_link_drained(sock_net(rs->sk)))
 		hello.caps |= RSW_CAP_DRAINED;
 	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
@@ -356,6 +361,8 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	if (hello->version_min > RSW_VERSION ||
 	    hello->version_max < RSW_VERSION)
 		return RSTREAM_R_VERSION;
+	if (rs->rx_plain && !rstream_prelude_heard(rs))
+		return RSTREAM_R_LATE_HELLO;
 	rs->hello_in = true;
 	rs->peer_cm_port = hello->cm_port;
 	memcpy(rs->peer_instance, hello->instance, RSTREAM_INSTANCE_LEN);
@@ -363,7 +370,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	smp_store_release(&rs->peer_token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	rs->peer_urg = hello->caps & RSW_CAP_URG;
-	if (hello->caps & RSW_CAP_RDMA)
+	if (hello->caps & RSW_CAP_RDMA && !rs->mute)
 		rs->peer = rstream_peer_get(sock_net(sk), hello->instance);
 	if (rs->peer) {
 		rstream_peer_tells(rs->peer, hello->caps & RSW_CAP_DRAINED);

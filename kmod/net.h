@@ -27,6 +27,7 @@ enum rstream_upgrade {
 /**
  * struct rstream_settings - sysctl net.rdmastream.*
  * @negotiate:	send and answer the TCP option (0: all sockets are plain TCP)
+ * @prelude:	our connections begin without records
  * @upgrade:	enum rstream_upgrade
  * @upgrade_bytes: threshold of RSTREAM_UPGRADE_BYTES, bytes
  * @upgrade_self: also for connections of a namespace with itself
@@ -49,6 +50,7 @@ enum rstream_upgrade {
  */
 struct rstream_settings {
 	int negotiate;
+	int prelude;
 	int upgrade;
 	unsigned long upgrade_bytes;
 	int upgrade_self;

@@ -13,7 +13,7 @@
 #include "netlink.h"
 #include "netlink_gen.h"
 
-static_assert((int)RDMASTREAM_MODE_CLOSED == (int)RSTREAM_INFO_CLOSED);
+static_assert((int)RDMASTREAM_MODE_PRELUDE == (int)RSTREAM_INFO_PRELUDE);
 static_assert((int)RDMASTREAM_CARRIER_RING == (int)RSTREAM_INFO_CARRIER_RING);
 static_assert((int)RDMASTREAM_WAY_RX == (int)RSTREAM_WAY_RX);
 static_assert((int)RDMASTREAM_LINK_STATE_DEAD == (int)RSTREAM_LINK_DEAD);

@@ -19,7 +19,8 @@ void rstream_opt_write(__u8 *to, const struct rstream_opt *opt)
 		.len = RSW_OPT_LEN,
 		.exid = cpu_to_be16(RSW_OPT_EXID),
 		.vrn = cpu_to_be32((__u32)opt->version << 28 |
-				   (__u32)(opt->role & 0xf) << 24 |
+				   (__u32)(opt->role & 7) << 24 |
+				   (opt->prelude ? RSW_OPT_PRELUDE << 24 : 0) |
 				   (opt->nonce & RSW_NONCE_MASK)),
 	};
 
@@ -42,7 +43,8 @@ static bool read_one(const __u8 *at, struct rstream_opt *opt)
 	memcpy(&raw, at, sizeof(raw));
 	vrn = be32_to_cpu(raw.vrn);
 	opt->version = vrn >> 28;
-	opt->role = vrn >> 24 & 0xf;
+	opt->role = vrn >> 24 & 7;
+	opt->prelude = vrn >> 24 & RSW_OPT_PRELUDE;
 	opt->nonce = vrn & RSW_NONCE_MASK;
 	return opt->version >= 1 && opt->role >= RSW_ROLE_SYN &&
 	       opt->role <= RSW_ROLE_CONFIRM;

@@ -102,6 +102,7 @@ static u8 client_role(const struct rstream *rs, const struct sk_buff *skb)
 		return rs->mode == RSTREAM_CONNECTING && !th->ack ?
 		       RSW_ROLE_SYN : 0;
 	if (rs->mode != RSTREAM_FRAMED || rs->hello_in || skb_is_gso(skb) ||
+	    (rs->tx_plain && tcp_sk(rs->sk)->snd_una != rs->tx_start) ||
 	    skb->len + RSW_OPT_LEN > tcp_sk(rs->sk)->mss_cache)
 		return 0;
 	return RSW_ROLE_CONFIRM;
@@ -120,6 +121,7 @@ static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 	if (rs && rs->af_ops) {
 		orig = rs->af_ops;
 		opt.nonce = rs->nonce;
+		opt.prelude = rs->prelude;
 		opt.role = client_role(rs, skb);
 		room = opt.role && opt_insert(skb, &opt);
 		if (opt.role == RSW_ROLE_SYN)
@@ -145,6 +147,7 @@ static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 			case RSTREAM_OPT_GOOD:
 				rs->confirmed = opt.role == RSW_ROLE_SYNACK &&
 						opt.nonce == rs->nonce;
+				rs->prelude = rs->prelude && opt.prelude;
 				if (rs->confirmed)
 					break;
 				fallthrough;
@@ -237,6 +240,7 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rs->nonce = syn->nonce;
 	rs->confirmed = opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
 			opt.role == RSW_ROLE_CONFIRM && opt.nonce == syn->nonce;
+	rs->prelude = syn->prelude;
 	rstream_hear_all(rs);
 	rstream_hook_callbacks(rs);
 	rstream_asked(rs);
@@ -330,6 +334,7 @@ static bool hook_mapped_syn(const struct sk_buff *skb, struct rstream_opt *opt)
 		return false;
 	opt->version = RSW_VERSION;
 	opt->role = RSW_ROLE_SYN;
+	opt->prelude = rs->prelude;
 	opt->nonce = rs->nonce;
 	return true;
 }

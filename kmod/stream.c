@@ -113,6 +113,8 @@ static void check_truncated(struct rstream *rs)
 	    rstream_tcp_unread(sk))
 		return;
 	/* the last bytes of a ring may be counted a little later */
+	if (rs->part_back)
+		return;
 	if (!rx->fin || rs->data_left || rs->part_len ||
 	    (rx->arrived != rx->fin_at &&
 	     (rx->state != RSTREAM_ON_RING || rx->lost)))
@@ -562,6 +564,16 @@ void rstream_reset_state(struct rstream *rs)
 	rs->link_asked = false;
 	rs->blocked = false;
 	rs->peer_urg = false;
+	rs->prelude = false;
+	rs->tx_plain = false;
+	rs->rx_plain = false;
+	rs->tx_on = false;
+	rs->rx_on = false;
+	rs->mute = false;
+	rs->unanswered = false;
+	rs->part_back = false;
+	rs->may_speak = false;
+	rs->rx_lazy = 0;
 	rs->held = false;
 	rs->urg_unheard = false;
 	rs->awaited = false;

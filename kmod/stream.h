@@ -41,7 +41,8 @@ struct pipe_inode_info;
  *	 accepted child:      ASKED --------> FRAMED
  *	                        +-----------> RAW
  *
- * FRAMED: records both ways, the carriers may change.  RAW: plain TCP.
+ * FRAMED: records both ways, the carriers may change; first there may be a prelude
+ * without records (prelude.c).  RAW: plain TCP.
  */
 enum rstream_mode {
 	RSTREAM_IDLE,
@@ -116,6 +117,11 @@ struct rstream_hist {
 	u32 rx[RSTREAM_HIST_BUCKETS];
 };
 
+/*
+ * So long, ms, a server waits for a HELLO although nothing has confirmed the option:
+ * one that comes later is reset, so for longer than TCP waits to send it again.
+ */
+#define RSTREAM_UNCONFIRMED_MS	250U
 /* How long to wait for memory that softirq did not get, ms. */
 #define RSTREAM_RETRY_MS	10
 /* Room for a HELLO and records behind it. */
@@ -154,6 +160,19 @@ struct rstream_hist {
  * @awaited:	pages were sent as they are: somebody waits for their end
  * @zc_on_tcp:	TCP has not acknowledged all up to @zc_seq
  * @urg:	enum rstream_urgent
+ * @prelude:	the options agree that the connection begins without records; of a
+ *		socket that is not connected: offer that
+ * @eager:	the program wants none
+ * @tx_plain:	our HELLO has not been said, nor will it be next
+ * @rx_plain:	nor has the peer's come
+ * @tx_on:	we go on without HELLO behind the prelude
+ * @rx_on:	the peer does
+ * @mute:	our FIN was sent in the prelude, but the peer has records
+ * @unanswered:	the other way round
+ * @part_back:	bytes in @part are the program's, there was no memory for them
+ * @tx_start:	TCP sequence number of the first byte that we send
+ * @rx_start:	likewise, of the first that comes
+ * @rx_lazy:	bytes of the prelude that are in TCP's queue; read locklessly
  * @nonce:	of the option
  * @tcp_ops:	TCP's proto_ops for this socket
  * @af_ops:	TCP's connection ops, while ours are in place
@@ -255,6 +274,15 @@ struct rstream {
 	bool pushing:1;
 	bool parsing:1;
 	bool closing:1;
+	bool prelude:1;
+	bool eager:1;
+	bool tx_on:1;
+	bool rx_on:1;
+	bool mute:1;
+	bool unanswered:1;
+	bool part_back:1;
+	bool tx_plain;
+	bool rx_plain;
 	bool may_speak;
 	bool asked;
 	bool blocked;
@@ -274,6 +302,8 @@ struct rstream {
 	u8 shutdown;
 	u16 error;
 	u32 nonce;
+	u32 tx_start, rx_start;
+	u64 rx_lazy;
 	const struct proto_ops *tcp_ops;
 	const struct inet_connection_sock_af_ops *af_ops;
 	struct rstream_rules *rules;
@@ -453,6 +483,27 @@ void rstream_framed_early(struct rstream *rs);
 void rstream_go_raw(struct rstream *rs, enum rstream_reason reason);
 void rstream_swap_ops(struct rstream *rs, struct socket *sock);
 
+/* prelude.c: the first bytes, without records */
+void rstream_prelude_begin(struct rstream *rs);
+bool rstream_prelude_only(const struct rstream *rs);
+u64 rstream_prelude_room(const struct rstream *rs);
+void rstream_hello_say(struct rstream *rs);
+void rstream_prelude_look(struct rstream *rs);
+void rstream_prelude_late(struct rstream *rs);
+void rstream_prelude_fin(struct rstream *rs);
+ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg);
+u32 rstream_prelude_data(struct rstream *rs);
+bool rstream_prelude_ready(struct rstream *rs);
+void rstream_prelude_over(struct rstream *rs);
+unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
+				   unsigned int off, unsigned int len,
+				   bool *hello);
+void rstream_prelude_no_hello(struct rstream *rs, bool none);
+bool rstream_prelude_heard(struct rstream *rs);
+bool rstream_prelude_full(const struct rstream *rs);
+bool rstream_prelude_pull(struct rstream *rs);
+int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len);
+
 /* carrier_tcp.c: records on TCP */
 void rstream_push(struct rstream *rs);
 void rstream_parse(struct rstream *rs);
@@ -540,6 +591,7 @@ int rstream_rx_status(struct rstream *rs, bool *eof);
 int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than);
 void rstream_rx_ack(struct rstream *rs);
 bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
+bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len);
 bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		     u64 to);
 bool rstream_ring_owes(const struct rstream *rs);
@@ -564,6 +616,7 @@ u64 rstream_urg_inq(const struct rstream *rs);
 void rstream_urg_send(struct rstream *rs);
 bool rstream_urg_heard(struct rstream *rs);
 enum rstream_reason rstream_urg_got(struct rstream *rs, u64 offset);
+void rstream_urg_mark(struct rstream *rs, u64 at);
 int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 		     int flags);
 

@@ -72,6 +72,8 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 		sk->sk_lingertime = 0;
 		return true;
 	}
+	if (rstream_prelude_only(rs))
+		return true;
 	if (!rs->tx.fin)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
 	/* should the link be lost from here on: all that it has sent was read */

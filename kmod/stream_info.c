@@ -45,7 +45,11 @@ static u8 mode_info(const struct rstream *rs)
 	case RSTREAM_FRAMED:
 		if (rs->closed)
 			return RSTREAM_INFO_CLOSED;
-		return rs->hello_in ? RSTREAM_INFO_FRAMED : RSTREAM_INFO_HELLO;
+		if (rs->hello_in)
+			return RSTREAM_INFO_FRAMED;
+		if (rs->tx_on && rs->rx_on)
+			return RSTREAM_INFO_RAW;
+		return rs->tx_plain ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
 	case RSTREAM_RAW:
 		return RSTREAM_INFO_RAW;
 	default:

@@ -98,6 +98,8 @@ static int set_save_syn(struct rstream *rs, struct socket *sock,
 /* @now: whatever TCP_CORK says.  Takes the socket lock. */
 void rstream_uncork(struct rstream *rs, bool now)
 {
+	if (READ_ONCE(rs->tx_plain) && !READ_ONCE(rs->held))
+		return;			/* TCP has done it */
 	lock_sock(rs->sk);
 	if (rs->mode == RSTREAM_FRAMED &&
 	    (now || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
@@ -108,6 +110,27 @@ void rstream_uncork(struct rstream *rs, bool now)
 	release_sock(rs->sk);
 }
 
+static int set_ours(struct rstream *rs, int optname, sockptr_t optval,
+		    unsigned int optlen)
+{
+	int val;
+
+	if (optname == RDMASTREAM_RULES)
+		return rstream_rules_set(rs, optval, optlen);
+	if (optname != RDMASTREAM_EAGER)
+		return -ENOPROTOOPT;
+	if (optlen != sizeof(val))
+		return -EINVAL;
+	if (copy_from_sockptr(&val, optval, sizeof(val)))
+		return -EFAULT;
+	if (val != 0 && val != 1)
+		return -EINVAL;
+	lock_sock(rs->sk);
+	rs->eager = val;
+	release_sock(rs->sk);
+	return 0;
+}
+
 int rstream_setsockopt(struct socket *sock, int level, int optname,
 		       sockptr_t optval, unsigned int optlen)
 {
@@ -116,8 +139,7 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 	int mode = rstream_mode(rs), err;
 
 	if (level == SOL_RDMASTREAM)
-		return optname == RDMASTREAM_RULES ?
-		       rstream_rules_set(rs, optval, optlen) : -ENOPROTOOPT;
+		return set_ours(rs, optname, optval, optlen);
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return -ENOPROTOOPT;	/* the place is ours */
 	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)

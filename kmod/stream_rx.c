@@ -81,6 +81,19 @@ bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 	return true;
 }
 
+/* The same of bytes in no skb.  Return: false without memory. */
+bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
+{
+	struct sk_buff *to = rx_own_tail(rs, len);
+
+	if (!to)
+		return false;
+	skb_put_data(to, bytes, len);
+	rstream_skb_cb(to)->len += len;
+	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes + len);
+	return true;
+}
+
 static void rx_drop(struct rstream *rs, struct sk_buff *skb)
 {
 	__skb_unlink(skb, &rs->rxq);
@@ -133,6 +146,8 @@ static u64 ring_ready(const struct rstream *rs)
 	const struct rstream_rxring *ring;
 	u64 ready = 0;
 
+	if (!READ_ONCE(rs->rxring))
+		return 0;
 	/* poll() comes here without the lock: the ring is freed by RCU */
 	rcu_read_lock();
 	ring = READ_ONCE(rs->rxring);
@@ -153,7 +168,8 @@ static u64 ring_ready(const struct rstream *rs)
 u64 rstream_rx_ready(const struct rstream *rs)
 {
 	/* pairs with rstream_ring_leave() */
-	return smp_load_acquire(&rs->rxq_bytes) + ring_ready(rs);
+	return smp_load_acquire(&rs->rxq_bytes) + READ_ONCE(rs->rx_lazy) +
+	       ring_ready(rs);
 }
 
 /*
@@ -257,6 +273,10 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 /* Tell the peer of its new window when half of it has been used. */
 void rstream_rx_ack(struct rstream *rs)
 {
+	if (rs->mute)
+		rstream_parse(rs);	/* there is room for more */
+	if (rs->tx_plain)
+		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
 		rstream_push(rs);	/* perhaps TCP can be closed now */
 	if (rs->rx.state == RSTREAM_ON_RING || rstream_ring_ended(rs))
@@ -388,6 +408,15 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 {
 	int n;
 
+	if (rs->rx_lazy && !rs->rxq_bytes && !rs->urg && !rstream_rx_timed(rs) &&
+	    !(flags & (MSG_PEEK | MSG_TRUNC))) {
+		n = rstream_prelude_copy(rs, msg, len);
+		if (n > 0)
+			sk_peek_offset_bwd(rs->sk, n);
+		return n;
+	}
+	if (!rstream_prelude_pull(rs))
+		return 0;
 	len = rstream_rx_next(rs, len, ahead, flags & MSG_PEEK);
 	if (!len)
 		return 0;

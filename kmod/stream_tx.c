@@ -352,8 +352,16 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	rstream_tx_reap(rs);
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
-		n = room(rs) ? queue_some(rs, msg, room(rs), pages, uarg) :
-			       -EAGAIN;
+		n = 0;
+		if (rs->tx_plain && !pages && !uarg)
+			n = rstream_prelude_send(rs, msg);
+		if (n > 0) {
+			done += n;
+			continue;
+		}
+		if (!n)
+			n = room(rs) ? queue_some(rs, msg, room(rs), pages, uarg) :
+				       -EAGAIN;
 		if (n > 0) {
 			done += n;
 			unpushed += n;
@@ -373,8 +381,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 		err = room(rs) ? wait_memory(rs, &timeo) :
 				 wait_room(rs, &timeo);
 	}
-	if (done) {
-		if (urgent)
+	if (done && !(rs->tx_plain && rs->tx.sent == rs->tx.written)) {
+		if (urgent && !rs->tx_plain)
 			rstream_urg_send(rs);
 		rstream_hold(rs, !urgent && (msg->msg_flags & MSG_MORE ||
 					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));

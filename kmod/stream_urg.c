@@ -62,6 +62,22 @@ u64 rstream_urg_inq(const struct rstream *rs)
 	return min(ready, rs->rx_urg - rs->rx.consumed);
 }
 
+/* The byte at @at is urgent, whoever has said so. */
+void rstream_urg_mark(struct rstream *rs, u64 at)
+{
+	if (at < rs->rx.consumed || (rs->urg && at <= rs->rx_urg))
+		return;
+	/* as TCP: one at which the reader stands makes way */
+	if (rstream_urg_at_mark(rs, rs->rx.consumed) &&
+	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_prelude_pull(rs) &&
+	    rstream_rx_ready(rs))
+		rstream_rx_consume(rs, 1);
+	WRITE_ONCE(rs->rx_urg, at);
+	/* pairs with nothing: poll() looks again when it is woken */
+	WRITE_ONCE(rs->urg, RSTREAM_URG_NEW);
+	rstream_wake(rs);
+}
+
 enum rstream_reason rstream_urg_got(struct rstream *rs, u64 offset)
 {
 	u64 at = offset - 1;
@@ -71,14 +87,7 @@ enum rstream_reason rstream_urg_got(struct rstream *rs, u64 offset)
 	if (at < rs->rx.consumed || (rs->urg && at <= rs->rx_urg))
 		return RSTREAM_R_NONE;	/* old news */
 	sk_send_sigurg(rs->sk);
-	/* as TCP: one at which the reader stands makes way */
-	if (rstream_urg_at_mark(rs, rs->rx.consumed) &&
-	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_rx_ready(rs))
-		rstream_rx_consume(rs, 1);
-	WRITE_ONCE(rs->rx_urg, at);
-	/* pairs with nothing: poll() looks again when it is woken */
-	WRITE_ONCE(rs->urg, RSTREAM_URG_NEW);
-	rstream_wake(rs);
+	rstream_urg_mark(rs, at);
 	return RSTREAM_R_NONE;
 }
 
@@ -91,7 +100,7 @@ int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 	if (sock_flag(rs->sk, SOCK_URGINLINE) || rs->urg != RSTREAM_URG_NEW)
 		return -EINVAL;		/* there is none */
 	rstream_ring_count(rs);
-	if (!rstream_urg_here(rs))
+	if (!rstream_urg_here(rs) || !rstream_prelude_pull(rs))
 		return rstream_rx_over(rs) ? 0 : -EAGAIN;
 	msg->msg_flags |= MSG_OOB;
 	if (len)

@@ -26,7 +26,8 @@
  *   |  254   |   8    |   ExID 0x5253   |ver|role|          nonce          |
  *   +--------+--------+--------+--------+--------+--------+--------+-------+
  *
- * ver: 4 bits, the highest version spoken.  role: 4 bits, enum rsw_role.
+ * ver: 4 bits, the highest version spoken.  role: 4 bits, enum rsw_role in the lower
+ * three, RSW_OPT_PRELUDE is the fourth.
  * nonce: 24 bits, chosen by the client for each connection.
  */
 #define RSW_OPT_KIND	254
@@ -34,6 +35,8 @@
 #define RSW_OPT_EXID	0x5253
 #define RSW_VERSION	1
 #define RSW_NONCE_MASK	0xffffff
+
+#define RSW_OPT_PRELUDE	8	/* both directions begin without records */
 
 enum rsw_role {
 	RSW_ROLE_SYN = 1,	/* client's SYN: I can */
@@ -50,7 +53,10 @@ struct rsw_option {
 
 static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 
-/* First bytes of both directions once the options have agreed. */
+/* So many bytes of a direction go before its HELLO, at most, if there is a prelude. */
+#define RSW_PRELUDE	16384
+
+/* First bytes of both directions once the options have agreed, or behind the prelude. */
 #define RSW_MAGIC	"\xd5RSTRM\r\n"
 #define RSW_MAGIC_LEN	8
 #define RSW_HELLO_LEN	72

@@ -16,6 +16,7 @@ static const char * const modes[] = {
 	[RDMASTREAM_MODE_HELLO] = "hello",
 	[RDMASTREAM_MODE_FRAMED] = "framed",
 	[RDMASTREAM_MODE_RAW] = "raw",
+	[RDMASTREAM_MODE_PRELUDE] = "prelude",
 	[RDMASTREAM_MODE_CLOSED] = "closed",
 };
 

@@ -26,6 +26,9 @@ api "TCP" -k tcp4 -l "$ADDR4_0" -R "$tmp/tcp4"
 api "TCP, IPv6" -k tcp6 -l "$ADDR6_0" -R "$tmp/tcp6" -x
 use raw
 api "raw" -k rds4 -l "$ADDR4_0" -C "$tmp/tcp4"
+use prelude
+api "prelude" -k inet -l "$ADDR4_0" -C "$tmp/tcp4"
+api "prelude, IPv6" -k rds6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
 use tcp
 mark 0
 api "tcp carrier" -k inet -l "$ADDR4_0" -C "$tmp/tcp4"

@@ -36,11 +36,12 @@ load() {	# [ACK-TIMEOUT [STALL-MS]]
 		set_net stall_ms="$((${2:-10000} * SLOW))" ring_idle_ms="$((5000 * SLOW))"
 }
 
-# The three ways in which bytes can travel.
-use() {		# raw|tcp|ring
+# The ways in which bytes can travel.
+use() {		# raw|prelude|tcp|ring
 	case $1 in
 	raw)	set_net negotiate=0 ;;
-	tcp)	set_net negotiate=1 upgrade=0 ;;
+	prelude)	set_net negotiate=1 upgrade=0 prelude=1 ;;
+	tcp)	set_net negotiate=1 upgrade=0 prelude=0 ;;
 	ring)	set_net negotiate=1 upgrade=1 ;;
 	esac
 }

@@ -38,6 +38,12 @@
 #define SOL_RDMASTREAM		IPPROTO_RDMASTREAM
 
 /*
+ * setsockopt(): int, said before connect().  1: the connection shall move to RDMA as
+ * soon as the settings allow it, so its first bytes are not those of plain TCP.
+ */
+#define RDMASTREAM_EAGER	2
+
+/*
  * setsockopt(): with whom to negotiate, said before connect() or listen().  An array
  * of rules, or nothing; those that a listener has are for all its connections.  The
  * first rule that fits decides.  If none does: the contrary of the last one.

@@ -21,6 +21,8 @@
  *   change.
  * @RDMASTREAM_MODE_RAW: A plain TCP connection.
  * @RDMASTREAM_MODE_CLOSED: Closed or reset.
+ * @RDMASTREAM_MODE_PRELUDE: Both ends agreed by the option; the first bytes go
+ *   without records.
  */
 enum rdmastream_mode {
 	RDMASTREAM_MODE_UNCONNECTED,
@@ -30,6 +32,7 @@ enum rdmastream_mode {
 	RDMASTREAM_MODE_FRAMED,
 	RDMASTREAM_MODE_RAW,
 	RDMASTREAM_MODE_CLOSED,
+	RDMASTREAM_MODE_PRELUDE,
 };
 
 /**
