@@ -39,11 +39,11 @@ static void set_window(struct rstream *rs)
 	rs->window = WINDOW_DEFAULT;
 	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
 		rs->window = max_t(int, READ_ONCE(sk->sk_rcvbuf) / 2, 4096);
-	/* the client may send this much before it knows our window */
-	if (rs->server)
+	/* who says HELLO first may send this much before it knows our window */
+	if (rs->server || rs->prelude)
 		rs->window = max_t(u64, rs->window, RSW_FIRST_WINDOW);
 	rs->rx.limit = rs->window;
-	rs->tx.limit = rs->server ? 0 : RSW_FIRST_WINDOW;
+	rs->tx.limit = rs->server && !rs->prelude ? 0 : RSW_FIRST_WINDOW;
 }
 
 static void go_framed(struct rstream *rs)

@@ -63,7 +63,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 #define RSW_HELLO_ADDRS	4		/* at most */
 #define RSW_HELLO_MAX	(RSW_HELLO_LEN + 16 * RSW_HELLO_ADDRS)
 
-/* Stream bytes that the client may send before it has the server's HELLO. */
+/* Stream bytes that who says HELLO first may send before it has the other's. */
 #define RSW_FIRST_WINDOW	65536
 
 #define RSW_CAP_RDMA	0x1		/* has an RDMA device */

@@ -36,6 +36,8 @@ stripped "later segments stripped" 1 "tcp flags & syn == 0" tcp
 set_net hello_timeout_ms=3000
 modprobe tun
 retell "peer" < <(rs_wire 2>&1)
+use prelude
+retell "prelude" < <(rs_prelude 2>&1)
 ok "no socket is left" wait_for 40 no_sockets
 rsctl stats
 ok "the module can be unloaded" wait_for 20 unload_module
