@@ -227,7 +227,7 @@ static void be_patient(int fd)
 /* The first address that answers.  Return: the socket, or an errno negated. */
 static int connect_any(const struct addrinfo *list, bool plain)
 {
-	int err = EADDRNOTAVAIL, fd;
+	int err = EADDRNOTAVAIL, one = 1, fd;
 
 	for (; list; list = list->ai_next) {
 		fd = plain ? socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC,
@@ -236,6 +236,9 @@ static int connect_any(const struct addrinfo *list, bool plain)
 			err = errno;
 			continue;
 		}
+		/* older modules begin so anyway */
+		if (!plain)
+			setsockopt(fd, SOL_RDMASTREAM, RDMASTREAM_EAGER, &one, sizeof(one));
 		fcntl(fd, F_SETFL, O_NONBLOCK);
 		err = connect_in_time(fd, list);
 		if (!err) {

@@ -45,12 +45,13 @@ TEST(option__write_layout)
 TEST(option__write_keeps_fields_apart)
 {
 	struct rstream_opt opt = {
-		.version = 15, .role = 0xf2, .nonce = 0xff000001
+		.version = 15, .role = 0xf2, .prelude = true,
+		.nonce = 0xff000001
 	};
 	u8 to[RSW_OPT_LEN];
 
 	rstream_opt_write(to, &opt);
-	EXPECT_EQ(to[4], 0xf2);
+	EXPECT_EQ(to[4], 0xfa);
 	EXPECT_EQ(to[5], 0);
 	EXPECT_EQ(to[7], 1);
 }
@@ -58,11 +59,13 @@ TEST(option__write_keeps_fields_apart)
 TEST(option__every_role_and_version)
 {
 	struct rstream_opt in, out;
-	u8 raw[RSW_OPT_LEN];
+	u8 raw[RSW_OPT_LEN], nibble;
 	bool good;
 
 	for (in.version = 0; in.version < 16; in.version++) {
-		for (in.role = 0; in.role < 16; in.role++) {
+		for (nibble = 0; nibble < 16; nibble++) {
+			in.role = nibble & 7;
+			in.prelude = nibble & RSW_OPT_PRELUDE;
 			in.nonce = 0x10203 * in.role;
 			rstream_opt_write(raw, &in);
 			good = in.version && in.role >= RSW_ROLE_SYN &&
@@ -73,6 +76,7 @@ TEST(option__every_role_and_version)
 				continue;
 			EXPECT_EQ(out.version, in.version);
 			EXPECT_EQ(out.role, in.role);
+			EXPECT_EQ(out.prelude, in.prelude);
 			EXPECT_EQ(out.nonce, in.nonce);
 		}
 	}

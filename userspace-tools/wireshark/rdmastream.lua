@@ -23,7 +23,8 @@ local option = Proto("rdmastream_option", "rdmastream TCP option")
 local of = {
 	version = ProtoField.uint8("rdmastream_option.version", "Highest version", base.DEC,
 				   nil, 0xf0),
-	role = ProtoField.uint8("rdmastream_option.role", "Role", base.DEC, roles, 0x0f),
+	role = ProtoField.uint8("rdmastream_option.role", "Role", base.DEC, roles, 0x07),
+	prelude = ProtoField.bool("rdmastream_option.prelude", "Prelude", 8, nil, 0x08),
 	nonce = ProtoField.uint24("rdmastream_option.nonce", "Nonce", base.HEX),
 }
 option.fields = of
@@ -52,6 +53,8 @@ local f = {
 	token = ProtoField.uint64("rdmastream.hello.token", "Token", base.HEX),
 	window = ProtoField.uint64("rdmastream.hello.window", "Window"),
 	address = ProtoField.ipv6("rdmastream.hello.address", "RDMA address"),
+
+	prelude_len = ProtoField.uint32("rdmastream.prelude.len", "Bytes of the prelude"),
 
 	type = ProtoField.uint8("rdmastream.type", "Type", base.DEC, types),
 	flags = ProtoField.uint8("rdmastream.flags", "Flags", base.HEX),
@@ -108,6 +111,18 @@ local words = {
 words.BROKEN = words.REVOKE
 words.STOPPED = words.REVOKE
 words.URG = words.FIN
+
+-- Of a direction that began with a prelude: the frame of its HELLO, false before that.
+local hello_frame = {}
+local tcp_stream = Field.new("tcp.stream")
+
+local function direction(pinfo, back)
+	return tostring(tcp_stream()) .. " " .. (back and pinfo.dst_port or pinfo.src_port)
+end
+
+function proto.init()
+	hello_frame = {}
+end
 
 local function is_hello(tvb, at)
 	return tvb:len() - at >= MAGIC:len() and tvb(at, MAGIC:len()):bytes() == MAGIC
@@ -190,7 +205,37 @@ local function show_record(tvb, pinfo, tree)
 	pinfo.cols.info:append(" " .. text)
 end
 
-local function pdu_length(tvb, _, at)
+-- Bytes of the prelude from @at on, 0: none.
+local function prelude_length(tvb, pinfo, at)
+	local key = direction(pinfo)
+	local frame = hello_frame[key]
+
+	if frame == nil or (frame and pinfo.number > frame) then
+		return 0
+	end
+	for i = at, tvb:len() - MAGIC:len() do
+		if is_hello(tvb, i) then
+			hello_frame[key] = pinfo.number
+			return i - at
+		end
+	end
+	return hello_frame[key] == pinfo.number and 0 or tvb:len() - at
+end
+
+local function show_prelude(tvb, pinfo, tree)
+	local sub = tree:add(proto, tvb(), "rdmastream prelude, " .. tvb:len() .. " bytes")
+
+	sub:add(f.prelude_len, tvb:len()):set_generated()
+	pinfo.cols.info:append(" prelude " .. tvb:len())
+end
+
+local plain = 0		-- of the present PDU
+
+local function pdu_length(tvb, pinfo, at)
+	plain = prelude_length(tvb, pinfo, at)
+	if plain > 0 then
+		return plain
+	end
 	if is_hello(tvb, at) then
 		-- its length may not have come yet: asked again then
 		return tvb:len() - at < 10 and HELLO_LEN or math.max(tvb(at + 8, 2):uint(), 10)
@@ -199,7 +244,9 @@ local function pdu_length(tvb, _, at)
 end
 
 local function show_pdu(tvb, pinfo, tree)
-	if is_hello(tvb, 0) then
+	if plain > 0 then
+		show_prelude(tvb, pinfo, tree)
+	elseif is_hello(tvb, 0) then
 		show_hello(tvb, pinfo, tree)
 	else
 		show_record(tvb, pinfo, tree)
@@ -210,6 +257,10 @@ end
 function proto.dissector(tvb, pinfo, tree)
 	pinfo.cols.protocol = "rdmastream"
 	pinfo.cols.info = ""
+	if prelude_length(tvb, pinfo, 0) == tvb:len() then
+		show_prelude(tvb, pinfo, tree)
+		return tvb:len()
+	end
 	dissect_tcp_pdus(tvb, tree, HEADER_LEN, pdu_length, show_pdu)
 	return tvb:len()
 end
@@ -236,14 +287,19 @@ local function show_option(tvb, pinfo, tree)
 		sub:add_proto_expert_info(malformed_option)
 		return
 	end
-	role = tvb(4, 1):uint() % 16
+	role = tvb(4, 1):uint() % 8
 	sub:add(of.version, tvb(4, 1))
 	sub:add(of.role, tvb(4, 1))
+	sub:add(of.prelude, tvb(4, 1))
 	sub:add(of.nonce, tvb(5, 3))
 	sub:append_text(", " .. (roles[role] or "unknown role"))
 	-- the client will send HELLO, whatever else is spoken at that port
 	if roles[role] == "SYNACK" then
 		pinfo.conversation = proto
+		if tvb(4, 1):uint() % 16 >= 8 and hello_frame[direction(pinfo)] == nil then
+			hello_frame[direction(pinfo)] = false
+			hello_frame[direction(pinfo, true)] = false
+		end
 	end
 end
 
