@@ -329,7 +329,7 @@ static bool next_records(struct rstream *rs)
 {
 	bool any = false;
 
-	if (rs->tx_plain)
+	if (rs->tx_plain && rs->tx.written != rs->tx.sent)
 		rstream_prelude_look(rs);
 	if (rs->tx_plain) {
 		rs->rec_left = rstream_prelude_data(rs);

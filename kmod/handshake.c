@@ -244,10 +244,15 @@ static void framed_late(struct rstream *rs)
 		return;
 	}
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
-	    before(tp->snd_una, rs->hello_end))	/* TCP's own timeouts count */
+	    before(tp->snd_una, rs->hello_end)) {	/* TCP's own timeouts count */
+		rs->hello_held = true;
 		rstream_timer(rs, hello_timeout(rs));
-	else
+	} else if (rs->hello_held) {	/* who knows since when it is there */
+		rs->hello_held = false;
+		rstream_timer(rs, hello_timeout(rs));
+	} else {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
+	}
 }
 
 /* We have answered the SYN's option, and must not speak before the client has. */
@@ -361,8 +366,8 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	if (hello->version_min > RSW_VERSION ||
 	    hello->version_max < RSW_VERSION)
 		return RSTREAM_R_VERSION;
-	if (rs->rx_plain && !rstream_prelude_heard(rs))
-		return RSTREAM_R_LATE_HELLO;
+	if (rs->rx_plain)
+		rstream_prelude_heard(rs);
 	rs->hello_in = true;
 	rs->peer_cm_port = hello->cm_port;
 	memcpy(rs->peer_instance, hello->instance, RSTREAM_INSTANCE_LEN);

@@ -72,7 +72,7 @@ void rstream_hello_say(struct rstream *rs)
 /* There are bytes to send: do they still go without a record? */
 void rstream_prelude_look(struct rstream *rs)
 {
-	if (rs->tx_on || rs->tx.sent < RSW_PRELUDE || rs->tx.written == rs->tx.sent)
+	if (rs->tx_on || rs->tx.sent < RSW_PRELUDE)
 		return;
 	if (rs->rx.fin || (rs->server && !rs->confirmed && rs->may_speak))
 		rs->tx_on = true;
@@ -118,36 +118,58 @@ static void count_sent(struct rstream *rs, size_t n)
 }
 
 /*
- * Straight to TCP, what it takes of it.  Return: bytes, 0 if they have to be queued,
- * -EAGAIN without room, or why not.
+ * What TCP takes of it, straight away.  It may work off what has come meanwhile, and
+ * the peer's HELLO among that: ours follows these bytes.
  */
-ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
+static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 {
-	size_t left = msg_data_left(msg), n = min_t(u64, left, rstream_prelude_room(rs));
-	bool urgent = msg->msg_flags & MSG_OOB;
-	unsigned int flags = msg->msg_flags;
-	struct sock *sk = rs->sk;
+	unsigned int flags = msg->msg_flags, kept = MSG_MORE;
+	size_t left = msg_data_left(msg), back;
 	ssize_t sent;
 
-	if (!n)
-		return 0;
-	if (!list_empty(&rs->txq) || rs->rec_left || rs->held)
-		return urgent ? -EAGAIN : 0;	/* TCP's mark is where it is set */
-	msg->msg_flags = (flags & (n < left ? MSG_MORE : MSG_MORE | MSG_OOB)) |
-			 MSG_DONTWAIT | MSG_NOSIGNAL;
+	if (n == left)
+		kept |= MSG_OOB;	/* TCP's mark is at the last byte */
+	msg->msg_flags = (flags & kept) | MSG_DONTWAIT | MSG_NOSIGNAL;
 	if (n < left)
 		msg->msg_flags |= MSG_MORE;
 	iov_iter_truncate(&msg->msg_iter, n);
-	sent = tcp_sendmsg_locked(sk, msg, n);
-	iov_iter_reexpand(&msg->msg_iter, left - max_t(ssize_t, sent, 0));
+	rs->pushing = true;
+	rs->tx.written += n;
+	rs->tx.sent += n;
+	sent = tcp_sendmsg_locked(rs->sk, msg, n);
+	back = n - max_t(ssize_t, sent, 0);
+	rs->tx.written -= back;
+	rs->tx.sent -= back;
+	rs->pushing = false;
+	iov_iter_reexpand(&msg->msg_iter, left - n + back);
 	msg->msg_flags = flags;
-	if (sent <= 0)
-		return sent ?: -EAGAIN;
-	rs->tx.written += sent;
-	rs->tx.sent += sent;
-	rstream_mib_add(sock_net(sk), RSTREAM_MIB_SENT_COPY_BYTES, sent);
-	count_sent(rs, sent);
 	return sent;
+}
+
+/*
+ * Straight to TCP.  Return: bytes, 0 if they have to be queued, -EAGAIN without room,
+ * or why not.
+ */
+ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
+{
+	bool urgent = msg->msg_flags & MSG_OOB;
+	ssize_t sent;
+	size_t n;
+
+	rstream_prelude_look(rs);
+	if (!rs->tx_plain)
+		return 0;
+	n = min_t(u64, msg_data_left(msg), rstream_prelude_room(rs));
+	if (!n || !list_empty(&rs->txq) || rs->rec_left || rs->held)
+		return urgent ? -EAGAIN : 0;
+	sent = send_plain(rs, msg, n);
+	if (sent > 0) {
+		rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_SENT_COPY_BYTES, sent);
+		count_sent(rs, sent);
+	}
+	if (rs->want)
+		rstream_push(rs);
+	return sent ?: -EAGAIN;
 }
 
 /* The next of what is queued goes without a header.  Return: bytes. */
@@ -209,14 +231,14 @@ static u64 stream_here(const struct rstream *rs)
 static void take_mark(struct rstream *rs)
 {
 	struct tcp_sock *tp = tcp_sk(rs->sk);
-	u64 read = rs->rx.consumed + rs->rxq_bytes;
+	u64 read = rs->rx.consumed + rs->rxq_bytes + rs->part_len;
 	s32 ahead = tp->urg_seq - tp->copied_seq;
 
 	if (!tp->urg_data)
 		return;
 	if (ahead >= 0)
 		rstream_urg_mark(rs, read + ahead);
-	if (tp->urg_data & TCP_URG_VALID || ahead < 0) {
+	if (before(tp->urg_seq, tp->rcv_nxt)) {
 		WRITE_ONCE(tp->urg_data, 0);
 		tcp_fast_path_check(rs->sk);
 	}
@@ -258,6 +280,22 @@ bool rstream_prelude_ready(struct rstream *rs)
 	return true;
 }
 
+/* Records have come, and TCP's FIN without one; with ours out TCP is closed then. */
+void rstream_prelude_cut(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (!rs->mute || rs->rx.fin || rs->error || rs->closed ||
+	    sk->sk_state != TCP_CLOSE || sk->sk_err || rstream_tcp_unread(sk))
+		return;
+	rs->error = ECONNRESET;
+	rs->reason = RSTREAM_R_TRUNCATED;
+	rstream_mib_inc(sock_net(sk), RSTREAM_MIB_RESETS);
+	rstream_mib_reason(sock_net(sk), RSTREAM_R_TRUNCATED);
+	WRITE_ONCE(sk->sk_err, ECONNRESET);
+	sk_error_report(sk);
+}
+
 /* Has the stream ended?  Everything that has come has been seen. */
 void rstream_prelude_over(struct rstream *rs)
 {
@@ -270,6 +308,15 @@ void rstream_prelude_over(struct rstream *rs)
 		rstream_prelude_no_hello(rs, true);
 	if (!rs->part_len)
 		peer_ends(rs);
+}
+
+/*
+ * At most.  Who has heard our HELLO answers, be it behind its prelude, because it went
+ * on without when ours was on its way.
+ */
+static u64 bytes_before_hello(const struct rstream *rs)
+{
+	return rs->rx_on || !rs->tx_plain ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
 }
 
 /* To the queue from which all is read that is not read at once. */
@@ -317,7 +364,7 @@ unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
 				   unsigned int off, unsigned int len,
 				   bool *hello)
 {
-	u64 left = rs->rx_on ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
+	u64 left = bytes_before_hello(rs);
 
 	*hello = false;
 	if (rs->rx_lazy)
@@ -353,13 +400,9 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 
 	rs->part_back = false;
 	do {
-		u64 left = rs->rx_on ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
+		u64 left = bytes_before_hello(rs);
 		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->part_len - 1);
 
-		if (!left && !rs->tx_plain) {
-			rstream_fail(rs, RSTREAM_R_NO_HELLO, ECONNRESET);
-			return;
-		}
 		if (!left) {	/* nor is ours needed */
 			rs->rx_on = true;
 			rs->tx_on = true;
@@ -378,16 +421,15 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 		 (none || rstream_hello_read(rs->part, rs->part_len,
 				rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK,
 				rs->nonce, &hello, &used) == RSTREAM_HELLO_NOT));
+	rstream_wake_readers(rs);
 }
 
-/* The peer's HELLO is here: ours is due.  Return: false if it is too late for that. */
-bool rstream_prelude_heard(struct rstream *rs)
+/* The peer's HELLO is here: ours is due. */
+void rstream_prelude_heard(struct rstream *rs)
 {
-	if (rs->tx_plain && rs->tx.sent > RSW_PRELUDE)
-		return false;
 	rs->rx_plain = false;
 	if (!rs->tx_plain)
-		return true;
+		return;
 	rs->tx_on = false;
 	if (rs->sk->sk_shutdown & SEND_SHUTDOWN) {
 		rs->mute = true;
@@ -395,36 +437,59 @@ bool rstream_prelude_heard(struct rstream *rs)
 	} else {
 		rstream_hello_say(rs);
 	}
-	return true;
 }
 
-/* We can't tell the peer when to stop, TCP has to: take no more than that. */
+/* Where we can't tell the peer when to stop TCP has to: take no more than that. */
+static bool by_tcp(const struct rstream *rs)
+{
+	return rs->mute || (rs->rx_plain && rs->rx.arrived > RSW_PRELUDE);
+}
+
 bool rstream_prelude_full(const struct rstream *rs)
 {
-	return rs->mute && rs->rxq_bytes >= rs->window;
+	return by_tcp(rs) && rs->rxq_bytes >= rs->window;
+}
+
+/* The program has read: is there room for more? */
+void rstream_prelude_more(struct rstream *rs)
+{
+	if (by_tcp(rs) && !(rs->rx_plain && rs->tx_plain))
+		rstream_parse(rs);
 }
 
 /* ---- to the program ---- */
 
+struct pull {
+	struct rstream *rs;
+	u64 upto;
+};
+
 static int keep_actor(read_descriptor_t *desc, struct sk_buff *skb,
 		      unsigned int off, size_t len)
 {
-	struct rstream *rs = desc->arg.data;
+	const struct pull *pull = desc->arg.data;
+	struct rstream *rs = pull->rs;
 
-	return rs->rx_lazy ? keep(rs, skb, off, len) : 0;
+	return rs->rx_lazy && rs->rxq_bytes <= pull->upto ?
+	       keep(rs, skb, off, len) : 0;
 }
 
-/* What is left with TCP goes to the queue.  Return: false without memory. */
-bool rstream_prelude_pull(struct rstream *rs)
+/*
+ * Of what is left with TCP, the byte @upto behind the next goes to the queue, and no
+ * more than comes with it: TCP gives the peer room for as much.
+ * Return: false without memory.
+ */
+bool rstream_prelude_pull(struct rstream *rs, u64 upto)
 {
-	read_descriptor_t desc = { .arg.data = rs, .count = 1 };
+	struct pull pull = { .rs = rs, .upto = upto };
+	read_descriptor_t desc = { .arg.data = &pull, .count = 1 };
 
-	if (!rs->rx_lazy)
+	if (!rs->rx_lazy || rs->rxq_bytes > upto)
 		return true;
 	rs->parsing = true;
 	tcp_read_sock(rs->sk, &desc, keep_actor);
 	rs->parsing = false;
-	return !rs->rx_lazy;
+	return !rs->rx_lazy || rs->rxq_bytes > upto;
 }
 
 static int copy_actor(read_descriptor_t *desc, struct sk_buff *skb,

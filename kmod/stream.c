@@ -107,6 +107,7 @@ static void check_truncated(struct rstream *rs)
 	const struct rstream_rx *rx = &rs->rx;
 	struct sock *sk = rs->sk;
 
+	rstream_prelude_cut(rs);
 	/* closed by an error that was told, or no memory to read it all yet? */
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
 	    sk->sk_err || rs->error || rs->closed ||
@@ -131,7 +132,8 @@ static bool framed_state_change(struct rstream *rs)
 	rstream_parse(rs);
 	rstream_ring_count(rs);
 	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
-	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error)
+	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error &&
+	    !rs->rx_plain)
 		WRITE_ONCE(sk->sk_err, EPIPE);
 	check_truncated(rs);
 	if (rs->tx.state == RSTREAM_LOST)
@@ -572,6 +574,7 @@ void rstream_reset_state(struct rstream *rs)
 	rs->mute = false;
 	rs->unanswered = false;
 	rs->part_back = false;
+	rs->hello_held = false;
 	rs->may_speak = false;
 	rs->rx_lazy = 0;
 	rs->held = false;

@@ -170,6 +170,7 @@ struct rstream_hist {
  * @mute:	our FIN was sent in the prelude, but the peer has records
  * @unanswered:	the other way round
  * @part_back:	bytes in @part are the program's, there was no memory for them
+ * @hello_held:	TCP had not delivered our HELLO when the timer was last over
  * @tx_start:	TCP sequence number of the first byte that we send
  * @rx_start:	likewise, of the first that comes
  * @rx_lazy:	bytes of the prelude that are in TCP's queue; read locklessly
@@ -281,6 +282,7 @@ struct rstream {
 	bool mute:1;
 	bool unanswered:1;
 	bool part_back:1;
+	bool hello_held:1;
 	bool tx_plain;
 	bool rx_plain;
 	bool may_speak;
@@ -499,9 +501,11 @@ unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
 				   unsigned int off, unsigned int len,
 				   bool *hello);
 void rstream_prelude_no_hello(struct rstream *rs, bool none);
-bool rstream_prelude_heard(struct rstream *rs);
+void rstream_prelude_heard(struct rstream *rs);
+void rstream_prelude_more(struct rstream *rs);
+void rstream_prelude_cut(struct rstream *rs);
 bool rstream_prelude_full(const struct rstream *rs);
-bool rstream_prelude_pull(struct rstream *rs);
+bool rstream_prelude_pull(struct rstream *rs, u64 upto);
 int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len);
 
 /* carrier_tcp.c: records on TCP */

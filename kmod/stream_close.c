@@ -65,7 +65,7 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	rstream_ring_count(rs);
 	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
 		return true;
-	if (rstream_rx_ready(rs) ||
+	if (rstream_rx_ready(rs) || (rs->rx_plain && rs->part_len) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
 		/* RFC 2525, 2.17: unread data is lost, so reset */
 		sock_set_flag(sk, SOCK_LINGER);
@@ -74,6 +74,7 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	}
 	if (rstream_prelude_only(rs))
 		return true;
+	rs->may_speak = true;	/* nothing that comes is answered any more */
 	if (!rs->tx.fin)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
 	/* should the link be lost from here on: all that it has sent was read */

@@ -167,9 +167,10 @@ static u64 ring_ready(const struct rstream *rs)
 /* Bytes that a read would find.  Lockless readers get a hint. */
 u64 rstream_rx_ready(const struct rstream *rs)
 {
+	u64 lazy = smp_load_acquire(&rs->rx_lazy);	/* first: it goes to rxq */
+
 	/* pairs with rstream_ring_leave() */
-	return smp_load_acquire(&rs->rxq_bytes) + READ_ONCE(rs->rx_lazy) +
-	       ring_ready(rs);
+	return lazy + smp_load_acquire(&rs->rxq_bytes) + ring_ready(rs);
 }
 
 /*
@@ -188,7 +189,9 @@ bool rstream_rx_enough(const struct rstream *rs)
 	if (rstream_urg_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE))
 		target++;
-	return ready >= target;
+	/* what is with TCP: its window may be less than that */
+	return ready >= target ||
+	       (READ_ONCE(rs->rx_lazy) && tcp_epollin_ready(rs->sk, target));
 }
 
 /* ---- copying out ---- */
@@ -273,8 +276,7 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 /* Tell the peer of its new window when half of it has been used. */
 void rstream_rx_ack(struct rstream *rs)
 {
-	if (rs->mute)
-		rstream_parse(rs);	/* there is room for more */
+	rstream_prelude_more(rs);
 	if (rs->tx_plain)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
@@ -415,8 +417,11 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	if (!rstream_prelude_pull(rs))
-		return 0;
+	if (rs->mute && !rs->rxq_bytes)
+		rstream_prelude_more(rs);
+	/* the urgent byte is passed over */
+	if (!rstream_prelude_pull(rs, *ahead + !!rs->urg) && rs->rxq_bytes <= *ahead)
+		return -ENOMEM;
 	len = rstream_rx_next(rs, len, ahead, flags & MSG_PEEK);
 	if (!len)
 		return 0;

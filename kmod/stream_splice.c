@@ -207,8 +207,8 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	u64 ahead = 0;
 	ssize_t n;
 
-	if (!rstream_prelude_pull(rs))
-		return 0;
+	if (!rstream_prelude_pull(rs, 1) && !rs->rxq_bytes)
+		return -ENOMEM;
 	len = rstream_rx_next(rs, len, &ahead, false);
 	if (!len)
 		return 0;

@@ -353,7 +353,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = 0;
-		if (rs->tx_plain && !pages && !uarg)
+		if (rs->tx_plain && (urgent || (!pages && !uarg)))
 			n = rstream_prelude_send(rs, msg);
 		if (n > 0) {
 			done += n;

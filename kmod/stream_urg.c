@@ -69,7 +69,7 @@ void rstream_urg_mark(struct rstream *rs, u64 at)
 		return;
 	/* as TCP: one at which the reader stands makes way */
 	if (rstream_urg_at_mark(rs, rs->rx.consumed) &&
-	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_prelude_pull(rs) &&
+	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_prelude_pull(rs, 0) &&
 	    rstream_rx_ready(rs))
 		rstream_rx_consume(rs, 1);
 	WRITE_ONCE(rs->rx_urg, at);
@@ -100,7 +100,8 @@ int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 	if (sock_flag(rs->sk, SOCK_URGINLINE) || rs->urg != RSTREAM_URG_NEW)
 		return -EINVAL;		/* there is none */
 	rstream_ring_count(rs);
-	if (!rstream_urg_here(rs) || !rstream_prelude_pull(rs))
+	if (!rstream_urg_here(rs) ||
+	    !rstream_prelude_pull(rs, rs->rx_urg - rs->rx.consumed))
 		return rstream_rx_over(rs) ? 0 : -EAGAIN;
 	msg->msg_flags |= MSG_OOB;
 	if (len)

@@ -17,7 +17,7 @@ import time
 OURS, PEER = "10.78.0.1", "10.78.0.2"
 PROTO = 257
 LIMIT = 10                      # seconds that any answer may take
-FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+FIN, SYN, RST, PSH, ACK, URG = 1, 2, 4, 8, 16, 32
 ROLE_SYN, ROLE_SYNACK, ROLE_CONFIRM = 1, 2, 3
 MAGIC = b"\xd5RSTRM\r\n"
 DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
@@ -121,11 +121,11 @@ class Peer:
         self.data, self.fin, self.rst, self.opts = b"", False, False, b""
         self.last = b""         # the last segment's data
 
-    def segment(self, flags, data=b"", opts=b""):
+    def segment(self, flags, data=b"", opts=b"", urgent=0):
         opts += b"\1" * (-len(opts) % 4)
         self.tun.send(struct.pack("!HHIIBBHHH", self.port, self.remote,
                                   self.seq, self.ack, (5 + len(opts) // 4) << 4,
-                                  flags, 65535, 0, 0) + opts + data)
+                                  flags, 65535, 0, urgent) + opts + data)
         self.seq += len(data) + bool(flags & (SYN | FIN))
 
     def step(self, seconds):

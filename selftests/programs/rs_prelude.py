@@ -13,9 +13,10 @@ import socket
 import struct
 import sys
 import threading
+import time
 
-from rs_peer import (DATA, LIMIT, MAGIC, OURS, PEER, ROLE_CONFIRM, ROLE_SYN,
-                     ROLE_SYNACK, Peer, Served, chosen, drain, end, expect, found,
+from rs_peer import (ACK, DATA, LIMIT, MAGIC, PEER, PSH, ROLE_CONFIRM, ROLE_SYN,
+                     ROLE_SYNACK, URG, Peer, Served, chosen, drain, end, expect, found,
                      hello, option, our_socket, read_data, read_hello, record, run)
 
 PRELUDE = 16384
@@ -118,10 +119,12 @@ def server_finds_hello_at_end(tun):
 
 
 def server_hello_is_missing(tun):
-    """Ours was said: the peer must answer."""
+    """Ours was said: the peer must answer, in the end."""
     served = reaches_end(tun)
-    served.peer.write(FULL + b"no HELLO here but bytes of a program")
-    served.reset(FULL)
+    said = FULL + b"no HELLO here but bytes of a program"
+    served.peer.write(said)
+    data, err = drain(served.sock)
+    expect(data == said and err == 110, f"ETIMEDOUT, not {err}")
 
 
 def server_hello_is_late(tun):
@@ -153,7 +156,9 @@ def server_part_of_hello(tun):
     for n in (1, 8, 71):
         said = FULL + hello(ROLE_SYN)[:n]
         served = begun(tun, late=said)
+        began = time.monotonic()
         expect(receive(served.sock, len(said)) == said, "the bytes, after a while")
+        expect(2 < time.monotonic() - began < 8, "that of hello_timeout_ms")
         served.echo_plain()
 
 
@@ -214,12 +219,16 @@ def server_has_ended(tun):
 
 def server_has_ended_cut(tun):
     served = begun(tun)
-    served.sock.shutdown(socket.SHUT_WR)
-    served.peer.write(FULL + hello(ROLE_SYN) + record(DATA, b"part"))
-    served.peer.end()
-    data, err = drain(served.sock)
-    expect(data == FULL + b"part" and err == 104, f"ECONNRESET, not {err}")
-    served.sock.close()
+    for acknowledged in (False, True):
+        served = begun(tun)
+        served.sock.shutdown(socket.SHUT_WR)
+        if acknowledged:
+            expect(served.peer.until(lambda: served.peer.fin), "FIN")
+        served.peer.write(FULL + hello(ROLE_SYN) + record(DATA, b"part"))
+        served.peer.end()
+        data, err = drain(served.sock)
+        expect(data == FULL + b"part" and err == 104, f"ECONNRESET, not {err}")
+        served.sock.close()
 
 
 def server_closed(tun):
@@ -251,7 +260,33 @@ def server_unconfirmed_late(tun):
     sender(served.sock, FULL * 2)
     expect(served.peer.read(2 * PRELUDE) == FULL * 2, "plain bytes")
     served.peer.write(FULL + hello(ROLE_SYN) + record(DATA, b"framed"))
-    served.reset(FULL)
+    expect(read_hello(served.peer).startswith(MAGIC), "HELLO, where we are")
+    expect(receive(served.sock, PRELUDE + 6) == FULL + b"framed", "all bytes")
+
+
+def server_unconfirmed_closes(tun):
+    served = begun(tun, b"")
+    served.sock.sendall(FULL * 2)
+    served.sock.close()
+    expect(served.peer.read(2 * PRELUDE) == FULL * 2, "plain bytes")
+    expect(served.peer.until(lambda: served.peer.fin), "FIN")
+
+
+def server_mark(tun):
+    """An urgent byte whose segment comes twice, the first time too early."""
+    served = begun(tun)
+    peer = served.peer
+    seq = peer.seq
+    peer.seq = seq + 4
+    peer.segment(ACK | PSH | URG, b"!", urgent=1)
+    peer.seq = seq
+    peer.segment(ACK | PSH | URG, b"four", urgent=5)
+    peer.seq = seq + 4
+    peer.segment(ACK | PSH | URG, b"!", urgent=1)
+    peer.segment(ACK | PSH, b"more")
+    expect(receive(served.sock, 8) == b"fourmore", "the other bytes")
+    peer.end()
+    expect(drain(served.sock) == (b"", 0), "the end")
 
 
 # ---- our client ----
