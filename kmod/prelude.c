@@ -453,8 +453,10 @@ bool rstream_prelude_full(const struct rstream *rs)
 /* The program has read: is there room for more? */
 void rstream_prelude_more(struct rstream *rs)
 {
-	if (by_tcp(rs) && !(rs->rx_plain && rs->tx_plain))
-		rstream_parse(rs);
+	if (!by_tcp(rs) || (rs->rx_plain && rs->tx_plain))
+		return;
+	rstream_parse(rs);
+	rstream_prelude_cut(rs);
 }
 
 /* ---- to the program ---- */
