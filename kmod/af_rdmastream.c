@@ -67,11 +67,11 @@ static int rstream_bind(struct socket *sock, struct sockaddr *addr, int len)
 /* ---- connect ---- */
 
 /* Is it worth sending the option?  NONE: yes. */
-static enum rstream_reason option_policy(struct net *net)
+static enum rstream_reason option_policy(const struct rstream_net *rn)
 {
-	if (!rstream_net(net)->set.negotiate)
+	if (!rn->set.negotiate)
 		return RSTREAM_R_OFF;
-	if (!rstream_link_possible(net))
+	if (!rstream_link_possible(rn->net))
 		return RSTREAM_R_NO_DEVICE;
 	return RSTREAM_R_NONE;
 }
@@ -79,7 +79,7 @@ static enum rstream_reason option_policy(struct net *net)
 static enum rstream_reason connect_policy(const struct rstream *rs,
 					  const struct sockaddr *addr, int len)
 {
-	enum rstream_reason reason = option_policy(sock_net(rs->sk));
+	enum rstream_reason reason = option_policy(rs->rn);
 
 	if (!reason && !rstream_rules_connect(rs, addr, len))
 		return RSTREAM_R_EXCLUDED;
@@ -100,7 +100,7 @@ static bool is_mapped(const struct sock *sk, const struct sockaddr *addr,
 static bool offers_prelude(const struct rstream *rs)
 {
 	const struct rstream_settings *set =
-		&rstream_net(sock_net(rs->sk))->set;
+		&rs->rn->set;
 
 	if (!READ_ONCE(set->prelude) || rs->eager)
 		return false;
@@ -125,7 +125,7 @@ static void connect_prepare(struct rstream *rs, const struct sockaddr *addr,
 	rstream_hook_callbacks(rs);
 	if (!rs->mapped)
 		rstream_option_client(rs);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_ACTIVE_OPENS);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_ACTIVE_OPENS);
 }
 
 /* connect() has come back: failed, under way, or dissolved? */
@@ -199,7 +199,7 @@ static int rstream_listen(struct socket *sock, int backlog)
 	 * if TCP refuses to listen: then it is a bound TCP socket like any.
 	 */
 	if (rstream_mode(rs) == RSTREAM_IDLE &&
-	    rstream_net(sock_net(sock->sk))->set.negotiate) {
+	    rs->rn->set.negotiate) {
 		int err = rstream_option_listen(rs);
 
 		if (err)
@@ -221,7 +221,7 @@ static bool listener_allows(struct rstream *listener, const struct sock *sk)
 
 static enum rstream_reason plain_reason(struct rstream *listener, const struct sock *sk)
 {
-	enum rstream_reason reason = option_policy(sock_net(sk));
+	enum rstream_reason reason = option_policy(listener->rn);
 
 	if (!reason && !listener_allows(listener, sk))
 		return RSTREAM_R_EXCLUDED;
@@ -231,10 +231,8 @@ static enum rstream_reason plain_reason(struct rstream *listener, const struct s
 /* The client is plain TCP: so is this socket, we are out of it. */
 static void accept_plain(struct rstream *listener, struct socket *newsock)
 {
-	struct net *net = sock_net(newsock->sk);
-
-	rstream_mib_inc(net, RSTREAM_MIB_PLAIN_ACCEPTS);
-	rstream_mib_reason(net, plain_reason(listener, newsock->sk));
+	rstream_mib_inc(listener->rn, RSTREAM_MIB_PLAIN_ACCEPTS);
+	rstream_mib_reason(listener->rn, plain_reason(listener, newsock->sk));
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
 	newsock->ops = listener->tcp_ops;

@@ -129,7 +129,7 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 static void rx_left(struct rstream *rs, bool refused)
 {
 	if (refused) {
-		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_UNUSED);
+		rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_UNUSED);
 		trace_rstream_refuse(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
 				     rs->rx.arrived, RSTREAM_R_GRANT_REFUSED);
 		rstream_rxring_unused(rs->rxring);
@@ -207,7 +207,7 @@ void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
 	rs->revoked_for = why;
 	rs->idle_msgs = 0;
 	set_bit(RSTREAM_WANT_REVOKE, &rs->want);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_REVOKES_TX);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_TX);
 	peer_owes(rs);
 	rstream_ring_answer(rs);
 	rstream_push(rs);
@@ -276,9 +276,9 @@ static void tx_close_ring(struct rstream *rs)
 /* The grant can't be used: say so. */
 void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
 {
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_REFUSED);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED);
 	if (reason)
-		rstream_mib_reason(sock_net(rs->sk), reason);
+		rstream_mib_reason(rs->rn, reason);
 	trace_rstream_refuse(rs->sk, RSTREAM_WAY_TX, rs->tx.epoch, rs->tx.sent,
 			     reason);
 	rstream_tx_refuse(&rs->tx);
@@ -326,8 +326,8 @@ static void tx_rewind(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_BAD_RESUME, ECONNRESET);
 	list_splice(&frags, &rs->txq);
 	tx_close_ring(rs);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_RESUMES);
-	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_RESENT_BYTES, again);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESUMES);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_RESENT_BYTES, again);
 	rstream_wake_writers(rs);
 }
 
@@ -386,7 +386,7 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 
 	if (reason || !rs->txring)
 		return reason;
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_REVOKES_RX);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_RX);
 	rs->tx_why = RSTREAM_R_RING_REVOKED;
 	if (rs->tx.state == RSTREAM_GRANTED)
 		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);

@@ -60,7 +60,7 @@ static void want_more_links(struct rstream *rs)
 {
 	struct rstream_peer_route route;
 
-	if (READ_ONCE(rstream_net(sock_net(rs->sk))->set.links_per_peer) < 2)
+	if (READ_ONCE(rs->rn->set.links_per_peer) < 2)
 		return;
 	fill_route(rs, &route);
 	rstream_peer_want_more(rs->peer, &route);
@@ -127,7 +127,7 @@ u64 rstream_switch_proof(const struct rstream *rs,
 /* Why no ring is granted, for what the stream can tell; NONE: grant. */
 static enum rstream_reason grant_policy(const struct rstream *rs)
 {
-	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	const struct rstream_net *rn = rs->rn;
 
 	if (!rs->peer)
 		return RSTREAM_R_NO_DEVICE;
@@ -148,7 +148,7 @@ static enum rstream_reason grant_policy(const struct rstream *rs)
 /* How large a ring of this stream may be: ring_size, or the program's wish. */
 static u32 ring_most(const struct rstream *rs)
 {
-	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	const struct rstream_net *rn = rs->rn;
 
 	if (rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK)
 		return rounddown_pow_of_two(min_t(u64, rs->window, SZ_4M));
@@ -204,7 +204,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	/* poll() must not find it readable: after rx.state */
 	smp_store_release(&rs->rxring, ring);
 	set_bit(RSTREAM_WANT_GRANT, &rs->want);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_SENT);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_SENT);
 	trace_rstream_grant(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
 			    rs->rx.arrived, RSTREAM_R_NONE);
 	rstream_push(rs);
@@ -219,7 +219,7 @@ void rstream_no_ring(struct rstream *rs, enum rstream_reason why)
 {
 	if (xchg(&rs->reason, why) == why || !why)
 		return;
-	rstream_mib_reason(sock_net(rs->sk), why);
+	rstream_mib_reason(rs->rn, why);
 	trace_rstream_no_ring(rs->sk, 0, why);
 }
 
@@ -265,7 +265,7 @@ void rstream_link_try(struct rstream *rs)
 /* Bytes have moved on tcp: is it time for a ring now? */
 void rstream_grant_look(struct rstream *rs)
 {
-	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	const struct rstream_net *rn = rs->rn;
 
 	switch (rs->reason) {
 	case RSTREAM_R_WAIT_BYTES:
@@ -494,7 +494,7 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	reason = rstream_tx_grant(&rs->tx, rec->grant.epoch);
 	if (reason)
 		return reason;
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_GRANTS_RCVD);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_RCVD);
 	trace_rstream_grant(rs->sk, RSTREAM_WAY_TX, rec->grant.epoch,
 			    rs->tx.sent, RSTREAM_R_NONE);
 	link = grant_link(rs, rec);

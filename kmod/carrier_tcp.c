@@ -308,7 +308,7 @@ static bool next_data(struct rstream *rs)
 	    test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
 	if (!window) {
-		rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_STALL_WINDOW);
+		rstream_mib_inc(rs->rn, RSTREAM_MIB_STALL_WINDOW);
 		return false;
 	}
 	rec.len = min3(queued, window, (u64)RSW_DATA_MAX);
@@ -318,8 +318,8 @@ static bool next_data(struct rstream *rs)
 	rs->tx_at = jiffies;
 	rs->tx_tcp_bytes += rec.len;
 	rs->tx_tcp_msgs++;
-	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_TCP_TX_BYTES, rec.len);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_TCP_TX_MSGS);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, rec.len);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
 	rstream_grant_look(rs);
 	return true;
 }
@@ -508,7 +508,7 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 				   rs->nonce, &hello, &used)) {
 	case RSTREAM_HELLO_PART:
 		if (rs->tx_plain)	/* perhaps it is none */
-			rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
+			rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 		return n;
 	case RSTREAM_HELLO_WHOLE:
 		rs->part_len = 0;
@@ -545,8 +545,8 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 	rs->rx_at = jiffies;
 	rs->rx_tcp_bytes += rec->len;
 	rs->rx_tcp_msgs++;
-	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_TCP_RX_BYTES, rec->len);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_TCP_RX_MSGS);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, rec->len);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
 	if (rs->idle_msgs < U8_MAX)
 		rs->idle_msgs++;
 	rstream_grant_look(rs);

@@ -36,7 +36,7 @@ static void hello_fill(const struct rstream_link *link,
 		.slot = link->slot,
 		.key = cpu_to_be64(link->key),
 	};
-	memcpy(hello->instance, rstream_net(link->ln->net)->instance,
+	memcpy(hello->instance, link->ln->rn->instance,
 	       RSTREAM_INSTANCE_LEN);
 }
 

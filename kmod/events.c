@@ -121,9 +121,9 @@ void rstream_event_switch(struct rstream *rs, enum rstream_way_info way,
 	sw->reason = reason;
 	WRITE_ONCE(sw->at, jiffies);
 	WRITE_ONCE(sw->count, sw->count + 1);
-	rstream_mib_inc(net, tx ? RSTREAM_MIB_SWITCHES_TX :
+	rstream_mib_inc(rs->rn, tx ? RSTREAM_MIB_SWITCHES_TX :
 				  RSTREAM_MIB_SWITCHES_RX);
-	rstream_mib_switched(net, reason);
+	rstream_mib_switched(rs->rn, reason);
 	trace_rstream_switch(rs->sk, way, to,
 			     tx ? rs->tx.epoch : rs->rx.epoch, offset, reason);
 	if (!listened(net))
@@ -142,7 +142,7 @@ static void stall_ends(struct rstream *rs, u64 now)
 	u64 ns = now - stalls->since;
 
 	WRITE_ONCE(stalls->ns[i], stalls->ns[i] + ns);
-	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_STALL_WINDOW_US + i,
+	rstream_mib_add(rs->rn, RSTREAM_MIB_STALL_WINDOW_US + i,
 			div_u64(ns, NSEC_PER_USEC));
 	trace_rstream_stall(rs->sk, div_u64(ns, NSEC_PER_USEC), stalls->why);
 }
@@ -208,8 +208,10 @@ void rstream_event_link_refused(struct net *net,
 				const struct sockaddr_storage *from,
 				enum rstream_reason reason)
 {
-	rstream_mib_inc(net, RSTREAM_MIB_CM_REJECTED);
-	rstream_mib_reason(net, reason);
+	struct rstream_net *rn = rstream_net(net);
+
+	rstream_mib_inc(rn, RSTREAM_MIB_CM_REJECTED);
+	rstream_mib_reason(rn, reason);
 	trace_rstream_link_refused(from, reason);
 }
 

@@ -29,7 +29,7 @@
 
 static unsigned int hello_timeout(const struct rstream *rs)
 {
-	return rstream_net(sock_net(rs->sk))->set.hello_timeout_ms;
+	return rs->rn->set.hello_timeout_ms;
 }
 
 static void set_window(struct rstream *rs)
@@ -96,8 +96,8 @@ void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
 	struct sock *sk = rs->sk;
 
 	rstream_set_mode(rs, RSTREAM_RAW, reason);
-	rstream_mib_inc(sock_net(sk), RSTREAM_MIB_RAW);
-	rstream_mib_reason(sock_net(sk), reason);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
+	rstream_mib_reason(rs->rn, reason);
 	rstream_option_off(rs);
 	if (!rs->guard)
 		leave_alone(rs);
@@ -334,7 +334,7 @@ static unsigned int other_addrs(const struct rstream *rs,
 
 unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 {
-	const struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	const struct rstream_net *rn = rs->rn;
 	struct rstream_hello hello = {
 		.version_min = RSW_VERSION,
 		.version_max = RSW_VERSION,
@@ -385,7 +385,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	rstream_option_off(rs);
 	if (!rs->closed)
 		rstream_timer(rs, 0);
-	rstream_mib_inc(sock_net(sk), RSTREAM_MIB_FRAMED);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
 	rstream_grant_try(rs);
 	return RSTREAM_R_NONE;
 }

@@ -75,7 +75,7 @@ static bool link_set_state(struct rstream_link *link,
 
 static void link_count(struct rstream_link *link, enum rstream_mib_item item)
 {
-	rstream_mib_inc(rstream_link_netns(link), item);
+	rstream_mib_inc(link->ln->rn, item);
 }
 
 /* Counts the end of a link.  Return: its reason. */

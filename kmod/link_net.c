@@ -132,6 +132,7 @@ int rstream_link_net_init(struct net *net)
 	if (!ln)
 		return -ENOMEM;
 	ln->net = net;
+	ln->rn = rstream_net(net);
 	spin_lock_init(&ln->lock);
 	mutex_init(&ln->listen_lock);
 	spin_lock_init(&ln->addr_lock);
@@ -140,7 +141,7 @@ int rstream_link_net_init(struct net *net)
 	idr_init(&ln->ids);
 	init_waitqueue_head(&ln->wait);
 	INIT_DELAYED_WORK(&ln->listen_work, link_listen_work);
-	rstream_net(net)->links = ln;
+	ln->rn->links = ln;
 	return 0;
 }
 

@@ -85,6 +85,7 @@ struct rstream_batch {
 
 /*
  * Links of one namespace.
+ * @rn:	of the same namespace
  * @lock:	bh; guards all up to @drained_dev
  * @peers:	hashed by the first bytes of their (random) instance ids
  * @links:	every link until it is DEAD
@@ -104,6 +105,7 @@ struct rstream_batch {
  */
 struct rstream_link_net {
 	struct net *net;
+	struct rstream_net *rn;
 	spinlock_t lock;		/* see above */
 	struct hlist_head peers[64];
 	unsigned int n_peers;
@@ -280,7 +282,7 @@ static inline struct net *rstream_link_netns(const struct rstream_link *link)
 static inline struct rstream_settings *
 rstream_link_set(const struct rstream_link_net *ln)
 {
-	return &rstream_net(ln->net)->set;
+	return &ln->rn->set;
 }
 
 /* CONNECTING or UP: the queue pair may be used. */

@@ -93,9 +93,36 @@ struct rstream_net {
 
 extern unsigned int rstream_net_id;
 
+/* Takes a while: who is asked often keeps the pointer. */
 static inline struct rstream_net *rstream_net(const struct net *net)
 {
 	return net_generic(net, rstream_net_id);
+}
+
+/* ---- counting; any context ---- */
+
+static inline void rstream_mib_add(const struct rstream_net *rn,
+				   enum rstream_mib_item item, u64 n)
+{
+	this_cpu_add(rn->mib->item[item], n);
+}
+
+static inline void rstream_mib_inc(const struct rstream_net *rn,
+				   enum rstream_mib_item item)
+{
+	rstream_mib_add(rn, item, 1);
+}
+
+static inline void rstream_mib_reason(const struct rstream_net *rn,
+				      enum rstream_reason reason)
+{
+	this_cpu_inc(rn->mib->reason[reason]);
+}
+
+static inline void rstream_mib_switched(const struct rstream_net *rn,
+					enum rstream_reason reason)
+{
+	this_cpu_inc(rn->mib->switched[reason]);
 }
 
 int rstream_sysctl_net_init(struct rstream_net *rn);

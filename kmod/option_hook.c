@@ -230,12 +230,11 @@ static void child_init(struct rstream *rs, struct sock *child,
 		       const struct sk_buff *skb, const struct rstream_opt *syn)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
-	struct net *net = sock_net(child);
 	struct rstream_opt opt;
 
-	rstream_mib_inc(net, RSTREAM_MIB_PASSIVE_OPENS);
 	rstream_attach(rs, child, child->sk_family == AF_INET ?
 		       rstream_tcp4.ops : rstream_tcp6.ops);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_PASSIVE_OPENS);
 	rs->server = true;
 	rs->nonce = syn->nonce;
 	rs->confirmed = opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
@@ -278,7 +277,7 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 		 */
 		rs = rstream_new(GFP_ATOMIC);
 		if (!rs) {
-			rstream_mib_reason(sock_net(sk), RSTREAM_R_NO_MEMORY);
+			rstream_mib_reason(rstream_net(sock_net(sk)), RSTREAM_R_NO_MEMORY);
 			tcp_listendrop(sk);
 			return NULL;
 		}

@@ -269,7 +269,7 @@ void rstream_path_broke(struct rstream_link *link)
 	if (!link->idle_closed && !link->drained && !link->renewed) {
 		count(&path->flaps);
 		if (up < stable)
-			rstream_mib_inc(rstream_link_netns(link),
+			rstream_mib_inc(link->ln->rn,
 					RSTREAM_MIB_LINKS_FLAPPED);
 	}
 	path_pause(path);

@@ -66,7 +66,7 @@ void rstream_hello_say(struct rstream *rs)
 	rstream_register(rs);
 	set_bit(RSTREAM_WANT_HELLO, &rs->want);
 	if (!rs->hello_in)
-		rstream_timer(rs, rstream_net(sock_net(rs->sk))->set.hello_timeout_ms);
+		rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 }
 
 /* There are bytes to send: do they still go without a record? */
@@ -108,13 +108,11 @@ void rstream_prelude_fin(struct rstream *rs)
 
 static void count_sent(struct rstream *rs, size_t n)
 {
-	struct net *net = sock_net(rs->sk);
-
 	rs->tx_at = jiffies;
 	rs->tx_tcp_bytes += n;
 	rs->tx_tcp_msgs++;
-	rstream_mib_add(net, RSTREAM_MIB_TCP_TX_BYTES, n);
-	rstream_mib_inc(net, RSTREAM_MIB_TCP_TX_MSGS);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, n);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
 }
 
 /*
@@ -164,7 +162,7 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 		return urgent ? -EAGAIN : 0;
 	sent = send_plain(rs, msg, n);
 	if (sent > 0) {
-		rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_SENT_COPY_BYTES, sent);
+		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
 		count_sent(rs, sent);
 	}
 	if (rs->want)
@@ -193,8 +191,6 @@ u32 rstream_prelude_data(struct rstream *rs)
 /* @n bytes of the program's have come. */
 static bool arrived(struct rstream *rs, size_t n)
 {
-	struct net *net = sock_net(rs->sk);
-
 	if (rs->closed) {	/* as TCP: data after close is reset */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return false;
@@ -203,8 +199,8 @@ static bool arrived(struct rstream *rs, size_t n)
 	rs->rx_at = jiffies;
 	rs->rx_tcp_bytes += n;
 	rs->rx_tcp_msgs++;
-	rstream_mib_add(net, RSTREAM_MIB_TCP_RX_BYTES, n);
-	rstream_mib_inc(net, RSTREAM_MIB_TCP_RX_MSGS);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
 	rstream_option_off(rs);		/* the server has heard of us */
 	rstream_hist_arrived(rs, rs->rx.arrived);
 	return true;
@@ -257,7 +253,7 @@ static void peer_ends(struct rstream *rs)
 	rs->tx.limit = ENDLESS;
 	if (!rs->closed)
 		rstream_timer(rs, 0);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_FRAMED);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
 }
 
 /*
@@ -290,8 +286,8 @@ void rstream_prelude_cut(struct rstream *rs)
 		return;
 	rs->error = ECONNRESET;
 	rs->reason = RSTREAM_R_TRUNCATED;
-	rstream_mib_inc(sock_net(sk), RSTREAM_MIB_RESETS);
-	rstream_mib_reason(sock_net(sk), RSTREAM_R_TRUNCATED);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESETS);
+	rstream_mib_reason(rs->rn, RSTREAM_R_TRUNCATED);
 	WRITE_ONCE(sk->sk_err, ECONNRESET);
 	sk_error_report(sk);
 }
@@ -407,8 +403,8 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 			rs->rx_on = true;
 			rs->tx_on = true;
 			rs->reason = RSTREAM_R_NO_HELLO;
-			rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_RAW);
-			rstream_mib_reason(sock_net(rs->sk), rs->reason);
+			rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
+			rstream_mib_reason(rs->rn, rs->reason);
 			left = ENDLESS;
 		}
 		n = none || !next || rs->rx_on ? rs->part_len : next - rs->part;

@@ -300,7 +300,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 	link->rx_bytes += len;
 	link->rx_msgs++;
 	if (len) {
-		rstream_mib_add(rstream_link_netns(link),
+		rstream_mib_add(link->ln->rn,
 				RSTREAM_MIB_RING_RX_BYTES, len);
 		rstream_ring_count(link, RSTREAM_MIB_RING_RX_MSGS);
 	}

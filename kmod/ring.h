@@ -59,7 +59,7 @@ struct tx_ring {
 
 static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mib_item item)
 {
-	rstream_mib_inc(rstream_link_netns(link), item);
+	rstream_mib_inc(link->ln->rn, item);
 }
 
 /* Posts what is due now, or remembers it.  False: not everything was posted. */

@@ -261,9 +261,9 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 		space -= len;
 		msgs++;
 	}
-	rstream_mib_add(rstream_link_netns(link), RSTREAM_MIB_RING_TX_BYTES,
+	rstream_mib_add(link->ln->rn, RSTREAM_MIB_RING_TX_BYTES,
 			total);
-	rstream_mib_add(rstream_link_netns(link), RSTREAM_MIB_RING_TX_MSGS,
+	rstream_mib_add(link->ln->rn, RSTREAM_MIB_RING_TX_MSGS,
 			msgs);
 	return total;
 }

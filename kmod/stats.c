@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters of a namespace.  Everybody counts, netlink.c reads.
+ * Counters of a namespace.  Everybody counts (net.h), netlink.c reads.
  *
  * Each CPU has its own copy, written with this_cpu_add(), which no interrupt
  * can tear; so any context may count.  Readers add up without a lock: a sum
@@ -17,21 +17,6 @@ static const char * const reason_texts[RSTREAM_R_MAX] = {
 	RSTREAM_REASON_LIST(X)
 #undef X
 };
-
-void rstream_mib_add(struct net *net, enum rstream_mib_item item, u64 n)
-{
-	this_cpu_add(rstream_net(net)->mib->item[item], n);
-}
-
-void rstream_mib_reason(struct net *net, enum rstream_reason reason)
-{
-	this_cpu_inc(rstream_net(net)->mib->reason[reason]);
-}
-
-void rstream_mib_switched(struct net *net, enum rstream_reason reason)
-{
-	this_cpu_inc(rstream_net(net)->mib->switched[reason]);
-}
 
 u64 rstream_mib_sum(struct net *net, enum rstream_mib_item item)
 {

@@ -143,15 +143,6 @@ struct rstream_mib {
 	u64 switched[RSTREAM_R_MAX];	/* streams that changed their carrier */
 };
 
-void rstream_mib_add(struct net *net, enum rstream_mib_item item, u64 n);
-
-static inline void rstream_mib_inc(struct net *net, enum rstream_mib_item item)
-{
-	rstream_mib_add(net, item, 1);
-}
-
-void rstream_mib_reason(struct net *net, enum rstream_reason reason);
-void rstream_mib_switched(struct net *net, enum rstream_reason reason);
 u64 rstream_mib_sum(struct net *net, enum rstream_mib_item item);
 u64 rstream_mib_reason_sum(struct net *net, enum rstream_reason reason);
 u64 rstream_mib_switched_sum(struct net *net, enum rstream_reason reason);

@@ -158,24 +158,21 @@ static void on_state_change(struct sock *sk)
 	rstream_tcp4.state_change(sk);
 }
 
+/* TCP makes them with the socket held, as it is here: there is no need of sk_callback_lock. */
 void rstream_hook_callbacks(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_data_ready = on_data_ready;
-	sk->sk_write_space = on_write_space;
-	sk->sk_state_change = on_state_change;
-	write_unlock_bh(&sk->sk_callback_lock);
+	WRITE_ONCE(sk->sk_data_ready, on_data_ready);
+	WRITE_ONCE(sk->sk_write_space, on_write_space);
+	WRITE_ONCE(sk->sk_state_change, on_state_change);
 }
 
 void rstream_unhook_callbacks(struct sock *sk)
 {
-	write_lock_bh(&sk->sk_callback_lock);
-	sk->sk_data_ready = rstream_tcp4.data_ready;
-	sk->sk_write_space = rstream_tcp4.write_space;
-	sk->sk_state_change = rstream_tcp4.state_change;
-	write_unlock_bh(&sk->sk_callback_lock);
+	WRITE_ONCE(sk->sk_data_ready, rstream_tcp4.data_ready);
+	WRITE_ONCE(sk->sk_write_space, rstream_tcp4.write_space);
+	WRITE_ONCE(sk->sk_state_change, rstream_tcp4.state_change);
 }
 
 void rstream_wake(struct rstream *rs)
@@ -223,8 +220,8 @@ void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
 	if (cmpxchg(&rs->error, 0, error))
 		return;
 	WRITE_ONCE(rs->reason, reason);
-	rstream_mib_inc(sock_net(rs->sk), RSTREAM_MIB_RESETS);
-	rstream_mib_reason(sock_net(rs->sk), reason);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESETS);
+	rstream_mib_reason(rs->rn, reason);
 	trace_rstream_reset(rs->sk, 0, reason);
 	rstream_queue(rs, RSTREAM_DO_RESET);
 }
@@ -468,7 +465,7 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 
 void rstream_register(struct rstream *rs)
 {
-	struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	struct rstream_net *rn = rs->rn;
 
 	do {
 		rs->token = get_random_u64();
@@ -482,7 +479,7 @@ void rstream_register(struct rstream *rs)
 
 static void unregister(struct rstream *rs)
 {
-	struct rstream_net *rn = rstream_net(sock_net(rs->sk));
+	struct rstream_net *rn = rs->rn;
 
 	if (!rs->registered)
 		return;
@@ -592,7 +589,11 @@ void rstream_reset_state(struct rstream *rs)
 
 struct rstream *rstream_new(gfp_t gfp)
 {
-	return kmem_cache_zalloc(stream_cache, gfp);
+	struct rstream *rs = kmem_cache_alloc(stream_cache, gfp);
+
+	if (rs)
+		memset(rs, 0, offsetof(struct rstream, ctl));
+	return rs;
 }
 
 /* One that has never been attached. */
@@ -608,6 +609,7 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	struct inet_connection_sock *icsk = inet_csk(sk);
 
 	rs->sk = sk;
+	rs->rn = rn;
 	rs->tcp_ops = tcp_ops;
 	refcount_set(&rs->ref, 1);
 	INIT_WORK(&rs->work, on_work);

@@ -130,6 +130,7 @@ struct rstream_hist {
 /**
  * struct rstream - what we keep for one socket
  * @sk:		the TCP socket; lives until rstream_ulp_release()
+ * @rn:		of its namespace
  * @ref:	one of the socket, one of each queued work
  * @mode:	enum rstream_mode; read locklessly to choose a path, then again
  *		with the lock held
@@ -264,6 +265,7 @@ struct rstream_hist {
  */
 struct rstream {
 	struct sock *sk;
+	struct rstream_net *rn;
 	refcount_t ref;
 	u8 mode;
 	u8 reason;
@@ -327,7 +329,6 @@ struct rstream {
 	u32 tx_link, tx_ring_size;	/* copies for rsctl, read locklessly */
 	u32 rx_link, rx_ring_size;
 
-	u8 ctl[RSTREAM_CTL_SPACE];
 	u16 ctl_len;
 	u16 ctl_off;
 	u32 rec_left;
@@ -344,7 +345,6 @@ struct rstream {
 
 	struct sk_buff_head rxq;
 	u64 rxq_bytes;
-	u8 part[RSW_HELLO_MAX];
 	u16 part_len;
 	u32 data_left;
 	u32 skip_left;
@@ -378,6 +378,10 @@ struct rstream {
 	struct rstream_stalls stalls;
 	struct rstream_hist *hist;
 	struct rcu_head rcu;
+
+	/* from here on nothing is zeroed */
+	u8 ctl[RSTREAM_CTL_SPACE];
+	u8 part[RSW_HELLO_MAX];
 };
 
 /* In skb->cb of rxq: which bytes of the skb are the stream's. */

@@ -19,7 +19,7 @@
 
 static bool hist_on(const struct rstream *rs)
 {
-	return READ_ONCE(rstream_net(sock_net(rs->sk))->set.histograms);
+	return READ_ONCE(rs->rn->set.histograms);
 }
 
 /* Bucket 0: below a microsecond, n: below 2^n, the last one: all that is longer. */

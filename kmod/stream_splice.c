@@ -160,7 +160,7 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 	rs->lent_to = at;
 	n = splice_to_pipe(pipe, &spd);
 	if (n > 0)
-		rstream_mib_add(sock_net(rs->sk),
+		rstream_mib_add(rs->rn,
 				RSTREAM_MIB_SPLICED_PAGE_BYTES, n);
 	return n;
 }
@@ -194,8 +194,8 @@ static ssize_t splice_queue(struct rstream *rs, struct pipe_inode_info *pipe,
 	if (n <= 0)
 		return n ?: -EAGAIN;
 	copied = linear_bytes(skb, cb->off, cb->off + n);
-	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_SPLICED_COPY_BYTES, copied);
-	rstream_mib_add(sock_net(rs->sk), RSTREAM_MIB_SPLICED_PAGE_BYTES,
+	rstream_mib_add(rs->rn, RSTREAM_MIB_SPLICED_COPY_BYTES, copied);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_SPLICED_PAGE_BYTES,
 			n - copied);
 	return n;
 }

@@ -159,7 +159,7 @@ void rstream_tx_queued(struct rstream *rs, size_t n, enum rstream_mib_item how)
 	rs->tx_mem += n;
 	sk_mem_charge(rs->sk, n);
 	rs->tx.written += n;
-	rstream_mib_add(sock_net(rs->sk), how, n);
+	rstream_mib_add(rs->rn, how, n);
 }
 
 /* The last fragment, if bytes at @pfrag's offset would continue it. */

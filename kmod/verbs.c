@@ -299,7 +299,7 @@ static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 {
 	lockdep_assert_held(&link->lock);
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
-		rstream_mib_inc(rstream_link_netns(link),
+		rstream_mib_inc(link->ln->rn,
 				RSTREAM_MIB_WR_ERRORS);
 	rstream_link_break_locked(link, ib_wc_status_msg(wc->status));
 }
