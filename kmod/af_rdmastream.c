@@ -338,6 +338,7 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 	if (!(mask & EPOLLOUT)) {
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		WRITE_ONCE(rs->room_asked, true);
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* asks for room */
 		smp_mb__after_atomic();
 		mask = poll_framed(rs);

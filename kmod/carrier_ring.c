@@ -556,15 +556,24 @@ static void ask_credit(struct rstream *rs)
 		WRITE_ONCE(rs->asked, false);
 }
 
+/* Does the ring tell when the bytes that are on their way are there?  So few wait for it. */
+bool rstream_ring_gathers(const struct rstream *rs)
+{
+	smp_mb();	/* pairs with rstream_ring_told(): it sees what is queued */
+	return rs->txring && READ_ONCE(rs->txring->tells) && !rs->awaited;
+}
+
 void rstream_push_ring(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent, space;
-	bool want;
+	/* the peer has answered nothing since: more may follow before this is there */
+	bool few = rstream_may_gather(rs, queued), want;
+	unsigned int how = few && rs->tx_heard == rs->rx.arrived ? RSTREAM_POST_TELL : 0;
 	ssize_t n;
 	s64 acked;
 
 	if (!queued || !rs->txring || !rstream_link_is_up(rs->txring->link) ||
-	    rs->held || !rstream_urg_heard(rs))
+	    rs->held || !rstream_urg_heard(rs) || (few && rstream_ring_gathers(rs)))
 		return;
 	acked = rstream_txring_acked(rs->txring);
 	if (acked < 0) {
@@ -577,13 +586,16 @@ void rstream_push_ring(struct rstream *rs)
 			      !rstream_tx_room(rs));
 	if (want)
 		WRITE_ONCE(rs->asked, true);
-	n = rstream_txring_post(rs->txring, &rs->txq, want, rs->awaited);
+	if (want)
+		how |= RSTREAM_POST_CREDIT | (rs->awaited ? RSTREAM_POST_FREE : 0);
+	n = rstream_txring_post(rs->txring, &rs->txq, how);
 	if (want && n <= 0)
 		WRITE_ONCE(rs->asked, false);
 	if (n == -EPROTO)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	if (n > 0) {
 		rs->tx.sent += n;
+		rs->tx_heard = rs->rx.arrived;
 		rs->tx_at = jiffies;
 		rs->tx_ring_bytes += n;
 		rs->tx_ring_msgs++;
@@ -679,6 +691,13 @@ void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
 		WRITE_ONCE(rs->asked, false);
 	rstream_queue(rs, READ_ONCE(rs->closed) ? RSTREAM_DO_CLOSE :
 						  RSTREAM_DO_PUSH);
+}
+
+void rstream_ring_told(struct rstream *rs)
+{
+	smp_mb();	/* pairs with rstream_ring_gathers(): it sees that we were here */
+	if (READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
+		rstream_queue(rs, RSTREAM_DO_PUSH);
 }
 
 static enum rstream_reason no_link_reason(const struct rstream *rs,

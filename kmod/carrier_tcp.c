@@ -297,6 +297,44 @@ static bool next_control(struct rstream *rs)
 	return true;
 }
 
+/* Has TCP bytes that only an ACK will let it send? */
+static bool tcp_is_full(const struct tcp_sock *tp)
+{
+	return tp->write_seq != tp->snd_nxt &&
+	       (tcp_packets_in_flight(tp) >= tcp_snd_cwnd(tp) ||
+		after(tp->write_seq, tcp_wnd_end(tp)));
+}
+
+/*
+ * Few bytes wait for an ACK: if TCP waits for it, too, or, without TCP_NODELAY, has
+ * two small records under way.  (RFC 896 lets the second wait for the first; but to
+ * write twice and then read is common, and would be slow.)  on_write_space() goes on.
+ */
+static bool gathers(const struct rstream *rs, u64 queued)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	if (!rstream_may_gather(rs, queued))
+		return false;
+	return tcp_is_full(tp) ||
+	       (rs->nagle && queued < tp->mss_cache && tp->snd_una != tp->snd_nxt &&
+		after(rs->small_seq[1], tp->snd_una));
+}
+
+static void small_look(struct rstream *rs, u32 len)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	if (len < tp->mss_cache) {
+		rs->small_seq[1] = rs->small_seq[0];
+		rs->small_seq[0] = tp->write_seq + rs->ctl_len + len;
+	} else if (!after(rs->small_seq[0], tp->snd_una)) {
+		/* before they are so old that they seem to be new */
+		rs->small_seq[1] = tp->snd_una;
+		rs->small_seq[0] = tp->snd_una;
+	}
+}
+
 /* Begin a DATA record with what is queued and allowed. */
 static bool next_data(struct rstream *rs)
 {
@@ -311,8 +349,14 @@ static bool next_data(struct rstream *rs)
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_STALL_WINDOW);
 		return false;
 	}
+	if (gathers(rs, queued)) {
+		rs->gathers = true;
+		set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
+		return false;
+	}
 	rec.len = min3(queued, window, (u64)RSW_DATA_MAX);
 	put_record(rs, &rec);
+	small_look(rs, rec.len);
 	rs->rec_left = rec.len;
 	rs->tx.sent += rec.len;
 	rs->tx_at = jiffies;
@@ -346,6 +390,7 @@ static bool next_records(struct rstream *rs)
 static void push_all(struct rstream *rs)
 {
 	rs->blocked = true;
+	rs->gathers = false;
 	do {
 		if (!push_ctl(rs) || !push_payload(rs))
 			return;		/* on_write_space() goes on */
@@ -393,8 +438,15 @@ void rstream_push(struct rstream *rs)
 	bool nospace;
 
 	rstream_assert_held(rs);
-	if (rs->pushing || rs->parsing || rs->error || sk->sk_err)
+	if (rs->pushing || rs->parsing || rs->error)
 		return;
+	if (sk->sk_err) {
+		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
+		rs->gathers = false;
+		if (rs->tx.written != rs->tx.sent && sk->sk_state != TCP_CLOSE)
+			rstream_retry(rs, RSTREAM_RETRY_MS);
+		return;
+	}
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
 		/* TCP's FIN is out: nothing can be said any more */
 		if (sk->sk_shutdown & SEND_SHUTDOWN)
@@ -408,6 +460,7 @@ void rstream_push(struct rstream *rs)
 	/* no sleep for memory, and no record waits for the ACK of another */
 	sk->sk_allocation = GFP_ATOMIC;
 	sk->sk_use_task_frag = in_task();
+	rs->nagle = !(nonagle & TCP_NAGLE_OFF);
 	tp->nonagle = TCP_NAGLE_OFF;
 	push_all(rs);
 	rstream_zerocopy_waits(rs);	/* before its number is old */

@@ -52,6 +52,8 @@ static void go_framed(struct rstream *rs)
 	set_window(rs);
 	rs->tx_at = jiffies;
 	rs->rx_at = jiffies;
+	rs->small_seq[0] = tcp_sk(rs->sk)->snd_una;
+	rs->small_seq[1] = rs->small_seq[0];
 	rstream_hear_all(rs);
 	if (rs->prelude)
 		rstream_prelude_begin(rs);

@@ -402,6 +402,7 @@ struct rstream_frag {
  * @cell_rkey:	remote key of @cell, for SWITCH
  * @written:	bytes posted since the ring was granted
  * @stalled:	enum rstream_reason: why the last post took not all, or NONE
+ * @tells:	a post with RSTREAM_POST_TELL has not completed; read locklessly
  */
 struct rstream_txring {
 	struct rstream_link *link;
@@ -412,6 +413,7 @@ struct rstream_txring {
 	u32 cell_rkey;
 	u64 written;
 	u8 stalled;
+	bool tells;
 };
 
 /**
@@ -440,6 +442,13 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
  */
 s64 rstream_txring_acked(struct rstream_txring *ring);
 
+/* The last message asks for an interrupting credit. */
+#define RSTREAM_POST_CREDIT	1U
+/* And completes, so that what is credited can be freed. */
+#define RSTREAM_POST_FREE	2U
+/* It completes, and rstream_ring_told() says so; if no other is to do that yet. */
+#define RSTREAM_POST_TELL	4U
+
 /**
  * rstream_txring_post() - write frags to the peer
  * @ring:	the sending end
@@ -447,8 +456,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  *		moved from its head to the ring's list of frags in flight.  A
  *		frag is split (rstream_frag_split()) where the ring wraps, its
  *		space ends or a message is full
- * @want_credit: set the request for an interrupting credit on the last message
- * @awaited:	and have its completion, so that what is credited can be freed
+ * @how:	RSTREAM_POST_*
  *
  * Chains as many work requests as space in the ring, slots in the send queue
  * and receive-queue credits allow, one ib_post_send() for all.  If link
@@ -460,8 +468,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * -EPROTO bad credit cell.
  */
 ssize_t rstream_txring_post(struct rstream_txring *ring,
-			    struct list_head *frags, bool want_credit,
-			    bool awaited);
+			    struct list_head *frags, unsigned int how);
 
 /**
  * rstream_txring_ask() - zero-length message that only asks for a credit
@@ -553,6 +560,8 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 /* @credit: the peer's answer to what was asked; else local resources */
 void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
 			bool credit);
+/* What was posted with RSTREAM_POST_TELL has completed. */
+void rstream_ring_told(struct rstream *rs);
 void rstream_link_event(struct rstream *rs, enum rstream_link_event ev);
 
 /*

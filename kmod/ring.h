@@ -54,6 +54,8 @@ struct tx_ring {
 	u64 raddr;
 	u64 acked;			/* bytes, last good value of the cell */
 	u64 last_sq;			/* number of the last work request */
+	u64 tell_sq;			/* of the one that pub.tells is about */
+	bool whole;			/* @last_sq is waited for */
 	bool freed;			/* FREED came: the peer writes no credit */
 };
 

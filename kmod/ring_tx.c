@@ -268,9 +268,20 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 	return total;
 }
 
+/* Who gathers small writes hears of it when the last message has completed. */
+static void tx_tell(struct tx_ring *ring)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	rstream_verbs_signal(link);
+	ring->tell_sq = ring->last_sq;
+	WRITE_ONCE(ring->pub.tells, true);
+	if (list_empty(&ring->sent))
+		list_add_tail(&ring->sent, &link->tx_sent);
+}
+
 ssize_t rstream_txring_post(struct rstream_txring *pub,
-			    struct list_head *frags, bool want_credit,
-			    bool awaited)
+			    struct list_head *frags, unsigned int how)
 {
 	struct tx_ring *ring = to_tx(pub);
 	struct rstream_link *link = pub->link;
@@ -294,16 +305,18 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	total = tx_messages(ring, frags, space);
 	if (!list_empty(frags) && total == space)
 		pub->stalled = RSTREAM_R_STALL_RING;
-	if (want_credit && b->n) {
+	if (how & RSTREAM_POST_CREDIT && b->n) {
 		b->wr[b->n - 1].rdma.wr.ex.imm_data =
 			rstream_imm(RSTREAM_IMM_DATA_WANT, ring->peer_ring);
 		/* a page is back when it is credited and the device has done */
-		if (awaited)
+		if (how & RSTREAM_POST_FREE)
 			rstream_verbs_signal(link);
-	} else if (want_credit && total) {
+	} else if (how & RSTREAM_POST_CREDIT && total) {
 		ring->ctrl.due |= DUE_ASK;
 		rstream_ring_flush(link, &ring->ctrl);
 	}
+	if (how & RSTREAM_POST_TELL && b->n && !pub->tells)
+		tx_tell(ring);
 	/* what a failing post took over can be recalled when it is drained */
 	rstream_verbs_post(link);
 out:
@@ -368,6 +381,7 @@ bool rstream_txring_sent(struct rstream_txring *pub)
 	spin_lock_bh(&link->lock);
 	sent = link->sq_done >= ring->last_sq;
 	if (!sent && rstream_link_alive(link)) {
+		ring->whole = true;
 		if (list_empty(&ring->sent))
 			list_add_tail(&ring->sent, &link->tx_sent);
 		if (link->sq_signalled < ring->last_sq)
@@ -465,12 +479,21 @@ void rstream_ring_sq_done(struct rstream_link *link)
 	list_for_each_entry_safe(ring, next, &link->tx_zombies, zombie)
 		tx_bury(link, ring);
 	list_for_each_entry_safe(ring, next, &link->tx_sent, sent) {
-		if (link->sq_done < ring->last_sq) {
-			more |= link->sq_signalled < ring->last_sq;
-			continue;
+		bool told = ring->pub.tells && link->sq_done >= ring->tell_sq;
+		bool all = link->sq_done >= ring->last_sq;
+
+		if (!all)
+			more |= ring->whole && link->sq_signalled < ring->last_sq;
+		if (told) {
+			WRITE_ONCE(ring->pub.tells, false);
+			rstream_ring_told(ring->rs);
 		}
-		list_del_init(&ring->sent);
-		rstream_ring_space(ring->rs, &ring->pub, false);
+		if (all && ring->whole) {
+			ring->whole = false;
+			rstream_ring_space(ring->rs, &ring->pub, false);
+		}
+		if (!ring->whole && !ring->pub.tells)
+			list_del_init(&ring->sent);
 	}
 	if (more)
 		post_marker(link);

@@ -64,7 +64,10 @@ static void on_data_ready(struct sock *sk)
 	rstream_close_look(rs);
 }
 
-/* Wake writers as sk_stream_write_space() does. */
+/*
+ * Wake writers as sk_stream_write_space() does: those who have found no room.  Who
+ * waits for an edge would take any other wake-up for one.
+ */
 void rstream_wake_writers(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -73,8 +76,13 @@ void rstream_wake_writers(struct rstream *rs)
 	if (!rstream_tx_room(rs) || !sk->sk_socket)
 		return;
 	/* while TCP has no room for us either, it has to call us */
-	if (sk->sk_socket != rstream_nobody && !rs->blocked)
+	if (sk->sk_socket != rstream_nobody && !rs->blocked && !rs->gathers)
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	/* pairs with rstream_poll(): it sees room, or is seen to ask for it */
+	smp_mb();
+	if (!READ_ONCE(rs->room_asked))
+		return;
+	WRITE_ONCE(rs->room_asked, false);
 	rcu_read_lock();
 	wq = rcu_dereference(sk->sk_wq);
 	if (skwq_has_sleeper(wq))
@@ -330,8 +338,10 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	rstream_held_look(rs);
 	rstream_push(rs);
 	rstream_wake_writers(rs);
-	if (!rstream_tx_room(rs) || rstream_tx_awaited(rs))
-		rstream_tx_waits(rs);	/* it was not enough to wake them */
+	if (rs->room_asked)
+		rstream_ask_room(rs);	/* it was not enough to wake them */
+	else if (!rstream_tx_room(rs) || rstream_tx_awaited(rs))
+		rstream_tx_waits(rs);
 }
 
 /* Return: true if the socket is to be given back to TCP now. */
@@ -575,6 +585,10 @@ void rstream_reset_state(struct rstream *rs)
 	rs->may_speak = false;
 	rs->rx_lazy = 0;
 	rs->held = false;
+	rs->gathers = false;
+	rs->tx_urg = 0;
+	rs->room_asked = false;
+	rs->tx_heard = 0;
 	rs->urg_unheard = false;
 	rs->awaited = false;
 	rs->zc_on_tcp = false;

@@ -152,10 +152,12 @@ struct rstream_hist {
  * @shutdown:	RCV_SHUTDOWN, SEND_SHUTDOWN of the program on FRAMED
  * @error:	what a reset is told to the program as, positive errno
  * @blocked:	records or bytes wait for room in TCP's send queue
+ * @room_asked:	somebody has found no room to write, and wants to be woken
  * @fin_wait:	closed, and TCP is in FIN_WAIT2: the timer is TCP's
  * @forsaken:	that timer is over: TCP may have the sock
  * @link_asked:	the peer, who makes the links, has been asked for one
  * @peer_urg:	the peer understands URG
+ * @nagle:	the program has not set TCP_NODELAY; valid while @pushing
  * @held:	corked: what is queued waits for more, see rstream_hold()
  * @urg_unheard: ring bytes wait until TCP has delivered our URG
  * @awaited:	pages were sent as they are: somebody waits for their end
@@ -215,6 +217,9 @@ struct rstream_hist {
  * @urg_seq:	TCP sequence number behind our last URG
  * @held_at:	jiffies when the oldest of what is held was queued
  * @tx_at:	jiffies when bytes were last given to a carrier
+ * @tx_heard:	bytes that had come when we last sent on @txring
+ * @small_seq:	TCP sequence numbers behind the last two small DATA records
+ * @gathers:	bytes are queued until TCP has delivered others
  * @tx_told:	bytes that TCP_INFO has told to be acknowledged
  * @asked:	an interrupting credit was asked for and has not come
  *
@@ -290,12 +295,15 @@ struct rstream {
 	bool may_speak;
 	bool asked;
 	bool blocked;
+	bool room_asked;
 	bool fin_wait;
 	bool forsaken;
 	bool link_asked;
 	bool closed;
 	bool peer_urg;
 	bool held;
+	bool gathers;
+	bool nagle;
 	bool urg_unheard;
 	bool awaited;
 	bool zc_on_tcp;
@@ -336,6 +344,8 @@ struct rstream {
 	u32 zc_seq;
 	u64 tx_urg;
 	unsigned long held_at, tx_at;
+	u64 tx_heard;
+	u32 small_seq[2];
 	u64 tx_told;
 	struct list_head txq;
 	u64 tx_mem;
@@ -518,6 +528,7 @@ void rstream_parse(struct rstream *rs);
 
 /* carrier_ring.c: rings */
 void rstream_push_ring(struct rstream *rs);
+bool rstream_ring_gathers(const struct rstream *rs);
 void rstream_no_ring(struct rstream *rs, enum rstream_reason why);
 void rstream_grant_try(struct rstream *rs);
 enum rstream_reason rstream_grant_got(struct rstream *rs, const struct rstream_record *rec);
@@ -559,6 +570,8 @@ void rstream_tx_queued(struct rstream *rs, size_t n, enum rstream_mib_item how);
 void rstream_hold(struct rstream *rs, bool more);
 void rstream_held_look(struct rstream *rs);
 u64 rstream_tx_limit(const struct rstream *rs);
+void rstream_ask_room(struct rstream *rs);
+bool rstream_may_gather(const struct rstream *rs, u64 queued);
 u64 rstream_tx_unsent(const struct rstream *rs);
 bool rstream_tx_room(const struct rstream *rs);
 bool rstream_tx_done(struct rstream *rs);

@@ -48,6 +48,7 @@ static void linger(struct rstream *rs)
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (timeo && !signal_pending(current) && !sk->sk_err &&
 	       !rs->error && !rstream_tx_done(rs)) {
+		WRITE_ONCE(rs->room_asked, true);
 		sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_err) ||
 			      READ_ONCE(rs->error), &wait);
 	}
@@ -67,7 +68,8 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 		return true;
 	if (rstream_rx_ready(rs) || (rs->rx_plain && rs->part_len) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
-		/* RFC 2525, 2.17: unread data is lost, so reset */
+		/* RFC 2525, 2.17: unread data is lost, so reset, behind what was gathered */
+		rstream_push(rs);
 		sock_set_flag(sk, SOCK_LINGER);
 		sk->sk_lingertime = 0;
 		return true;

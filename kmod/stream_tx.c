@@ -102,6 +102,34 @@ void rstream_held_look(struct rstream *rs)
 		rstream_retry_by(rs, end);
 }
 
+/* ---- gathering ---- */
+
+/* So many bytes wait for no others.  They must not fill a small SO_SNDBUF. */
+static u64 gather_max(const struct rstream *rs)
+{
+	return min_t(u64, SZ_16K, rstream_tx_limit(rs) / 4);
+}
+
+/*
+ * May bytes that are @queued wait for what is on its way, to go together?  What is
+ * urgent, and the last, does not wait.
+ */
+bool rstream_may_gather(const struct rstream *rs, u64 queued)
+{
+	return queued < gather_max(rs) && rs->tx_urg <= rs->tx.sent &&
+	       !(rs->shutdown & SEND_SHUTDOWN);
+}
+
+/* Do they wait?  Then they are sent when it is there, without being pushed. */
+static bool gathers(const struct rstream *rs)
+{
+	bool waits = rs->tx.state == RSTREAM_ON_RING ? rstream_ring_gathers(rs) :
+						       rs->gathers;
+
+	return waits && !rs->want && !rs->blocked &&
+	       rstream_may_gather(rs, rs->tx.written - rs->tx.sent);
+}
+
 /* ---- state ---- */
 
 /* Is everything that the program wrote, and FIN, out of our hands? */
@@ -259,10 +287,11 @@ static bool tx_over(const struct rstream *rs)
 }
 
 /* Tell everybody who could make room that a writer waits for it. */
-static void ask_room(struct rstream *rs)
+void rstream_ask_room(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
+	WRITE_ONCE(rs->room_asked, true);
 	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	rstream_tx_waits(rs);
@@ -279,6 +308,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	long nap, left;
 
 	if (!*timeo) {
+		WRITE_ONCE(rs->room_asked, true);
 		rstream_retry(rs, RSTREAM_RETRY_MS);	/* wakes those who wait for an edge */
 		return -EAGAIN;
 	}
@@ -303,7 +333,7 @@ static int wait_room(struct rstream *rs, long *timeo)
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (!tx_over(rs) && !room(rs)) {
-		ask_room(rs);
+		rstream_ask_room(rs);
 		rstream_tx_reap(rs);
 		rstream_push(rs);
 		if (room(rs))
@@ -349,7 +379,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	rstream_tx_reap(rs);
+	if (rs->tx_mem >= gather_max(rs) || rs->awaited)
+		rstream_tx_reap(rs);
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = 0;
@@ -386,7 +417,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 			rstream_urg_send(rs);
 		rstream_hold(rs, !urgent && (msg->msg_flags & MSG_MORE ||
 					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
-		rstream_push(rs);
+		if (!gathers(rs))
+			rstream_push(rs);
 	}
 	rstream_zerocopy_end(uarg, done);
 	if (done)

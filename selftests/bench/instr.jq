@@ -13,7 +13,7 @@ def ways: [
 
 def costs: [
 	["connect", "connection"], ["rtt-64", "RTT 64 B"], ["rtt-4K", "RTT 4 KiB"],
-	["stream-4K", "MiB by 4 KiB"], ["stream-64K", "MiB by 64 KiB"]
+	["stream-64", "MiB by 64 B"], ["stream-4K", "MiB by 4 KiB"], ["stream-64K", "MiB by 64 KiB"]
 ];
 
 def ours: IN("to-tcp", "from-tcp", "raw", "ours-tcp", "ours-ring");
