@@ -147,6 +147,25 @@ static void edge_of_room(void)
 	}
 }
 
+/* Who has always found room is not told of room. */
+static void no_edge_unasked(void)
+{
+	struct epoll_event ev = { .events = EPOLLOUT | EPOLLET };
+	int ep = epoll_create1(0), fd[2];
+	char buf[64] = "";
+
+	pair(fd);
+	EXPECT(!epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &ev));
+	EXPECT(epoll_wait(ep, &ev, 1, 2000) == 1 && ev.events == EPOLLOUT);
+	for (int i = 0; i < 50; i++) {
+		for (int j = 0; j < 5; j++)
+			EXPECT(send(fd[0], buf, sizeof(buf), 0) == sizeof(buf));
+		take(fd[1], 5 * sizeof(buf));
+		EXPECT(!epoll_wait(ep, &ev, 1, 0));
+	}
+	EXPECT(!epoll_wait(ep, &ev, 1, 100));
+}
+
 static void level_and_once(void)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
@@ -432,6 +451,7 @@ const struct api_case wait_cases[] = {
 	CASE(every_state),
 	CASE(writable_late),
 	CASE(edge_of_room),
+	CASE(no_edge_unasked),
 	CASE(level_and_once),
 	CASE(nested),
 	CASE(all_waiters),

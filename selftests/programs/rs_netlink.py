@@ -190,7 +190,7 @@ def rejections(nl):
     refused(nl, "state beyond the last", LINK, u32(2, 99), errno.ERANGE, DUMP, 0)
     refused(nl, "peer of three bytes", LINK, attr(4, b"abc"), errno.ERANGE, DUMP, 0)
     refused(nl, "mode beyond the last, behind another attribute", SOCK,
-            be16(S_PORT, 1) + u32(S_MODE, 7), errno.ERANGE, DUMP, 8)
+            be16(S_PORT, 1) + u32(S_MODE, 8), errno.ERANGE, DUMP, 8)
     refused(nl, "device name without end", DEVICE, attr(1, b"rxe0"), errno.EINVAL, DUMP, 0)
     refused(nl, "device name that is too long", DEVICE, attr(1, "x" * 64), errno.EINVAL,
             DUMP, 0)
