@@ -185,7 +185,8 @@ refuses() {
 		tcp = socket.socket()
 		assert [told(s, 1, b) for b in bad] == ["EINVAL"] * len(bad)
 		assert told(s, 1, good * 32) is None and told(s, 1, good) is None and told(s, 1, b"") is None
-		assert told(s, 2, good) == told(tcp, 1, good) == "ENOPROTOOPT"
+		assert told(s, 3, good) == told(tcp, 1, good) == "ENOPROTOOPT"
+		assert told(s, 2, good) == "EINVAL"
 		s.listen()
 		assert told(s, 1, good) == "EISCONN"
 	END
