@@ -44,7 +44,7 @@ static bool read_one(const __u8 *at, struct rstream_opt *opt)
 	vrn = be32_to_cpu(raw.vrn);
 	opt->version = vrn >> 28;
 	opt->role = vrn >> 24 & 7;
-	opt->prelude = vrn >> 24 & RSW_OPT_PRELUDE;
+	opt->prelude = !!(vrn >> 24 & RSW_OPT_PRELUDE);
 	opt->nonce = vrn & RSW_NONCE_MASK;
 	return opt->version >= 1 && opt->role >= RSW_ROLE_SYN &&
 	       opt->role <= RSW_ROLE_CONFIRM;

@@ -16,13 +16,13 @@ enum rstream_opt_found {
  * struct rstream_opt - the option's content
  * @version: 1 to 15
  * @role: enum rsw_role
- * @prelude: the connection begins without records
+ * @prelude: 1: the connection begins without records, 0: it does not
  * @nonce: 24 bits
  */
 struct rstream_opt {
 	__u8 version;
 	__u8 role;
-	_Bool prelude;
+	__u8 prelude;
 	__u32 nonce;
 };
 

@@ -29,7 +29,7 @@
 #include "stream.h"
 
 /* No limit that a stream would reach. */
-#define ENDLESS	(1ULL << 62)
+#define ENDLESS	BIT_ULL(62)
 
 void rstream_prelude_begin(struct rstream *rs)
 {
@@ -459,7 +459,7 @@ void rstream_prelude_more(struct rstream *rs)
 
 struct pull {
 	struct rstream *rs;
-	u64 upto;
+	u64 end;
 };
 
 static int keep_actor(read_descriptor_t *desc, struct sk_buff *skb,
@@ -468,26 +468,26 @@ static int keep_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	const struct pull *pull = desc->arg.data;
 	struct rstream *rs = pull->rs;
 
-	return rs->rx_lazy && rs->rxq_bytes <= pull->upto ?
+	return rs->rx_lazy && rs->rxq_bytes <= pull->end ?
 	       keep(rs, skb, off, len) : 0;
 }
 
 /*
- * Of what is left with TCP, the byte @upto behind the next goes to the queue, and no
+ * Of what is left with TCP, the byte @end behind the next goes to the queue, and no
  * more than comes with it: TCP gives the peer room for as much.
  * Return: false without memory.
  */
-bool rstream_prelude_pull(struct rstream *rs, u64 upto)
+bool rstream_prelude_pull(struct rstream *rs, u64 end)
 {
-	struct pull pull = { .rs = rs, .upto = upto };
+	struct pull pull = { .rs = rs, .end = end };
 	read_descriptor_t desc = { .arg.data = &pull, .count = 1 };
 
-	if (!rs->rx_lazy || rs->rxq_bytes > upto)
+	if (!rs->rx_lazy || rs->rxq_bytes > end)
 		return true;
 	rs->parsing = true;
 	tcp_read_sock(rs->sk, &desc, keep_actor);
 	rs->parsing = false;
-	return !rs->rx_lazy || rs->rxq_bytes > upto;
+	return !rs->rx_lazy || rs->rxq_bytes > end;
 }
 
 static int copy_actor(read_descriptor_t *desc, struct sk_buff *skb,

@@ -519,7 +519,7 @@ void rstream_prelude_heard(struct rstream *rs);
 void rstream_prelude_more(struct rstream *rs);
 void rstream_prelude_cut(struct rstream *rs);
 bool rstream_prelude_full(const struct rstream *rs);
-bool rstream_prelude_pull(struct rstream *rs, u64 upto);
+bool rstream_prelude_pull(struct rstream *rs, u64 end);
 int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len);
 
 /* carrier_tcp.c: records on TCP */
