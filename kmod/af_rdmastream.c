@@ -356,7 +356,7 @@ static int rstream_shutdown(struct socket *sock, int how)
 	struct rstream *rs = rstream_of(sk);
 	int err = 0;
 
-	if (rstream_mode(rs) != RSTREAM_FRAMED && rstream_mode(rs) != RSTREAM_ASKED)
+	if (!rstream_may_have_records(rs))
 		return rstream_ops_of(sock)->shutdown(sock, how);
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;

@@ -431,6 +431,18 @@ static inline int rstream_mode(const struct rstream *rs)
 	return READ_ONCE(rs->mode);
 }
 
+/*
+ * Are there records in TCP's queue, or can there be?  Who is not holding the socket must
+ * look at the mode once: between two looks ASKED becomes FRAMED, and neither is seen.
+ */
+static inline bool rstream_may_have_records(const struct rstream *rs)
+{
+	int mode = rstream_mode(rs);
+
+	return mode == RSTREAM_FRAMED || mode == RSTREAM_ASKED ||
+	       (mode == RSTREAM_RAW && READ_ONCE(rs->guard));
+}
+
 /* Bytes that TCP has for us; tcp_inq() is misled by rstream_hear_all(). */
 static inline bool rstream_tcp_unread(const struct sock *sk)
 {

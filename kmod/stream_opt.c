@@ -14,15 +14,6 @@
 #include "rules.h"
 #include "stream.h"
 
-/* Are there records in TCP's queue, or can there be? */
-static bool has_records(const struct rstream *rs)
-{
-	int mode = rstream_mode(rs);
-
-	return mode == RSTREAM_FRAMED || mode == RSTREAM_ASKED ||
-	       (mode == RSTREAM_RAW && READ_ONCE(rs->guard));
-}
-
 int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
 	struct rstream *rs = rstream_of(sock->sk);
@@ -70,7 +61,7 @@ int rstream_set_rcvlowat(struct sock *sk, int val)
 	struct rstream *rs = rstream_of(sk);
 	int err = rs->tcp_ops->set_rcvlowat(sk, val);
 
-	if (has_records(rs))
+	if (rstream_may_have_records(rs))
 		rstream_hear_all(rs);
 	if (rs->mode == RSTREAM_FRAMED)
 		rstream_wake_readers(rs);
@@ -243,7 +234,7 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return get_no_ulp(optlen);
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&
-	    has_records(rs))
+	    rstream_may_have_records(rs))
 		return -ENOPROTOOPT;
 	err = rstream_ops_of(sock)->getsockopt(sock, level, optname, optval,
 					       optlen);

@@ -521,7 +521,7 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
 	int err = 0;
 
-	if (rstream_mode(rs) != RSTREAM_FRAMED && !undecided(rs))
+	if (!rstream_may_have_records(rs))
 		goto tcp;
 	lock_sock(rs->sk);
 	if (undecided(rs))

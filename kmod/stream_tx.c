@@ -483,11 +483,10 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 {
 	struct sock *sk = sock->sk;
 	struct rstream *rs = rstream_of(sk);
-	int ret = 0;
+	int mode = rstream_mode(rs), ret = 0;
 
-	if (rstream_mode(rs) == RSTREAM_CONNECTING ||
-	    rstream_mode(rs) == RSTREAM_ASKED ||
-	    rstream_mode(rs) == RSTREAM_FRAMED) {
+	if (mode == RSTREAM_CONNECTING || mode == RSTREAM_ASKED ||
+	    mode == RSTREAM_FRAMED) {
 		lock_sock(sk);
 		if (rs->mode == RSTREAM_CONNECTING)
 			ret = wait_connect(rs, msg);
