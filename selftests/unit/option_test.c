@@ -65,7 +65,7 @@ TEST(option__every_role_and_version)
 	for (in.version = 0; in.version < 16; in.version++) {
 		for (nibble = 0; nibble < 16; nibble++) {
 			in.role = nibble & 7;
-			in.prelude = nibble & RSW_OPT_PRELUDE;
+			in.prelude = !!(nibble & RSW_OPT_PRELUDE);
 			in.nonce = 0x10203 * in.role;
 			rstream_opt_write(raw, &in);
 			good = in.version && in.role >= RSW_ROLE_SYN &&
