@@ -76,6 +76,7 @@ struct rstream_addr {
 struct rstream_batch {
 	unsigned int n;
 	unsigned int n_sge;
+	unsigned int n_signalled;
 	union {
 		struct ib_rdma_wr rdma;
 		struct ib_reg_wr reg;

@@ -62,7 +62,11 @@
 	X(SENT_PAGE_BYTES, "stream bytes sent from the pages where they were") \
 	X(SENT_COPY_BYTES, "stream bytes that were copied to be sent") \
 	X(SPLICED_PAGE_BYTES, "stream bytes spliced out in the pages where they came") \
-	X(SPLICED_COPY_BYTES, "stream bytes that were copied to be spliced out")
+	X(SPLICED_COPY_BYTES, "stream bytes that were copied to be spliced out") \
+	X(WRS, "work requests posted") \
+	X(WRS_SIGNALLED, "of these, which tell when they have completed") \
+	X(POSTS, "calls of the RDMA device to post work requests") \
+	X(COMPLETIONS, "completions of sends and receives")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,

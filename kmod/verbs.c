@@ -310,6 +310,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rstream_slot *slot = container_of(wc->wr_cqe,
 						 struct rstream_slot, cqe);
 
+	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
 	spin_lock_bh(&link->lock);
 	if (wc->status != IB_WC_SUCCESS) {
 		wr_failed(link, wc);
@@ -336,6 +337,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 						 struct rstream_slot, cqe);
 	u32 at, ahead;
 
+	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
 	spin_lock_bh(&link->lock);
 	if (wc->status != IB_WC_SUCCESS) {
 		wr_failed(link, wc);
@@ -615,8 +617,10 @@ static struct ib_send_wr *begin(struct rstream_link *link)
 void rstream_verbs_signal(struct rstream_link *link)
 {
 	struct rstream_batch *b = link->batch;
+	struct ib_send_wr *wr = &b->wr[b->n - 1].rdma.wr;
 
-	b->wr[b->n - 1].rdma.wr.send_flags |= IB_SEND_SIGNALED;
+	b->n_signalled += !(wr->send_flags & IB_SEND_SIGNALED);
+	wr->send_flags |= IB_SEND_SIGNALED;
 	link->sq_signalled = link->sq_posted + b->n;
 	link->unsignalled_bytes = 0;
 }
@@ -700,8 +704,12 @@ int rstream_verbs_post(struct rstream_link *link)
 	err = ib_post_send(link->qp, &b->wr[0].rdma.wr, NULL);
 	/* of a chain refused half-way some are in the queue: drained all alike */
 	link->sq_posted += b->n;
+	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_POSTS);
+	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS, b->n);
+	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS_SIGNALLED, b->n_signalled);
 	b->n = 0;
 	b->n_sge = 0;
+	b->n_signalled = 0;
 	if (err)
 		rstream_link_break_locked(link, "ib_post_send failed");
 	return err;

@@ -5,9 +5,10 @@
 rs_gather serve PORT
 rs_gather stream HOST PORT WRITES NODELAY	of 64 bytes, then the end
 rs_gather bursts HOST PORT NODELAY	of one to 40 writes, each burst is answered
-rs_gather turns HOST PORT COUNT		of 64 bytes: question and answer
+rs_gather turns HOST PORT COUNT		of 64 bytes: question, answer, waiting once
 """
 import random
+import resource
 import socket
 import struct
 import sys
@@ -105,11 +106,18 @@ def bursts(host, port, nodelay):
             sys.exit("no answer to a burst of %d writes, seed %d" % (n, seed))
 
 
+def waits():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+
+
 def turns(host, port, count):
     s = connect(host, port, 64, 1)
+    before = waits()
     for i in range(count):
         s.sendall(piece(i * 64, 64))
         receive(s, 1)
+    if waits() - before > count + count // 10:
+        sys.exit("waited %d times for %d answers" % (waits() - before, count))
 
 
 def main():

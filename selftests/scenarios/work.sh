@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1 timeout=300
+# What a message on a ring costs in work requests, completions and wake-ups, by the
+# counters of both ends.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load || bail "cannot load the module"
+use ring
+ok "a link comes up" want_link
+on_bg 1 "exec rs_gather serve 7000"
+server=$!
+wait_for 20 listens 1 7000
+
+begin() { mark 0; mark 1; }
+
+# most VM WHAT PERCENT OF: so many of the one for 100 of the other, at most
+most() {
+	local n of
+	n=$(grown "$1" "$2") of=$(grown "$1" "$4")
+	echo "VM $1: $2 +$n, $4 +$of"
+	((of > 200 && n * 100 <= of * $3))
+}
+
+begin
+ok "by turns, a wake-up each at most" rs_gather turns "$ADDR4_1" 7000 2000
+for vm in 0 1; do
+	ok "VM $vm: a work request for each message" most $vm wrs 105 ring-tx-msgs
+	ok "VM $vm: posted by itself" most $vm posts 105 ring-tx-msgs
+	ok "VM $vm: it does not tell that it has completed" most $vm wrs-signalled 10 wrs
+	ok "VM $vm: a completion for each message that comes" most $vm completions 110 ring-rx-msgs
+	ok "VM $vm: no credit that interrupts" most $vm credits-intr 1 ring-tx-msgs
+done
+
+begin
+kill $server
+wait $server 2>/dev/null
+
+# Writes go together, so that few have to tell that they have completed.
+seldom() {	# BYTES GREATEST-WRITE
+	local n writes=$(($1 / $2))
+	n=$(grown 0 wrs-signalled)
+	echo "wrs-signalled +$n, wrs +$(grown 0 wrs), $writes writes or more"
+	((n * 8 <= writes))
+}
+for size in 64 4096; do
+	begin
+	ok "writes of up to $size bytes" stream inet inet -n $((size << 12)) -m 0 -w $size -r 1M
+	ok "... a signalled work request for eight of them" seldom $((size << 12)) $size
+done
+# Pages can be freed when what has sent them has completed, so large ones do tell.
+begin
+ok "writes of up to 64 KiB" stream inet inet -n 32M -m 0 -w 64K -r 1M
+ok "... two of them in a work request" test "$(grown 0 wrs)" -le 512
+done_testing
