@@ -85,6 +85,9 @@ static enum rstream_reason connect_policy(const struct rstream *rs,
 		return RSTREAM_R_EXCLUDED;
 	if (!reason && tcp_sk(rs->sk)->fastopen_connect)
 		return RSTREAM_R_FASTOPEN;
+	/* no SYN goes out: the connection is there already */
+	if (!reason && tcp_sk(rs->sk)->repair)
+		return RSTREAM_R_OFF;
 	return reason;
 }
 
@@ -254,6 +257,8 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 	}
 	lock_sock(newsock->sk);
 	WRITE_ONCE(rs->accepted, true);
+	if (rs->blocked || rs->gathers)		/* said to rstream_nobody so far */
+		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
 	release_sock(newsock->sk);
@@ -268,14 +273,26 @@ static int rstream_getname(struct socket *sock, struct sockaddr *addr, int peer)
 
 /* ---- poll ---- */
 
+/* Has all of the stream come?  Without the lock, while others read. */
+static bool all_here(const struct rstream *rs)
+{
+	u64 ready;
+
+	/* pairs with rstream_rx_fin() */
+	if (!smp_load_acquire(&rs->rx.fin))
+		return false;
+	ready = rstream_rx_ready(rs);
+	smp_rmb();	/* pairs with rstream_rx_consume() */
+	return ready + READ_ONCE(rs->rx.consumed) >= READ_ONCE(rs->rx.fin_at);
+}
+
 static __poll_t poll_framed(const struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 	u8 down = READ_ONCE(rs->shutdown);
 	__poll_t mask = 0;
 
-	if (READ_ONCE(rs->rx.fin) && rstream_rx_ready(rs) ==
-	    READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.consumed))
+	if (all_here(rs))
 		down |= RCV_SHUTDOWN;
 	if (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_ring_owes(rs) &&
 	    READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)

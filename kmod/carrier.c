@@ -85,8 +85,9 @@ enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
 	if (rx->fin || offset < rx->arrived ||
 	    (rx->state != RSTREAM_ON_RING && offset != rx->arrived))
 		return RSTREAM_R_BAD_OFFSET;
-	rx->fin = true;
 	rx->fin_at = offset;
+	/* pairs with poll */
+	smp_store_release(&rx->fin, true);
 	return RSTREAM_R_NONE;
 }
 

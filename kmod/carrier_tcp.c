@@ -443,7 +443,8 @@ void rstream_push(struct rstream *rs)
 	if (sk->sk_err) {
 		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
 		rs->gathers = false;
-		if (rs->tx.written != rs->tx.sent && sk->sk_state != TCP_CLOSE)
+		if ((rs->tx.written != rs->tx.sent || rs->want || rs->ctl_len ||
+		     rs->rec_left) && sk->sk_state != TCP_CLOSE)
 			rstream_retry(rs, RSTREAM_RETRY_MS);
 		return;
 	}

@@ -243,8 +243,8 @@ static void take_mark(struct rstream *rs)
 /* TCP's FIN has come, and no HELLO. */
 static void peer_ends(struct rstream *rs)
 {
-	rs->rx.fin = true;
 	rs->rx.fin_at = rs->rx.arrived;
+	smp_store_release(&rs->rx.fin, true);	/* pairs with poll */
 	if (rs->tx_plain)
 		return;
 	/* our HELLO is not answered any more: our records go as TCP lets them */
@@ -513,8 +513,8 @@ int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len)
 	n = tcp_read_sock(rs->sk, &desc, copy_actor);
 	if (n <= 0)
 		return desc.error ?: -EFAULT;
-	WRITE_ONCE(rs->rx_lazy, rs->rx_lazy - n);
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + n);
+	smp_store_release(&rs->rx_lazy, rs->rx_lazy - n);	/* as rstream_rx_consume() */
 	rstream_hist_read(rs);
 	return n;
 }

@@ -48,7 +48,7 @@ static void linger(struct rstream *rs)
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (timeo && !signal_pending(current) && !sk->sk_err &&
 	       !rs->error && !rstream_tx_done(rs)) {
-		WRITE_ONCE(rs->room_asked, true);
+		rstream_ask_room(rs);
 		sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_err) ||
 			      READ_ONCE(rs->error), &wait);
 	}

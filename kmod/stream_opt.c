@@ -234,7 +234,7 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return get_no_ulp(optlen);
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&
-	    rstream_may_have_records(rs))
+	    (mode == RSTREAM_CONNECTING || rstream_may_have_records(rs)))
 		return -ENOPROTOOPT;
 	err = rstream_ops_of(sock)->getsockopt(sock, level, optname, optval,
 					       optlen);

@@ -264,8 +264,9 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 		if (!cb->len)
 			rx_drop(rs, skb);
 	}
-	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes - from_queue);
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + len);
+	/* pairs with poll: who looks meanwhile may see them twice, but not miss them */
+	smp_store_release(&rs->rxq_bytes, rs->rxq_bytes - from_queue);
 	if (rs->urg && rs->rx.consumed > rs->rx_urg)
 		WRITE_ONCE(rs->urg, RSTREAM_URG_NONE);
 	if (len > from_queue)
@@ -514,6 +515,34 @@ static int wait_decision(struct rstream *rs, int flags)
 }
 
 /*
+ * A connect under way: whose the call is turns out when that ends.  Return: 0 then, or
+ * why not.  sk_stream_wait_connect() would have TCP delay the ACK of the handshake.
+ */
+static int wait_connected(struct rstream *rs, int flags)
+{
+	struct sock *sk = rs->sk;
+	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int err = 0;
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (rs->mode == RSTREAM_CONNECTING &&
+	       (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)) {
+		err = sock_error(sk);
+		if (!err && !timeo)
+			err = -EAGAIN;
+		else if (!err && signal_pending(current))
+			err = sock_intr_errno(timeo);
+		if (err)
+			break;
+		sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_CONNECTING ||
+			      READ_ONCE(sk->sk_err), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return err;
+}
+
+/*
  * Return: 1 if the connection has records and the socket is left locked, 0 if
  * the call is TCP's, else a negative errno.
  */
@@ -521,10 +550,12 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
 	int err = 0;
 
-	if (!rstream_may_have_records(rs))
+	if (rstream_mode(rs) != RSTREAM_CONNECTING && !rstream_may_have_records(rs))
 		goto tcp;
 	lock_sock(rs->sk);
-	if (undecided(rs))
+	if (rs->mode == RSTREAM_CONNECTING)
+		err = wait_connected(rs, flags);
+	if (!err && undecided(rs))
 		err = wait_decision(rs, flags);
 	if (!err && rs->mode == RSTREAM_FRAMED)
 		return 1;
@@ -534,21 +565,6 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 tcp:
 	rstream_swap_ops(rs, sock);
 	return 0;
-}
-
-/* A connect under way: TCP waits for its end, then we look again. */
-static int recv_connecting(struct rstream *rs, int flags)
-{
-	struct sock *sk = rs->sk;
-	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	int err = 0;
-
-	lock_sock(sk);
-	if (rs->mode == RSTREAM_CONNECTING &&
-	    (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV))
-		err = sk_stream_wait_connect(sk, &timeo);
-	release_sock(sk);
-	return err == -EPIPE ? 0 : err;	/* TCP's own receive says it better */
 }
 
 /* SO_TIMESTAMP and kin, as the kernel says it of a packet. */
@@ -585,11 +601,6 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	ktime_t stamp = 0;
 	int ret;
 
-	if (rstream_mode(rs) == RSTREAM_CONNECTING) {
-		ret = recv_connecting(rs, flags);
-		if (ret)
-			return ret;
-	}
 	if (flags & MSG_ERRQUEUE)
 		return rs->tcp_ops->recvmsg(sock, msg, len, flags);
 	ret = rstream_rx_begin(rs, sock, flags);

@@ -308,7 +308,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	long nap, left;
 
 	if (!*timeo) {
-		WRITE_ONCE(rs->room_asked, true);
+		rstream_ask_room(rs);
 		rstream_retry(rs, RSTREAM_RETRY_MS);	/* wakes those who wait for an edge */
 		return -EAGAIN;
 	}

@@ -219,6 +219,82 @@ static void data_before_accept(void)
 	EXPECT(recv(fd, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "late", 4));
 }
 
+/* Takes what filled the queue, so that the next one gets in with its second SYN. */
+static void *serve_late(void *arg)
+{
+	int l = *(int *)arg, fd;
+	char c;
+
+	close(accept(l, NULL, NULL));
+	fd = accept(l, NULL, NULL);
+	send(fd, "first", 5, 0);
+	if (recv(fd, &c, 1, 0) == 1)
+		send(fd, "second", 6, 0);
+	close(fd);
+	return NULL;
+}
+
+/* A connect that is under way for at least a second; for ever without @thread. */
+static int connect_slowly(pthread_t *thread)
+{
+	static int l;
+	int fd = rs_socket(&kind, SOCK_NONBLOCK);
+	uint16_t port;
+
+	l = listener(&port);
+	EXPECT(!listen(l, 0));
+	EXPECT(!connect_to(rs_socket(&kind, 0), port));
+	EXPECT_ERRNO(connect_to(fd, port), EINPROGRESS);
+	EXPECT(!fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK));
+	if (thread)
+		pthread_create(thread, NULL, serve_late, &l);
+	return fd;
+}
+
+static void connect_ends_well(int fd, pthread_t thread)
+{
+	char buf[8];
+
+	EXPECT(send(fd, "x", 1, 0) == 1);
+	EXPECT(recv(fd, buf, 6, MSG_WAITALL) == 6 && !memcmp(buf, "second", 6));
+	EXPECT(!recv(fd, buf, 1, 0));
+	pthread_join(thread, NULL);
+}
+
+static void recv_before_connected(void)
+{
+	pthread_t thread;
+	int fd = connect_slowly(&thread);
+	char buf[8];
+
+	EXPECT(recv(fd, buf, 5, MSG_WAITALL) == 5 && !memcmp(buf, "first", 5));
+	connect_ends_well(fd, thread);
+}
+
+static void splice_before_connected(void)
+{
+	pthread_t thread;
+	int fd = connect_slowly(&thread), pipes[2];
+	char buf[8];
+
+	EXPECT(!pipe(pipes));
+	EXPECT(splice(fd, NULL, pipes[1], NULL, 100, 0) == 5);
+	EXPECT(read(pipes[0], buf, 8) == 5 && !memcmp(buf, "first", 5));
+	connect_ends_well(fd, thread);
+}
+
+static void no_wait_before_connected(void)
+{
+	int fd = connect_slowly(NULL), pipes[2];
+	char c;
+
+	EXPECT_ERRNO(recv(fd, &c, 1, MSG_DONTWAIT), EAGAIN);
+	EXPECT_ERRNO(recv(fd, &c, 1, MSG_ERRQUEUE), EAGAIN);
+	rs_nonblock(fd);
+	EXPECT(!pipe(pipes));
+	EXPECT_ERRNO(splice(fd, NULL, pipes[1], NULL, 100, 0), EAGAIN);
+}
+
 static void options_inherited(void)
 {
 	uint16_t port;
@@ -253,6 +329,9 @@ const struct api_case connect_cases[] = {
 	CASE(accept_woken_by_shutdown),
 	CASE(close_resets_backlog),
 	CASE(data_before_accept),
+	CASE(recv_before_connected),
+	CASE(splice_before_connected),
+	CASE(no_wait_before_connected),
 	CASE(options_inherited),
 	{ NULL, NULL },
 };

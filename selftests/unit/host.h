@@ -24,6 +24,9 @@ typedef __u64 u64;
 #define be32_to_cpu(x)	be32toh(x)
 #define be64_to_cpu(x)	be64toh(x)
 
+/* there is one thread */
+#define smp_store_release(p, v)	(*(p) = (v))
+
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 #define max(a, b) ({		\
