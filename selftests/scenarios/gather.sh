@@ -11,11 +11,15 @@ on_bg 1 "exec rs_gather serve 7000"
 server=$!
 wait_for 20 listens 1 7000
 
-few() {		# tcp|ring: at least two writes in a message
+# What is on its way stays there for longer than a write takes, however fast the machine.
+far() { in_all "tc qdisc replace dev eth0 root netem delay 5ms limit 10000"; }
+near() { in_all "tc qdisc del dev eth0 root"; }
+
+few() {		# tcp|ring: at least eight writes in a message
 	local bytes msgs
 	bytes=$(grown 0 "$1-tx-bytes") msgs=$(grown 0 "$1-tx-msgs")
 	echo "$bytes bytes in $msgs messages"
-	((bytes > 1000000 && msgs * 64 * 2 < bytes))
+	((bytes > 1000000 && msgs * 64 * 8 < bytes))
 }
 alone() {	# tcp|ring N: nothing was gathered
 	local here both
@@ -30,10 +34,12 @@ for how in tcp ring; do
 	[ $how != ring ] || ok "a link comes up" want_link
 	for nodelay in 0 1; do
 		title="$how, $([ $nodelay = 1 ] || echo "no ")TCP_NODELAY"
+		ok "$title: a long way" far
 		mark 0
 		ok "$title: many small writes" rs_gather stream "$ADDR4_1" 7000 20000 $nodelay
 		# TCP itself gathers them if it has to
 		[ $how$nodelay = tcp1 ] || ok "$title: in fewer messages" few $how
+		ok "$title: a short way" near
 		ok "$title: bursts" rs_gather bursts "$ADDR4_1" 7000 $nodelay
 	done
 	mark 0
