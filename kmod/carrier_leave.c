@@ -97,6 +97,8 @@ bool rstream_ring_move(struct rstream *rs)
 	WRITE_ONCE(rs->rx_moved, rs->rx.arrived);
 	/* lockless readers must not count them twice: pairs with rx_ready() */
 	smp_store_release(&rs->rxq_bytes, rs->rxq_bytes + to - from);
+	if (to != from)
+		rstream_wake_readers(rs);	/* who looked in between saw too few */
 	return true;
 }
 
@@ -106,7 +108,6 @@ bool rstream_ring_leave(struct rstream *rs)
 	if (!rstream_ring_move(rs))
 		return false;
 	rx_release(rs);
-	rstream_wake_readers(rs);
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 	return true;
 }

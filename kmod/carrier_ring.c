@@ -453,9 +453,10 @@ void rstream_ring_read(struct rstream *rs, size_t len)
 	credit(rs);
 }
 
-/* The sender waits and nobody reads just now. */
+/* The sender waits, or has said that it ends here, and nobody reads just now. */
 void rstream_ring_answer(struct rstream *rs)
 {
+	smp_mb();	/* FIN, STOPPED: pairs with rstream_ring_data(), or it sees them */
 	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING)
 		credit(rs);
 }
