@@ -367,24 +367,34 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 
 /* ---- shutdown, release ---- */
 
+/* A connect that is under way ends as TCP ends it, before the SYN-ACK comes after all. */
+static int shutdown_connect(struct socket *sock)
+{
+	int err = sock->sk->sk_prot->disconnect(sock->sk, O_NONBLOCK);
+
+	sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
+	return err;
+}
+
 static int rstream_shutdown(struct socket *sock, int how)
 {
 	struct sock *sk = sock->sk;
 	struct rstream *rs = rstream_of(sk);
-	int err = 0;
+	int mode = rstream_mode(rs), err = 0;
 
-	if (!rstream_may_have_records(rs))
+	if (mode != RSTREAM_CONNECTING && mode != RSTREAM_ASKED && mode != RSTREAM_FRAMED)
 		return rstream_ops_of(sock)->shutdown(sock, how);
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	how++;		/* maps to RCV_SHUTDOWN, SEND_SHUTDOWN */
 	lock_sock(sk);
 	rstream_framed_early(rs);
-	if (rs->mode != RSTREAM_FRAMED) {
+	if (rs->mode == RSTREAM_CONNECTING && sk->sk_state == TCP_SYN_SENT) {
+		err = shutdown_connect(sock);
+	} else if (rs->mode != RSTREAM_FRAMED) {
 		release_sock(sk);
 		return rstream_ops_of(sock)->shutdown(sock, how - 1);
-	}
-	if (sk->sk_state == TCP_CLOSE) {
+	} else if (sk->sk_state == TCP_CLOSE) {
 		err = -ENOTCONN;
 	} else {
 		if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))

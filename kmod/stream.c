@@ -521,7 +521,7 @@ bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
 	return found;
 }
 
-/* Everything of a connection; what is left is as after socket(). */
+/* All that a connection holds. */
 static void drop_connection(struct rstream *rs)
 {
 	unregister(rs);
@@ -539,65 +539,19 @@ static void drop_connection(struct rstream *rs)
 	sk_stop_timer(rs->sk, &rs->retry_timer);
 }
 
+/* What is left is as after socket(), but for what the program has set. */
 void rstream_reset_state(struct rstream *rs)
 {
+	const size_t connection = offsetof(struct rstream, nonce);
+
 	rstream_assert_held(rs);
 	drop_connection(rs);
 	rstream_option_off(rs);
 	rstream_unhook_callbacks(rs->sk);
-	memset(&rs->tx, 0, sizeof(rs->tx));
-	memset(&rs->rx, 0, sizeof(rs->rx));
-	memset(&rs->tx_switched, 0, sizeof(rs->tx_switched));
-	memset(&rs->rx_switched, 0, sizeof(rs->rx_switched));
-	memset(&rs->stalls, 0, sizeof(rs->stalls));
+	memset((u8 *)rs + connection, 0, offsetof(struct rstream, ctl) - connection);
 	if (rs->hist)
 		memset(rs->hist, 0, sizeof(*rs->hist));
-	rs->ctl_len = 0;
-	rs->ctl_off = 0;
-	rs->rec_left = 0;
-	rs->part_len = 0;
-	rs->data_left = 0;
-	rs->skip_left = 0;
-	rs->want = 0;
-	rs->shutdown = 0;
-	rs->error = 0;
-	rs->confirmed = false;
-	rs->hello_in = false;
-	rs->guard = false;
-	rs->mapped = false;
-	rs->asked = false;
-	rs->leaving = false;
-	rs->refused = 0;
-	rs->rx_moved = 0;
-	rs->ring_next = 0;
-	rs->link_asked = false;
-	rs->blocked = false;
-	rs->peer_urg = false;
-	rs->prelude = false;
-	rs->tx_plain = false;
-	rs->rx_plain = false;
-	rs->tx_on = false;
-	rs->rx_on = false;
-	rs->mute = false;
-	rs->unanswered = false;
-	rs->part_back = false;
-	rs->hello_held = false;
-	rs->may_speak = false;
-	rs->rx_lazy = 0;
-	rs->held = false;
-	rs->gathers = false;
-	rs->tx_urg = 0;
-	rs->room_asked = false;
-	rs->tx_heard = 0;
-	rs->urg_unheard = false;
-	rs->awaited = false;
-	rs->zc_on_tcp = false;
-	rs->urg = RSTREAM_URG_NONE;
-	rs->tx_told = 0;
-	rs->lost_at = 0;
 	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */
-	rs->peer_token = 0;
-	rs->credited = 0;
 	rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
 }
 

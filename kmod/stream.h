@@ -274,6 +274,26 @@ struct rstream {
 	refcount_t ref;
 	u8 mode;
 	u8 reason;
+	bool accepted;
+	bool eager;
+	u8 user_save_syn;
+	const struct proto_ops *tcp_ops;
+	const struct inet_connection_sock_af_ops *af_ops;
+	struct rstream_rules *rules;
+	unsigned long todo;
+	struct work_struct work;
+	struct timer_list timer;
+	struct timer_list retry_timer;	/* no memory in softirq: try again */
+	struct hlist_node token_node;
+	struct list_head node;
+	struct list_head txq;
+	struct sk_buff_head rxq;
+	struct rstream_lent lent;
+	struct rstream_hist *hist;
+	struct rcu_head rcu;
+
+	/* above: of the socket; from here on: of one connection, see rstream_reset_state() */
+	u32 nonce;
 	bool server:1;
 	bool confirmed:1;
 	bool hello_in:1;
@@ -283,7 +303,6 @@ struct rstream {
 	bool parsing:1;
 	bool closing:1;
 	bool prelude:1;
-	bool eager:1;
 	bool tx_on:1;
 	bool rx_on:1;
 	bool mute:1;
@@ -309,28 +328,16 @@ struct rstream {
 	bool zc_on_tcp;
 	u8 urg;
 	bool guard;
-	bool accepted;
-	u8 user_save_syn;
 	u8 shutdown;
 	u16 error;
-	u32 nonce;
 	u32 tx_start, rx_start;
 	u64 rx_lazy;
-	const struct proto_ops *tcp_ops;
-	const struct inet_connection_sock_af_ops *af_ops;
-	struct rstream_rules *rules;
 	unsigned long want;
-	unsigned long todo;
-	struct work_struct work;
-	struct timer_list timer;
-	struct timer_list retry_timer;	/* no memory in softirq: try again */
-	u32 hello_end;			/* TCP sequence number behind our HELLO */
-	u64 close_acked;		/* progress of a close, see stream_close.c */
+	u32 hello_end;		/* TCP sequence number behind our HELLO */
+	u64 close_acked;	/* progress of a close, see stream_close.c */
 
 	u64 token;
 	u64 peer_token;
-	struct hlist_node token_node;
-	struct list_head node;
 	struct rstream_peer *peer;
 	u8 peer_instance[RSTREAM_INSTANCE_LEN];
 	u16 peer_cm_port;
@@ -347,13 +354,11 @@ struct rstream {
 	u64 tx_heard;
 	u32 small_seq[2];
 	u64 tx_told;
-	struct list_head txq;
 	u64 tx_mem;
 	struct rstream_tx tx;
 	struct rstream_txring *txring;
 	struct rstream_txring *txring_new;	/* granted, SWITCH not yet out */
 
-	struct sk_buff_head rxq;
 	u64 rxq_bytes;
 	u16 part_len;
 	u32 data_left;
@@ -365,7 +370,7 @@ struct rstream {
 	ktime_t rx_stamp;
 	struct rstream_rxring *rxring;
 	u64 credited;
-	u64 rx_landed;		/* as the last callback of the link saw it */
+	u64 rx_landed;	/* as the last callback of the link saw it */
 	struct rstream_record grant;
 	u64 rx_moved;
 	u32 ring_next;
@@ -376,7 +381,6 @@ struct rstream {
 	u64 lent_to;
 	u64 lent_first;
 	unsigned long lent_since;
-	struct rstream_lent lent;
 	u8 refused;
 	bool end_told;
 	u8 tx_why;
@@ -386,8 +390,6 @@ struct rstream {
 	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
 	struct rstream_switched tx_switched, rx_switched;
 	struct rstream_stalls stalls;
-	struct rstream_hist *hist;
-	struct rcu_head rcu;
 
 	/* from here on nothing is zeroed */
 	u8 ctl[RSTREAM_CTL_SPACE];

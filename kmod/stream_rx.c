@@ -277,6 +277,8 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 /* Tell the peer of its new window when half of it has been used. */
 void rstream_rx_ack(struct rstream *rs)
 {
+	if (rs->mode != RSTREAM_FRAMED)
+		return;			/* disconnected while the reader slept */
 	rstream_prelude_more(rs);
 	if (rs->tx_plain)
 		return;			/* the window is TCP's */
@@ -342,6 +344,7 @@ int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = rs->sk;
+	int err;
 
 	if (!*timeo)
 		return -EAGAIN;
@@ -350,10 +353,10 @@ int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	add_wait_queue(sk_sleep(sk), &wait);
-	sk_wait_event(sk, timeo, rstream_rx_ready(rs) > more_than ||
-		      rstream_rx_over(rs), &wait);
+	err = sk_wait_event(sk, timeo, rstream_rx_ready(rs) > more_than ||
+			    rstream_rx_over(rs), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
-	return 0;
+	return min(err, 0);
 }
 
 /* ---- receive calls ---- */
@@ -506,9 +509,11 @@ static int wait_decision(struct rstream *rs, int flags)
 			err = sock_intr_errno(timeo);
 		if (err)
 			break;
-		sk_wait_event(sk, &timeo, !undecided(rs) ||
-			      READ_ONCE(sk->sk_err) ||
-			      READ_ONCE(sk->sk_state) == TCP_CLOSE, &wait);
+		err = min(sk_wait_event(sk, &timeo, !undecided(rs) ||
+					READ_ONCE(sk->sk_err) ||
+					READ_ONCE(sk->sk_state) == TCP_CLOSE, &wait), 0);
+		if (err)
+			break;
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err;
@@ -535,11 +540,30 @@ static int wait_connected(struct rstream *rs, int flags)
 			err = sock_intr_errno(timeo);
 		if (err)
 			break;
-		sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_CONNECTING ||
-			      READ_ONCE(sk->sk_err), &wait);
+		err = min(sk_wait_event(sk, &timeo,
+					READ_ONCE(rs->mode) != RSTREAM_CONNECTING ||
+					READ_ONCE(sk->sk_err), &wait), 0);
+		if (err)
+			break;
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err;
+}
+
+/*
+ * No connection: TCP's answer, for another thread may connect before TCP would have the
+ * lock.  Return: the errno, or 0: TCP shall say it, for it does not wait.
+ */
+static int recv_idle(struct rstream *rs, int flags)
+{
+	struct sock *sk = rs->sk;
+
+	if (sk->sk_state != TCP_CLOSE || sk->sk_shutdown & RCV_SHUTDOWN ||
+	    tcp_sk(sk)->repair)
+		return 0;
+	if (flags & MSG_OOB)
+		return -EINVAL;
+	return sock_error(sk) ?: -ENOTCONN;
 }
 
 /*
@@ -548,12 +572,14 @@ static int wait_connected(struct rstream *rs, int flags)
  */
 int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
-	int err = 0;
+	int mode = rstream_mode(rs), err = 0;
 
-	if (rstream_mode(rs) != RSTREAM_CONNECTING && !rstream_may_have_records(rs))
+	if (mode == RSTREAM_LISTEN || (mode == RSTREAM_RAW && !READ_ONCE(rs->guard)))
 		goto tcp;
 	lock_sock(rs->sk);
-	if (rs->mode == RSTREAM_CONNECTING)
+	if (rs->mode == RSTREAM_IDLE)
+		err = recv_idle(rs, flags);
+	else if (rs->mode == RSTREAM_CONNECTING)
 		err = wait_connected(rs, flags);
 	if (!err && undecided(rs))
 		err = wait_decision(rs, flags);

@@ -306,6 +306,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = rs->sk;
 	long nap, left;
+	int err;
 
 	if (!*timeo) {
 		rstream_ask_room(rs);
@@ -317,11 +318,11 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	nap = min_t(long, *timeo, HZ / 50 + 2);
 	left = nap;
 	add_wait_queue(sk_sleep(sk), &wait);
-	sk_wait_event(sk, &left, tx_over(rs), &wait);
+	err = sk_wait_event(sk, &left, tx_over(rs), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
 	if (*timeo != MAX_SCHEDULE_TIMEOUT)
 		*timeo -= nap - left;
-	return 0;
+	return min(err, 0);
 }
 
 /* Sleep until there is room, an error, a signal or the time is over. */
@@ -344,7 +345,9 @@ static int wait_room(struct rstream *rs, long *timeo)
 			err = sock_intr_errno(*timeo);
 		if (err)
 			break;
-		sk_wait_event(sk, timeo, tx_over(rs) || room(rs), &wait);
+		err = min(sk_wait_event(sk, timeo, tx_over(rs) || room(rs), &wait), 0);
+		if (err)
+			break;
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err;
@@ -412,7 +415,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 		err = room(rs) ? wait_memory(rs, &timeo) :
 				 wait_room(rs, &timeo);
 	}
-	if (done && !(rs->tx_plain && rs->tx.sent == rs->tx.written)) {
+	if (done && rs->mode == RSTREAM_FRAMED &&
+	    !(rs->tx_plain && rs->tx.sent == rs->tx.written)) {
 		if (urgent && !rs->tx_plain)
 			rstream_urg_send(rs);
 		rstream_hold(rs, !urgent && (msg->msg_flags & MSG_MORE ||
@@ -456,9 +460,11 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 			err = sock_intr_errno(timeo);
 		if (err)
 			break;
-		sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_ASKED ||
-			      READ_ONCE(rs->may_speak) || sk->sk_err || rs->error,
-			      &wait);
+		err = min(sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_ASKED ||
+					READ_ONCE(rs->may_speak) || sk->sk_err ||
+					rs->error, &wait), 0);
+		if (err)
+			break;
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
@@ -485,10 +491,14 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 	struct rstream *rs = rstream_of(sk);
 	int mode = rstream_mode(rs), ret = 0;
 
-	if (mode == RSTREAM_CONNECTING || mode == RSTREAM_ASKED ||
-	    mode == RSTREAM_FRAMED) {
+	/* IDLE, too: another thread may connect before TCP would have the lock */
+	if (mode != RSTREAM_RAW) {
 		lock_sock(sk);
-		if (rs->mode == RSTREAM_CONNECTING)
+		if (rs->mode == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN)
+			rstream_go_raw(rs, RSTREAM_R_FASTOPEN);
+		if (rs->mode == RSTREAM_IDLE)
+			ret = sk_stream_error(sk, msg->msg_flags, -EPIPE);
+		else if (rs->mode == RSTREAM_CONNECTING)
 			ret = wait_connect(rs, msg);
 		if (!ret && rs->mode == RSTREAM_ASKED)
 			ret = wait_decision(rs, msg);
@@ -499,12 +509,6 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 			*result = ret;
 			return true;
 		}
-		release_sock(sk);
-	}
-	if (rstream_mode(rs) == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN) {
-		lock_sock(sk);
-		if (rs->mode == RSTREAM_IDLE)
-			rstream_go_raw(rs, RSTREAM_R_FASTOPEN);
 		release_sock(sk);
 	}
 	rstream_swap_ops(rs, sock);

@@ -295,6 +295,73 @@ static void no_wait_before_connected(void)
 	EXPECT_ERRNO(splice(fd, NULL, pipes[1], NULL, 100, 0), EAGAIN);
 }
 
+static void shutdown_before_connected(void)
+{
+	int fd = connect_slowly(NULL), l;
+	uint16_t port;
+	char c;
+
+	EXPECT(!shutdown(fd, SHUT_RDWR));
+	EXPECT(rs_poll(fd, POLLIN | POLLOUT, 0) & POLLHUP);
+	l = listener(&port);
+	EXPECT(!connect_to(fd, port));
+	EXPECT(send(fd, "x", 1, 0) == 1);
+	EXPECT(recv(accept(l, NULL, NULL), &c, 1, 0) == 1);
+}
+
+/* Calls that are made while another thread connects. */
+enum { MEANWHILE = 30, TEXT = 16 };
+
+static void *send_meanwhile(void *arg)
+{
+	int fd = *(int *)arg;
+	ssize_t n;
+
+	do {
+		n = send(fd, "0123456789abcdef", TEXT, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EPIPE);
+	return (void *)n;
+}
+
+static void *recv_meanwhile(void *arg)
+{
+	int fd = *(int *)arg;
+	char buf[TEXT + 1] = "";
+	ssize_t n;
+
+	do {
+		n = recv(fd, buf, TEXT, MSG_WAITALL);
+	} while (n < 0 && errno == ENOTCONN);
+	return (void *)(n == TEXT && !strcmp(buf, "0123456789abcdef") ? n : 0);
+}
+
+static void meanwhile(void *(*call)(void *))
+{
+	uint16_t port;
+	int l = listener(&port);
+
+	for (int i = 0; i < MEANWHILE; i++) {
+		int fd = rs_socket(&kind, 0), s;
+		pthread_t thread;
+		void *done;
+
+		pthread_create(&thread, NULL, call, &fd);
+		EXPECT(!connect_to(fd, port));
+		s = accept(l, NULL, NULL);
+		if (call == send_meanwhile)
+			EXPECT(recv_meanwhile(&s) == (void *)TEXT);
+		else
+			EXPECT(send_meanwhile(&s) == (void *)TEXT);
+		pthread_join(thread, &done);
+		EXPECT(done == (void *)TEXT);
+		close(fd);
+		close(s);
+	}
+}
+
+static void send_while_connecting(void) { meanwhile(send_meanwhile); }
+static void recv_while_connecting(void) { meanwhile(recv_meanwhile); }
+
 static void options_inherited(void)
 {
 	uint16_t port;
@@ -332,6 +399,9 @@ const struct api_case connect_cases[] = {
 	CASE(recv_before_connected),
 	CASE(splice_before_connected),
 	CASE(no_wait_before_connected),
+	CASE(shutdown_before_connected),
+	CASE(send_while_connecting),
+	CASE(recv_while_connecting),
 	CASE(options_inherited),
 	{ NULL, NULL },
 };

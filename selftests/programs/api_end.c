@@ -342,6 +342,81 @@ static void send_cut_by_reset(void)
 	EXPECT(!recv(fd[0], &c, 1, 0));
 }
 
+/* A call that sleeps while another thread takes its connection away. */
+enum { CALL_SIZE = 16 << 20 };
+
+struct call {
+	int fd;
+	bool sends;
+	pid_t tid;
+	ssize_t got;
+	int err;
+};
+
+static void *blocking_call(void *arg)
+{
+	static char buf[CALL_SIZE];
+	struct call *call = arg;
+
+	__atomic_store_n(&call->tid, gettid(), __ATOMIC_RELEASE);
+	call->got = call->sends ? send(call->fd, buf, sizeof(buf), MSG_NOSIGNAL) :
+				  recv(call->fd, buf, 1, 0);
+	call->err = errno;
+	return NULL;
+}
+
+static bool sleeps(const struct call *call)
+{
+	pid_t tid = __atomic_load_n(&call->tid, __ATOMIC_ACQUIRE);
+	char name[64], state = 0;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", tid);
+	f = tid ? fopen(name, "r") : NULL;
+	if (f) {
+		if (fscanf(f, "%*d %*s %c", &state) != 1)
+			state = 0;
+		fclose(f);
+	}
+	return state == 'S';
+}
+
+static void disconnected(bool sends)
+{
+	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+	struct call call = { .sends = sends };
+	pthread_t thread;
+	uint16_t port;
+	int fd[2], l;
+	char c;
+
+	pair(fd);
+	if (sends)
+		fill(fd[0]);
+	call.fd = fd[0];
+	pthread_create(&thread, NULL, blocking_call, &call);
+	EXPECT_SOON(sleeps(&call));
+	turn();
+	EXPECT(!connect(fd[0], &unspec, sizeof(unspec)));
+	pthread_join(thread, NULL);
+	if (sends)
+		EXPECT(call.got < CALL_SIZE);	/* a little room may have come meanwhile */
+	else
+		note("%zd %d", call.got, call.err);
+
+	/* nothing of it is in the next connection */
+	l = listener(&port);
+	EXPECT(!connect_to(fd[0], port));
+	EXPECT(send(fd[0], "x", 1, 0) == 1);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	fd[1] = accept(l, NULL, NULL);
+	EXPECT(recv(fd[1], &c, 1, 0) == 1 && c == 'x');
+	EXPECT(!recv(fd[1], &c, 1, 0));
+}
+
+static void disconnected_reader(void) { disconnected(false); }
+static void disconnected_writer(void) { disconnected(true); }
+
 static void dup_keeps(void)
 {
 	int fd[2], other;
@@ -465,6 +540,8 @@ const struct api_case end_cases[] = {
 	CASE(half_close_both_orders),
 	CASE(shutdown_again),
 	CASE(send_cut_by_reset),
+	CASE(disconnected_reader),
+	CASE(disconnected_writer),
 	CASE(dup_keeps),
 	CASE(exec_keeps),
 	CASE(last_process),
