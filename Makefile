@@ -62,12 +62,18 @@ bench:
 bench-instr:
 	scripts/bench-instr
 
+bench-programs:
+	scripts/bench-programs
+
+bench-memory:
+	scripts/bench-memory
+
 bench-plot:
 	scripts/bench-plot
 
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/bench-instr \
+	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/bench-instr build/bench-programs build/bench-memory build/bench-hosts \
 		build/check build/deb build/check-deb build/doc
 	rm -f rdmastream.ko
 
@@ -92,6 +98,8 @@ help:
 	@echo "bench         tables: TCP, rsockets, SMC-R, rdmastream, by the clock and by bench-instr"
 	@echo "bench-instr   instructions that they cost; fails if ours have grown, or a fallback"
 	@echo "              costs what a user would notice"
+	@echo "bench-programs  what redis, nginx, memcached, PostgreSQL get of TCP, SMC-R, rdmastream"
+	@echo "bench-memory  what connections pin of memory: rsockets, SMC-R, rdmastream"
 	@echo "bench-plot    draws what \"make bench\" has measured, SVG files in build/bench/"
 	@echo "doc           these texts and the manual pages as HTML, in build/doc/"
 	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
@@ -99,4 +107,4 @@ help:
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
 	@echo "clean         remove what was built; distclean: and the kernels"
 
-.PHONY: all module tools check check-debug soak suites style debug-kernel doc deb check-deb demo bench bench-instr bench-plot clean distclean help
+.PHONY: all module tools check check-debug soak suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help

@@ -7,7 +7,7 @@
 # usage: bench.sh ROUNDS MS [PATH...]    MS: time of one measurement
 #
 # From the environment: MODULE, FLOOR (rs_floor.ko), TOOLS (rsctl), BIN (rs_bench,
-# smc_setup).  Writes $RESULTS/results:
+# smc_setup); perhaps CROWDS, numbers of connections at once.  Writes $RESULTS/results:
 #	setting NAME VALUE
 #	result PATH NAME VALUE		once a round
 #	proof PATH TEXT			once a round
@@ -21,7 +21,7 @@ streams=(tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp)
 chosen=" $* "
 
 results=${RESULTS:?}/results
-preload=$(ldconfig -p | sed -n 's/.*=> \(.*\/\)librdmacm\.so.*/\1rsocket\/librspreload.so/p' | head -n 1)
+preload=$(rsockets_preload)
 
 # The GID of the IPv4 address: what rdma_cm chooses for the others.
 gid=$(grep -l ffff:0a4d /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null | head -n 1)
@@ -78,7 +78,7 @@ have_ours() {
 prepare() {
 	case $1 in
 	rsockets)	[ -e "$preload" ] || { echo "no librspreload.so"; return 1; } ;;
-	smc)		in_all modprobe smc && in_all "$BIN/smc_setup" add eth0 rxe0 ;;
+	smc)		smc_up ;;
 	ours-*|*-tcp)	have_ours && in_all sysctl -q -w net.rdmastream.link_idle_ms=600000 ;;
 	esac
 }
@@ -171,6 +171,10 @@ measure() {	# PATH
 # Many connections take long, so the most of them come once only.  rsockets has a
 # queue pair for each.
 crowds() {	# PATH
+	if [ -n "${CROWDS-}" ]; then
+		echo "$CROWDS"
+		return
+	fi
 	echo 1 8 64
 	[ "$1" = rsockets ] || [ "$round" != 1 ] || echo 512
 }
@@ -307,7 +311,7 @@ for path in "${streams[@]}"; do
 done
 : >"$results"
 tell "setting kernel $(uname -r)"
-tell "setting mtu $(cat /sys/class/net/eth0/mtu)"
+tell "setting mtu $(cat "/sys/class/net/$net_device/mtu")"
 tell "setting rounds $rounds"
 tell "missing floor write 64 B, 4 KiB: a stream may join them, so messages of that size are no floor"
 ((${#floor_modes[@]} == 3)) ||
@@ -365,4 +369,8 @@ for ((round = 1; round <= rounds; round++)); do
 		measure_$path
 	done
 done
+for pid in "${server[@]}"; do
+	kill "$pid"
+	wait "$pid"
+done 2>/dev/null
 rm -rf "$tmp"

@@ -7,6 +7,17 @@ set -u
 . "$LAB"
 
 tmp=$(mktemp -d)
+net_device=${NET_DEVICE:-eth0} rdma_device=${RDMA_DEVICE:-rxe0}
+
+# rsockets for programs that know sockets only
+rsockets_preload() {
+	ldconfig -p | sed -n 's/.*=> \(.*\/\)librdmacm\.so.*/\1rsocket\/librspreload.so/p' | head -n 1
+}
+
+# SMC-R shall find soft-RoCE in both VMs.
+smc_up() {
+	in_all modprobe smc && in_all "$BIN/smc_setup" add "$net_device" "$rdma_device"
+}
 
 grown() {	# NAME
 	echo $(($(value "$1" "$tmp/after") - $(value "$1" "$tmp/before")))

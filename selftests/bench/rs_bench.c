@@ -36,7 +36,8 @@ static const char usage[] =
 "  -i         fixed amounts, and what they cost: nanoseconds of a busy CPU, which\n"
 "             are instructions where the clock counts these; one CPU only\n"
 "  -n N       stream on N connections at once, only that\n"
-"  -w         keep the measured connection until standard input ends\n";
+"  -w         keep the measured connection until standard input ends; with -n stop at\n"
+"             \"ready\", \"open\", \"moved\", \"streamed\" until there is a line of it\n";
 
 enum {
 	BUFFER = 1 << 20, MAX_SAMPLES = 100000, TRIAL = 512 << 10,
@@ -542,6 +543,19 @@ static void measure(bool wait)
 
 /* ---- client of many connections ---- */
 
+/* All connections stand still, to be looked at. */
+static void stop_at(const char *stage, bool wait)
+{
+	char line[16];
+
+	if (!wait)
+		return;
+	puts(stage);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		die("no line to go on from \"%s\"", stage);
+}
+
 static void send_some(int fd)
 {
 	ssize_t n = send(fd, buffer, CHUNK, MSG_DONTWAIT);
@@ -570,7 +584,7 @@ static void print_crowd(uint32_t n, uint64_t ns, const uint64_t *bytes)
 	printf("fair-%u %.3f\n", n, all ? least(bytes, n) / (all / n) : 0);
 }
 
-static void measure_crowd(uint32_t n)
+static void measure_crowd(uint32_t n, bool wait)
 {
 	struct pollfd *fds = allocate(n + 1, sizeof(*fds));
 	uint64_t *bytes = allocate(n, sizeof(*bytes)), ns;
@@ -584,6 +598,7 @@ static void measure_crowd(uint32_t n)
 		crowd.warm = 1 << 20;
 	if (crowd.warm < 64 << 10)
 		crowd.warm = 64 << 10;
+	stop_at("ready", wait);
 	fds[0].fd = open_measured(CROWD);
 	fds[0].events = POLLIN;
 	send_all(fds[0].fd, &crowd, sizeof(crowd));
@@ -591,7 +606,9 @@ static void measure_crowd(uint32_t n)
 		fds[i].fd = open_connection();
 		fds[i].events = POLLOUT;
 	}
+	stop_at("open", wait);
 	exchange_all(fds + 1, &crowd);
+	stop_at("moved", wait);
 	for (;;) {
 		wait_for_any(fds, n + 1, -1);
 		if (fds[0].revents)
@@ -604,6 +621,7 @@ static void measure_crowd(uint32_t n)
 	recv_must(fds[0].fd, bytes, n * sizeof(*bytes));
 	print_crowd(n, ns, bytes);
 	print_sums();
+	stop_at("streamed", wait);
 	for (uint32_t i = 1; i <= n; i++)
 		close(fds[i].fd);
 	close(fds[0].fd);
@@ -771,7 +789,7 @@ int main(int argc, char **argv)
 	if (count)
 		count_all();
 	else if (crowd)
-		measure_crowd(crowd);
+		measure_crowd(crowd, wait);
 	else
 		measure(wait);
 	return 0;
