@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Redis' own test suite, with Debian's binaries.  UNITS chooses.
 needs="redis-server redis-tools tcl dpkg-dev"
-limit=3600
+limit=10000
 # the last one ends with an exception where Debian's server is newer than its tests
 units="unit/protocol unit/pubsub unit/querybuf unit/limits unit/client-eviction unit/info
 	unit/networking unit/tracking unit/obuf-limits unit/dump unit/multi
