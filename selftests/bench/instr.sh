@@ -108,14 +108,14 @@ count() {	# PATH
 	sed "/^sent\|^received/d; s/^/count $path /" "$tmp/out" >>"$counts"
 }
 
-# count_floor NAME SIZE N: in the mode that takes least.  No polling all the time,
-# which counts what there is.
+# count_floor NAME OP SIZE N VALUE: in the mode that takes least.  No polling all the
+# time, which counts what there is.
 count_floor() {
 	local mode n best='' best_mode=''
 	for mode in softirq workqueue; do
-		floor_once addr="$ADDR4_0" self=1 op=rtt size="$2" count="$3" mode=$mode \
+		floor_once addr="$ADDR4_0" self=1 op="$2" size="$3" count="$4" mode=$mode \
 			>"$tmp/out" 2>"$tmp/err" || return
-		n=$(value busy-ns "$tmp/out")
+		n=$(value "$5" "$tmp/out")
 		if [ -z "$best" ] || ((n < best)); then
 			best=$n best_mode=$mode
 		fi
@@ -127,7 +127,8 @@ count_floor() {
 floor() {
 	local floor_modes='' before
 	before=$(packets_sent)
-	count_floor rtt-64 64 2000 && count_floor rtt-4K 4096 1000 || return
+	count_floor rtt-64 rtt 64 2000 busy-ns && count_floor rtt-4K rtt 4096 1000 busy-ns &&
+		count_floor stream-64K write 65536 256 busy-ns-per-mib || return
 	tell "proof floor soft-RoCE sent +$(($(packets_sent) - before)) packets; best:${floor_modes%,}"
 }
 

@@ -27,12 +27,12 @@ def collect_memory:
 
 # KiB at each of the two ends
 def kib: if . == null then "-" else . / 2048 | number end;
-def row($title; f): [($title | pad(40)), (.ways[] | f | kib | lpad(10))] | join(" ");
+def row($title; f): [($title | pad(48)), (.ways[] | f | kib | lpad(10))] | join(" ");
 
 def table_of_memory:
 	"Linux \(.settings.kernel), KiB registered at each end",
 	"",
-	([("" | pad(40)), (.ways[].title | lpad(10))] | join(" ")),
+	([("" | pad(48)), (.ways[].title | lpad(10))] | join(" ")),
 	(stages[] as [$stage, $is]
 		| row("link and first connection, \($is)"; .bytes["\($stage)-1"])),
 	(stages[] as [$stage, $is]
@@ -40,6 +40,6 @@ def table_of_memory:
 			| .bytes["\($stage)-1"] as $one
 			| if $all == null or $one == null then null
 			  else ($all - $one) / (.connections - 1) end)),
-	([("connections that this is from" | pad(40)), (.ways[].connections | lpad(10))] | join(" ")),
+	([("connections that this is from" | pad(48)), (.ways[].connections | lpad(10))] | join(" ")),
 	(if any(.ways[].missing[]; true) then "", "Not measured:" else empty end),
 	(.ways[] | .title as $title | .missing[] | "  \($title | pad(9)) \(.)");

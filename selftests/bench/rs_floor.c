@@ -66,7 +66,7 @@ module_param(ms, uint, 0444);
 MODULE_PARM_DESC(ms, "time to measure");
 static uint count;
 module_param(count, uint, 0444);
-MODULE_PARM_DESC(count, "round trips to measure, instead of a time");
+MODULE_PARM_DESC(count, "round trips or writes to measure, instead of a time");
 static bool self;
 module_param(self, bool, 0444);
 MODULE_PARM_DESC(self, "client and server, if addr is one of this host");
@@ -248,7 +248,7 @@ static void send_load(struct floor_conn *conn)
 		u32 slot = conn->messages++ % conn->window;
 
 		/* It is credited at once. */
-		conn->last = ktime_get_ns() >= conn->end;
+		conn->last = count ? conn->messages == count : ktime_get_ns() >= conn->end;
 		post_write(conn, slot * conn->size, conn->size, conn->last);
 	}
 }
@@ -257,6 +257,7 @@ static void start_load(struct floor_conn *conn)
 {
 	conn->start = ktime_get_ns();
 	conn->end = conn->start + (u64)ms * NSEC_PER_MSEC;
+	conn->busy = busy_ns();
 	conn->turn = true;
 	send_load(conn);
 }
@@ -287,6 +288,7 @@ static void credit_came(struct floor_conn *conn, u32 n)
 	conn->credited += n;
 	if (conn->last && conn->credited == conn->messages) {
 		conn->end = ktime_get_ns();
+		conn->busy = busy_ns() - conn->busy;
 		complete(&conn->finished);
 	}
 }
@@ -559,8 +561,8 @@ static void tell(struct floor_conn *conn)
 	if (conn->op == FLOOR_WRITE) {
 		u64 bytes = conn->messages * conn->size;
 
-		scnprintf(result, sizeof(result), "bytes %llu\nns %llu", bytes,
-			  conn->end - conn->start);
+		scnprintf(result, sizeof(result), "bytes %llu\nns %llu\nbusy-ns-per-mib %llu",
+			  bytes, conn->end - conn->start, div64_u64(conn->busy << 20, bytes));
 		return;
 	}
 	sort(conn->samples, n, sizeof(*conn->samples), compare, NULL);
@@ -599,8 +601,7 @@ static int client(void)
 	int err;
 
 	if (what < 0 || how < 0 || !size || size > FLOOR_BUFFER || count > FLOOR_SAMPLES ||
-	    (count && what != FLOOR_RTT) || ms > 3600 * MSEC_PER_SEC ||
-	    !in4_pton(addr, -1, (u8 *)&to.sin_addr.s_addr, -1, NULL))
+	    ms > 3600 * MSEC_PER_SEC || !in4_pton(addr, -1, (u8 *)&to.sin_addr.s_addr, -1, NULL))
 		return -EINVAL;
 	conn = new_conn(what, how, size);
 	if (!conn)
