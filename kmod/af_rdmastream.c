@@ -165,7 +165,9 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 	}
 	err = __inet_stream_connect(sock, addr, len, flags, 0);
 out:
-	connect_settle(rs);
+	/* disconnected by another thread while it slept: that one has settled it */
+	if (err != -EPIPE)
+		connect_settle(rs);
 	return err;
 }
 
@@ -367,42 +369,63 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 
 /* ---- shutdown, release ---- */
 
-/* A connect that is under way ends as TCP ends it, before the SYN-ACK comes after all. */
-static int shutdown_connect(struct socket *sock)
+/*
+ * Without records: as inet_shutdown() does it, but in the same lock that has told us so,
+ * before another thread connects or the SYN-ACK comes.
+ */
+static int shutdown_tcp(struct rstream *rs, struct socket *sock, int how)
 {
-	int err = sock->sk->sk_prot->disconnect(sock->sk, O_NONBLOCK);
+	struct sock *sk = sock->sk;
+	int err = 0;
 
-	sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
+	if (sk->sk_state == TCP_SYN_SENT) {
+		err = sk->sk_prot->disconnect(sk, O_NONBLOCK);
+		sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
+		if (!err)
+			rstream_reset_state(rs);
+		return err;
+	}
+	if (sock->state == SS_CONNECTING)
+		sock->state = (1 << sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE) ?
+			      SS_DISCONNECTING : SS_CONNECTED;
+	if (sk->sk_state == TCP_CLOSE)
+		err = -ENOTCONN;
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
+	sk->sk_prot->shutdown(sk, how);
 	return err;
+}
+
+static int shutdown_framed(struct rstream *rs, int how)
+{
+	if (rs->sk->sk_state == TCP_CLOSE)
+		return -ENOTCONN;
+	if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
+		set_bit(RSTREAM_WANT_FIN, &rs->want);
+	WRITE_ONCE(rs->shutdown, rs->shutdown | how);
+	rstream_hold(rs, false);
+	rstream_push(rs);
+	return 0;
 }
 
 static int rstream_shutdown(struct socket *sock, int how)
 {
 	struct sock *sk = sock->sk;
 	struct rstream *rs = rstream_of(sk);
-	int mode = rstream_mode(rs), err = 0;
+	int mode = rstream_mode(rs), err;
 
-	if (mode != RSTREAM_CONNECTING && mode != RSTREAM_ASKED && mode != RSTREAM_FRAMED)
+	if (mode == RSTREAM_LISTEN || mode == RSTREAM_RAW)
 		return rstream_ops_of(sock)->shutdown(sock, how);
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
-	how++;		/* maps to RCV_SHUTDOWN, SEND_SHUTDOWN */
 	lock_sock(sk);
-	rstream_framed_early(rs);
-	if (rs->mode == RSTREAM_CONNECTING && sk->sk_state == TCP_SYN_SENT) {
-		err = shutdown_connect(sock);
-	} else if (rs->mode != RSTREAM_FRAMED) {
+	if (sk->sk_state == TCP_LISTEN) {	/* one that does not negotiate */
 		release_sock(sk);
-		return rstream_ops_of(sock)->shutdown(sock, how - 1);
-	} else if (sk->sk_state == TCP_CLOSE) {
-		err = -ENOTCONN;
-	} else {
-		if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
-			set_bit(RSTREAM_WANT_FIN, &rs->want);
-		WRITE_ONCE(rs->shutdown, rs->shutdown | how);
-		rstream_hold(rs, false);
-		rstream_push(rs);
+		return rstream_ops_of(sock)->shutdown(sock, how);
 	}
+	how++;		/* maps to RCV_SHUTDOWN, SEND_SHUTDOWN */
+	rstream_framed_early(rs);
+	err = rs->mode == RSTREAM_FRAMED ? shutdown_framed(rs, how) :
+					   shutdown_tcp(rs, sock, how);
 	rstream_tcp4.state_change(sk);
 	release_sock(sk);
 	return err;

@@ -558,12 +558,16 @@ static int recv_idle(struct rstream *rs, int flags)
 {
 	struct sock *sk = rs->sk;
 
-	if (sk->sk_state != TCP_CLOSE || sk->sk_shutdown & RCV_SHUTDOWN ||
-	    tcp_sk(sk)->repair)
+	int err;
+
+	if (sk->sk_state != TCP_CLOSE || tcp_sk(sk)->repair)
 		return 0;
 	if (flags & MSG_OOB)
 		return -EINVAL;
-	return sock_error(sk) ?: -ENOTCONN;
+	err = sock_error(sk);
+	if (err || sk->sk_shutdown & RCV_SHUTDOWN)
+		return err;
+	return -ENOTCONN;
 }
 
 /*
@@ -577,10 +581,10 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 	if (mode == RSTREAM_LISTEN || (mode == RSTREAM_RAW && !READ_ONCE(rs->guard)))
 		goto tcp;
 	lock_sock(rs->sk);
-	if (rs->mode == RSTREAM_IDLE)
-		err = recv_idle(rs, flags);
-	else if (rs->mode == RSTREAM_CONNECTING)
+	if (rs->mode == RSTREAM_CONNECTING)
 		err = wait_connected(rs, flags);
+	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))
+		err = recv_idle(rs, flags);
 	if (!err && undecided(rs))
 		err = wait_decision(rs, flags);
 	if (!err && rs->mode == RSTREAM_FRAMED)

@@ -415,7 +415,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 		err = room(rs) ? wait_memory(rs, &timeo) :
 				 wait_room(rs, &timeo);
 	}
-	if (done && rs->mode == RSTREAM_FRAMED &&
+	/* EPIPE: disconnected meanwhile, perhaps it is another connection already */
+	if (done && err != -EPIPE &&
 	    !(rs->tx_plain && rs->tx.sent == rs->tx.written)) {
 		if (urgent && !rs->tx_plain)
 			rstream_urg_send(rs);
@@ -427,7 +428,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	rstream_zerocopy_end(uarg, done);
 	if (done)
 		return done;
-	err = tx_error(rs) ?: err;
+	if (err != -EPIPE)
+		err = tx_error(rs) ?: err;
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
 }
 

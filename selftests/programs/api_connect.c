@@ -295,6 +295,7 @@ static void no_wait_before_connected(void)
 	EXPECT_ERRNO(splice(fd, NULL, pipes[1], NULL, 100, 0), EAGAIN);
 }
 
+/* The socket is then as good as new. */
 static void shutdown_before_connected(void)
 {
 	int fd = connect_slowly(NULL), l;
@@ -307,6 +308,37 @@ static void shutdown_before_connected(void)
 	EXPECT(!connect_to(fd, port));
 	EXPECT(send(fd, "x", 1, 0) == 1);
 	EXPECT(recv(accept(l, NULL, NULL), &c, 1, 0) == 1);
+}
+
+static void listen_instead(void)
+{
+	int l = connect_slowly(NULL), fd = rs_socket(&server_kind, 0);
+	char c;
+
+	EXPECT(!shutdown(l, SHUT_RDWR));
+	EXPECT(!listen(l, 1));
+	EXPECT(!connect_to(fd, rs_local_port(l)));
+	EXPECT(send(fd, "x", 1, 0) == 1);
+	fd = accept(l, NULL, NULL);
+	close(l);
+	EXPECT(recv(fd, &c, 1, 0) == 1);
+}
+
+static void fastopen_instead(void)
+{
+	int fd = connect_slowly(NULL), l, n;
+	union rs_addr addr;
+	socklen_t len;
+	uint16_t port;
+	char buf[4];
+
+	EXPECT(!shutdown(fd, SHUT_RDWR));
+	l = listener(&port);
+	len = rs_addr(&kind, host, port, &addr);
+	n = sendto(fd, "fast", 4, MSG_FASTOPEN | MSG_NOSIGNAL, &addr.sa, len);
+	note("%d %d", n, n < 0 ? errno : 0);
+	if (n == 4)
+		EXPECT(recv(accept(l, NULL, NULL), buf, 4, MSG_WAITALL) == 4);
 }
 
 /* Calls that are made while another thread connects. */
@@ -400,6 +432,8 @@ const struct api_case connect_cases[] = {
 	CASE(splice_before_connected),
 	CASE(no_wait_before_connected),
 	CASE(shutdown_before_connected),
+	CASE(listen_instead),
+	CASE(fastopen_instead),
 	CASE(send_while_connecting),
 	CASE(recv_while_connecting),
 	CASE(options_inherited),
