@@ -351,6 +351,7 @@ struct call {
 	pid_t tid;
 	ssize_t got;
 	int err;
+	bool over;
 };
 
 static void *blocking_call(void *arg)
@@ -362,6 +363,7 @@ static void *blocking_call(void *arg)
 	call->got = call->sends ? send(call->fd, buf, sizeof(buf), MSG_NOSIGNAL) :
 				  recv(call->fd, buf, 1, 0);
 	call->err = errno;
+	__atomic_store_n(&call->over, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -397,6 +399,11 @@ static void disconnected(bool sends)
 	pthread_create(&thread, NULL, blocking_call, &call);
 	EXPECT_SOON(sleeps(&call));
 	turn();
+	/*
+	 * The end of turn()'s child interrupts the call, which then begins again, or
+	 * returns if some was sent.
+	 */
+	EXPECT_SOON(__atomic_load_n(&call.over, __ATOMIC_ACQUIRE) || sleeps(&call));
 	EXPECT(!connect(fd[0], &unspec, sizeof(unspec)));
 	pthread_join(thread, NULL);
 	if (sends)
