@@ -45,7 +45,7 @@ monitor() {	# VM
 
 # Two that are always busy, and idle ones that go on when they are told to.
 start() {
-	hold=$tmp/go.$RANDOM
+	hold=$(fresh go)
 	mark 0
 	mark 1
 	local port=$((7000 + RANDOM % 20000))

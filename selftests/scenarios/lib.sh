@@ -70,9 +70,16 @@ addr() {	# KIND VM
 	echo "${!name}"
 }
 
+# Where servers listen; who runs beside others takes a part of it.
+first_port=7000 ports=20000
+
+# A path in $tmp that nobody has used: by $RANDOM alone two of a run's are the same now
+# and then, and in subshells it repeats itself.
+fresh() { mktemp -u "$tmp/$1.XXXXXXXX"; }
+
 # rs_stream from VM 0 to VM 1 and back; both must be content.
 stream() {	# SERVER_KIND CLIENT_KIND [OPTION...]
-	local server=$1 client=$2 pid status=0 port=$((7000 + RANDOM % 20000))
+	local server=$1 client=$2 pid status=0 port=$((first_port + RANDOM % ports))
 	shift 2
 	on_bg 1 rs_stream -s -k "$server" -p $port "$@"
 	pid=$!
@@ -83,7 +90,7 @@ stream() {	# SERVER_KIND CLIENT_KIND [OPTION...]
 
 # The same in the background, with files in $tmp of both VMs; sets client, server.
 begin_streams() {	# [OPTION...]
-	local port=$((7000 + RANDOM % 20000))
+	local port=$((first_port + RANDOM % ports))
 	on 1 mkdir -p "$tmp"
 	on_bg 1 rs_stream -s -k inet -p $port "$@" >"$tmp/server"
 	server=$!

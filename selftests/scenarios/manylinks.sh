@@ -63,7 +63,7 @@ resumed() { [ "$(grown 0 resumes)" -ge "$1" ] && [ "$(grown 1 resumes)" -ge "$1"
 begin() {	# NAME OPTION...
 	local name=$1
 	shift
-	hold=$tmp/go.$RANDOM
+	hold=$(fresh go)
 	remember
 	begin_streams -C $conns -t 200 "$@" --hold "$hold"
 	ok "$name" wait_for 60 all_on_rings

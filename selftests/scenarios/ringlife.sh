@@ -21,7 +21,7 @@ total=24M
 hold() {	# CONNS BYTES [OPTION...]: held after so many bytes, until "go"
 	local conns=$1 bytes=$2
 	shift 2
-	file=$tmp/go.$RANDOM
+	file=$(fresh go)
 	begin_streams -C "$conns" -n "$total" -t 150 --hold-at "$bytes" --hold "$file" "$@"
 	wait_for 60 test -e "$file.held"
 }

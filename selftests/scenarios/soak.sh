@@ -92,7 +92,7 @@ a_stream() {	# NUMBER
 }
 
 a_storm() {
-	local pid status=0 port=$((7000 + RANDOM % 20000)) n=$((10 + RANDOM % 100))
+	local pid status=0 port=$((first_port + RANDOM % ports)) n=$((10 + RANDOM % 100))
 	one_of close byte rst unread
 	what="storm $picked $n"
 	on_bg 1 rs_storm -s -k inet -p $port -n $n -t 300
@@ -117,6 +117,7 @@ redis() {
 worker() {	# NUMBER
 	local out=$tmp/worker.$1 jobs=0 failures=0
 	RANDOM=$((seed + 100 * $1))
+	first_port=$((7000 * $1)) ports=7000
 	until ((SECONDS >= seconds)); do
 		what=''
 		if ((RANDOM % 4 == 0)); then

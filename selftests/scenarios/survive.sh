@@ -40,7 +40,7 @@ resumed() {
 # Streams in both directions, once their rings carry.
 start() {	# busy|idle|full
 	local more=()
-	go=$tmp/go.$RANDOM
+	go=$(fresh go)
 	case $1 in
 	busy)	more=(-n 1M --until "$go" --pace 200) ;;
 	# the slower the kernel, the more goes by TCP until the rings are there

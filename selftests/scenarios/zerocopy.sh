@@ -41,7 +41,7 @@ not_copied() {	# tcp|ring VM WAY
 # As much again, when the carrier has settled.
 uncopied() {	# tcp|ring WAY
 	local go port=$((7000 + RANDOM % 20000)) server client status=0 vm
-	go=$(mktemp -u "$tmp/go.XXXXXX")	# in a subshell RANDOM repeats itself
+	go=$(fresh go)
 	local way=(-W "$2" -R splice -n "$more" --hold-at "$size" --hold "$go" -t 60)
 	on_bg 1 rs_stream -s -k inet -p $port "${way[@]}"
 	server=$!
@@ -105,7 +105,7 @@ done
 
 # Bytes in pipes of VM 0, and more of the same stream behind them.
 keep() {	# BYTES REST
-	port=$((7000 + RANDOM % 20000)) steps=$tmp/hold.$RANDOM
+	port=$((7000 + RANDOM % 20000)) steps=$(fresh hold)
 	ok "kept $1: a link is up" want_link
 	mark 0
 	on_bg 1 rs_hold -s -p $port -n "$1" -r "$2" -t 100 >/dev/null
