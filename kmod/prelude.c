@@ -243,8 +243,7 @@ static void take_mark(struct rstream *rs)
 /* TCP's FIN has come, and no HELLO. */
 static void peer_ends(struct rstream *rs)
 {
-	rs->rx.fin_at = rs->rx.arrived;
-	smp_store_release(&rs->rx.fin, true);	/* pairs with poll */
+	rstream_rx_fin(&rs->rx, rs->rx.arrived);
 	if (rs->tx_plain)
 		return;
 	/* our HELLO is not answered any more: our records go as TCP lets them */

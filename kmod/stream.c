@@ -542,13 +542,11 @@ static void drop_connection(struct rstream *rs)
 /* What is left is as after socket(), but for what the program has set. */
 void rstream_reset_state(struct rstream *rs)
 {
-	const size_t connection = offsetof(struct rstream, nonce);
-
 	rstream_assert_held(rs);
 	drop_connection(rs);
 	rstream_option_off(rs);
 	rstream_unhook_callbacks(rs->sk);
-	memset((u8 *)rs + connection, 0, offsetof(struct rstream, ctl) - connection);
+	memset(&rs->connection, 0, sizeof(rs->connection));
 	if (rs->hist)
 		memset(rs->hist, 0, sizeof(*rs->hist));
 	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */

@@ -292,106 +292,109 @@ struct rstream {
 	struct rstream_hist *hist;
 	struct rcu_head rcu;
 
-	/* above: of the socket; from here on: of one connection, see rstream_reset_state() */
-	u32 nonce;
-	bool server:1;
-	bool confirmed:1;
-	bool hello_in:1;
-	bool registered:1;
-	bool mapped:1;
-	bool pushing:1;
-	bool parsing:1;
-	bool closing:1;
-	bool prelude:1;
-	bool tx_on:1;
-	bool rx_on:1;
-	bool mute:1;
-	bool unanswered:1;
-	bool part_back:1;
-	bool hello_held:1;
-	bool tx_plain;
-	bool rx_plain;
-	bool may_speak;
-	bool asked;
-	bool blocked;
-	bool room_asked;
-	bool fin_wait;
-	bool forsaken;
-	bool link_asked;
-	bool closed;
-	bool peer_urg;
-	bool held;
-	bool gathers;
-	bool nagle;
-	bool urg_unheard;
-	bool awaited;
-	bool zc_on_tcp;
-	u8 urg;
-	bool guard;
-	u8 shutdown;
-	u16 error;
-	u32 tx_start, rx_start;
-	u64 rx_lazy;
-	unsigned long want;
-	u32 hello_end;		/* TCP sequence number behind our HELLO */
-	u64 close_acked;	/* progress of a close, see stream_close.c */
+	/* above: of the socket */
+	struct_group(connection,
+		     /* of one connection: zeroed by rstream_reset_state() */
+		u32 nonce;
+		bool server:1;
+		bool confirmed:1;
+		bool hello_in:1;
+		bool registered:1;
+		bool mapped:1;
+		bool pushing:1;
+		bool parsing:1;
+		bool closing:1;
+		bool prelude:1;
+		bool tx_on:1;
+		bool rx_on:1;
+		bool mute:1;
+		bool unanswered:1;
+		bool part_back:1;
+		bool hello_held:1;
+		bool tx_plain;
+		bool rx_plain;
+		bool may_speak;
+		bool asked;
+		bool blocked;
+		bool room_asked;
+		bool fin_wait;
+		bool forsaken;
+		bool link_asked;
+		bool closed;
+		bool peer_urg;
+		bool held;
+		bool gathers;
+		bool nagle;
+		bool urg_unheard;
+		bool awaited;
+		bool zc_on_tcp;
+		u8 urg;
+		bool guard;
+		u8 shutdown;
+		u16 error;
+		u32 tx_start, rx_start;
+		u64 rx_lazy;
+		unsigned long want;
+		u32 hello_end;		/* TCP sequence number behind our HELLO */
+		u64 close_acked;	/* progress of a close, see stream_close.c */
 
-	u64 token;
-	u64 peer_token;
-	struct rstream_peer *peer;
-	u8 peer_instance[RSTREAM_INSTANCE_LEN];
-	u16 peer_cm_port;
-	u32 tx_link, tx_ring_size;	/* copies for rsctl, read locklessly */
-	u32 rx_link, rx_ring_size;
+		u64 token;
+		u64 peer_token;
+		struct rstream_peer *peer;
+		u8 peer_instance[RSTREAM_INSTANCE_LEN];
+		u16 peer_cm_port;
+		u32 tx_link, tx_ring_size;	/* copies for rsctl, read locklessly */
+		u32 rx_link, rx_ring_size;
 
-	u16 ctl_len;
-	u16 ctl_off;
-	u32 rec_left;
-	u32 urg_seq;
-	u32 zc_seq;
-	u64 tx_urg;
-	unsigned long held_at, tx_at;
-	u64 tx_heard;
-	u32 small_seq[2];
-	u64 tx_told;
-	u64 tx_mem;
-	struct rstream_tx tx;
-	struct rstream_txring *txring;
-	struct rstream_txring *txring_new;	/* granted, SWITCH not yet out */
+		u16 ctl_len;
+		u16 ctl_off;
+		u32 rec_left;
+		u32 urg_seq;
+		u32 zc_seq;
+		u64 tx_urg;
+		unsigned long held_at, tx_at;
+		u64 tx_heard;
+		u32 small_seq[2];
+		u64 tx_told;
+		u64 tx_mem;
+		struct rstream_tx tx;
+		struct rstream_txring *txring;
+		struct rstream_txring *txring_new;	/* granted, SWITCH not yet out */
 
-	u64 rxq_bytes;
-	u16 part_len;
-	u32 data_left;
-	u32 skip_left;
-	u64 window;
-	struct rstream_rx rx;
-	u64 rx_urg;
-	unsigned long rx_at;
-	ktime_t rx_stamp;
-	struct rstream_rxring *rxring;
-	u64 credited;
-	u64 rx_landed;	/* as the last callback of the link saw it */
-	struct rstream_record grant;
-	u64 rx_moved;
-	u32 ring_next;
-	u8 ring_waits;
-	u8 revoked_for;
-	u8 idle_msgs;
-	bool leaving;
-	u64 lent_to;
-	u64 lent_first;
-	unsigned long lent_since;
-	u8 refused;
-	bool end_told;
-	u8 tx_why;
-	unsigned long lost_at;
+		u64 rxq_bytes;
+		u16 part_len;
+		u32 data_left;
+		u32 skip_left;
+		u64 window;
+		struct rstream_rx rx;
+		u64 rx_urg;
+		unsigned long rx_at;
+		ktime_t rx_stamp;
+		struct rstream_rxring *rxring;
+		u64 credited;
+		u64 rx_landed;	/* as the last callback of the link saw it */
+		struct rstream_record grant;
+		u64 rx_moved;
+		u32 ring_next;
+		u8 ring_waits;
+		u8 revoked_for;
+		u8 idle_msgs;
+		bool leaving;
+		u64 lent_to;
+		u64 lent_first;
+		unsigned long lent_since;
+		u8 refused;
+		bool end_told;
+		u8 tx_why;
+		unsigned long lost_at;
 
-	u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
-	u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
-	struct rstream_switched tx_switched, rx_switched;
-	struct rstream_stalls stalls;
+		u64 tx_tcp_bytes, tx_tcp_msgs, tx_ring_bytes, tx_ring_msgs;
+		u64 rx_tcp_bytes, rx_tcp_msgs, rx_ring_bytes, rx_ring_msgs;
+		struct rstream_switched tx_switched, rx_switched;
+		struct rstream_stalls stalls;
+	);
 
-	/* from here on nothing is zeroed */
+	/* not zeroed */
 	u8 ctl[RSTREAM_CTL_SPACE];
 	u8 part[RSW_HELLO_MAX];
 };

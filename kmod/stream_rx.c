@@ -490,49 +490,33 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 	return copied ?: err;
 }
 
-/* Sleep until the mode is known.  Return: 0 or why not. */
-static int wait_decision(struct rstream *rs, int flags)
+static bool deciding(const struct rstream *rs)
 {
-	struct sock *sk = rs->sk;
-	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	int err = 0;
+	return undecided(rs) && READ_ONCE(rs->sk->sk_state) != TCP_CLOSE &&
+	       !READ_ONCE(rs->error);
+}
 
-	add_wait_queue(sk_sleep(sk), &wait);
-	while (undecided(rs)) {
-		err = sock_error(sk);
-		if (!err && (sk->sk_state == TCP_CLOSE || rs->error))
-			err = rs->error ? -rs->error : -ENOTCONN;
-		else if (!err && !timeo)
-			err = -EAGAIN;
-		else if (!err && signal_pending(current))
-			err = sock_intr_errno(timeo);
-		if (err)
-			break;
-		err = min(sk_wait_event(sk, &timeo, !undecided(rs) ||
-					READ_ONCE(sk->sk_err) ||
-					READ_ONCE(sk->sk_state) == TCP_CLOSE, &wait), 0);
-		if (err)
-			break;
-	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-	return err;
+static bool connecting(const struct rstream *rs)
+{
+	return READ_ONCE(rs->mode) == RSTREAM_CONNECTING &&
+	       (1 << READ_ONCE(rs->sk->sk_state)) & (TCPF_SYN_SENT | TCPF_SYN_RECV);
 }
 
 /*
- * A connect under way: whose the call is turns out when that ends.  Return: 0 then, or
- * why not.  sk_stream_wait_connect() would have TCP delay the ACK of the handshake.
+ * Sleep while @busy().  sk_stream_wait_connect() would have TCP delay the ACK of the
+ * handshake.  Return: 0 or why not.
  */
-static int wait_connected(struct rstream *rs, int flags)
+static int wait_while(struct rstream *rs, int flags, bool (*busy)(const struct rstream *rs))
 {
 	struct sock *sk = rs->sk;
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int err = 0;
 
+	if (!busy(rs))
+		return 0;
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (rs->mode == RSTREAM_CONNECTING &&
-	       (1 << sk->sk_state) & (TCPF_SYN_SENT | TCPF_SYN_RECV)) {
+	while (busy(rs)) {
 		err = sock_error(sk);
 		if (!err && !timeo)
 			err = -EAGAIN;
@@ -540,14 +524,23 @@ static int wait_connected(struct rstream *rs, int flags)
 			err = sock_intr_errno(timeo);
 		if (err)
 			break;
-		err = min(sk_wait_event(sk, &timeo,
-					READ_ONCE(rs->mode) != RSTREAM_CONNECTING ||
-					READ_ONCE(sk->sk_err), &wait), 0);
+		err = min(sk_wait_event(sk, &timeo, !busy(rs) || READ_ONCE(sk->sk_err),
+					&wait), 0);
 		if (err)
 			break;
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return err;
+}
+
+/* Until the mode is known. */
+static int wait_decision(struct rstream *rs, int flags)
+{
+	int err = wait_while(rs, flags, deciding);
+
+	if (err || !undecided(rs))
+		return err;
+	return sock_error(rs->sk) ?: rs->error ? -rs->error : -ENOTCONN;
 }
 
 /*
@@ -576,13 +569,12 @@ static int recv_idle(struct rstream *rs, int flags)
  */
 int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
-	int mode = rstream_mode(rs), err = 0;
+	int mode = rstream_mode(rs), err;
 
 	if (mode == RSTREAM_LISTEN || (mode == RSTREAM_RAW && !READ_ONCE(rs->guard)))
 		goto tcp;
 	lock_sock(rs->sk);
-	if (rs->mode == RSTREAM_CONNECTING)
-		err = wait_connected(rs, flags);
+	err = wait_while(rs, flags, connecting);	/* then it turns out whose the call is */
 	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))
 		err = recv_idle(rs, flags);
 	if (!err && undecided(rs))
