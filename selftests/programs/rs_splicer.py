@@ -19,9 +19,7 @@ M = 1 << 20
 
 
 def send(port, mib):
-    listener = socket.socket()
-    listener.bind(("", port))
-    listener.listen()
+    listener = socket.create_server(("", port))
     conn, _ = listener.accept()
     for _ in range(mib):
         conn.sendall(b"x" * M)
