@@ -513,8 +513,6 @@ static int wait_while(struct rstream *rs, int flags, bool (*busy)(const struct r
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int err = 0;
 
-	if (!busy(rs))
-		return 0;
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (busy(rs)) {
 		err = sock_error(sk);
@@ -550,7 +548,6 @@ static int wait_decision(struct rstream *rs, int flags)
 static int recv_idle(struct rstream *rs, int flags)
 {
 	struct sock *sk = rs->sk;
-
 	int err;
 
 	if (sk->sk_state != TCP_CLOSE || tcp_sk(sk)->repair)
@@ -569,12 +566,13 @@ static int recv_idle(struct rstream *rs, int flags)
  */
 int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
-	int mode = rstream_mode(rs), err;
+	int mode = rstream_mode(rs), err = 0;
 
 	if (mode == RSTREAM_LISTEN || (mode == RSTREAM_RAW && !READ_ONCE(rs->guard)))
 		goto tcp;
 	lock_sock(rs->sk);
-	err = wait_while(rs, flags, connecting);	/* then it turns out whose the call is */
+	if (connecting(rs))	/* whose the call is turns out then */
+		err = wait_while(rs, flags, connecting);
 	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))
 		err = recv_idle(rs, flags);
 	if (!err && undecided(rs))

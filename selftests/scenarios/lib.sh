@@ -74,7 +74,7 @@ addr() {	# KIND VM
 first_port=7000 ports=20000
 
 # A path in $tmp that nobody has used: by $RANDOM alone two of a run's are the same now
-# and then, and in subshells it repeats itself.
+# and then.
 fresh() { mktemp -u "$tmp/$1.XXXXXXXX"; }
 
 # rs_stream from VM 0 to VM 1 and back; both must be content.
