@@ -225,17 +225,6 @@ static void fd_passed(void)
 	EXPECT(recv(got, &data, 1, 0) == 1 && data == 'x');
 }
 
-static size_t fill(int fd)
-{
-	static char buf[65536];
-	size_t sum = 0;
-	ssize_t n;
-
-	while ((n = send(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		sum += n;
-	return sum;
-}
-
 static size_t take_all(int fd)
 {
 	static char buf[65536];

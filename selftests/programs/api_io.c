@@ -39,24 +39,6 @@ static void *sink_read(void *arg)
 	return NULL;
 }
 
-/* Return: bytes that a non-blocking sender could write. */
-static size_t fill(int fd)
-{
-	static uint8_t buf[65536];
-	size_t sum = 0;
-	ssize_t n;
-
-	for (;;) {
-		pattern_fill(buf, sizeof(buf), 1, sum);
-		n = send(fd, buf, sizeof(buf), MSG_DONTWAIT);
-		if (n < 0)
-			break;
-		sum += n;
-	}
-	EXPECT(errno == EAGAIN);
-	return sum;
-}
-
 static void send_whole_mib(void)
 {
 	uint8_t *out = malloc(MIB), *in = malloc(MIB);

@@ -82,21 +82,6 @@ static void every_state(void)
 	note("%d", errno);
 }
 
-/* Until it stays full: bytes move on to the other end meanwhile. */
-static size_t fill(int fd)
-{
-	static char buf[65536];
-	size_t sum = 0;
-	ssize_t n;
-
-	do {
-		while ((n = send(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-			sum += n;
-		EXPECT(errno == EAGAIN);
-	} while (rs_poll(fd, POLLOUT, 250) & POLLOUT);
-	return sum;
-}
-
 static void take(int fd, size_t len)
 {
 	static char buf[65536];

@@ -82,6 +82,25 @@ void await_bytes(int fd, int n)
 	EXPECT_SOON(!ioctl(fd, SIOCINQ, &have) && have == n);
 }
 
+size_t fill(int fd)
+{
+	static uint8_t buf[65536];
+	size_t sum = 0;
+	ssize_t n;
+
+	do {
+		for (;;) {
+			pattern_fill(buf, sizeof(buf), 1, sum);
+			n = send(fd, buf, sizeof(buf), MSG_DONTWAIT);
+			if (n < 0)
+				break;
+			sum += n;
+		}
+		EXPECT(errno == EAGAIN);
+	} while (rs_poll(fd, POLLOUT, 250) & POLLOUT);
+	return sum;
+}
+
 void drain(int fd, size_t len)
 {
 	static uint8_t buf[65536];

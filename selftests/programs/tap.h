@@ -7,6 +7,7 @@
 #define TAP_H
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +47,11 @@ int connect_to(int fd, uint16_t port);
 void await(int fd, int events);
 /* Bytes that can be read are @n, within two seconds. */
 void await_bytes(int fd, int n);
+/*
+ * Write pattern 1 until @fd stays full: bytes move on to the other end meanwhile.
+ * Return: how many were written.
+ */
+size_t fill(int fd);
 /* Read the @len bytes of pattern 1 that there are to come, and no more. */
 void drain(int fd, size_t len);
 /* Integer options; a failure ends the case. */
