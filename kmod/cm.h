@@ -10,7 +10,7 @@
 #include "link_priv.h"
 
 #define RSTREAM_CM_MAGIC	0x5253544c	/* "RSTL" */
-#define RSTREAM_CM_VERSION	1
+#define RSTREAM_CM_VERSION	2
 
 /**
  * struct rstream_cm_hello - private data of REQ and of REP

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The immediate value of an RDMA_WRITE_WITH_IMM between the two ends of a link:
- * 4 bits of type, 28 bits of a ring's id or of a number.  Network byte order on
- * the wire.  Documentation/links.rst tells when each is sent.
+ * 4 bits of type, 8 bits of the message's number, 20 bits of a ring's id or of a
+ * count.  Network byte order on the wire.  Documentation/links.rst tells when each
+ * is sent, and what the number is for.
  */
 #ifndef RSTREAM_IMM_H
 #define RSTREAM_IMM_H
@@ -10,8 +11,9 @@
 #include <linux/types.h>
 #include <asm/byteorder.h>
 
-#define RSTREAM_IMM_ID_BITS	28
+#define RSTREAM_IMM_ID_BITS	20
 #define RSTREAM_IMM_ID_MAX	((1U << RSTREAM_IMM_ID_BITS) - 1)
+#define RSTREAM_IMM_TYPE_SHIFT	28
 
 enum rstream_imm_type {
 	RSTREAM_IMM_DATA = 1,		/* id: receiver's ring that was written */
@@ -19,17 +21,23 @@ enum rstream_imm_type {
 	RSTREAM_IMM_CREDIT = 3,		/* id: sender's end; its cell was written */
 	RSTREAM_IMM_DONE = 4,		/* id: receiver's ring, no more writes */
 	RSTREAM_IMM_FREED = 5,		/* id: receiver's ring, no more credits */
-	RSTREAM_IMM_RQ_CREDIT = 6,	/* number: receives posted anew */
-	RSTREAM_IMM_READY = 7,		/* number 0: this end can serve rings */
+	RSTREAM_IMM_RQ_CREDIT = 6,	/* count: receives posted anew */
+	RSTREAM_IMM_READY = 7,		/* 0: this end can serve rings */
 };
 
-static inline __be32 rstream_imm(enum rstream_imm_type type, u32 id)
+static inline __be32 rstream_imm(enum rstream_imm_type type, u8 number, u32 id)
 {
-	return cpu_to_be32((u32)type << RSTREAM_IMM_ID_BITS |
+	return cpu_to_be32((u32)type << RSTREAM_IMM_TYPE_SHIFT |
+			   (u32)number << RSTREAM_IMM_ID_BITS |
 			   (id & RSTREAM_IMM_ID_MAX));
 }
 
 static inline unsigned int rstream_imm_type(__be32 imm)
+{
+	return be32_to_cpu(imm) >> RSTREAM_IMM_TYPE_SHIFT;
+}
+
+static inline u8 rstream_imm_number(__be32 imm)
 {
 	return be32_to_cpu(imm) >> RSTREAM_IMM_ID_BITS;
 }

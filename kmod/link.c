@@ -191,8 +191,7 @@ static void link_register(struct rstream_link *link)
 	if (rstream_link_alive(link)) {
 		link->registered = true;
 		link->rq_credits--;
-		rstream_verbs_write_imm(link, 0, 0,
-					rstream_imm(RSTREAM_IMM_READY, 0));
+		rstream_verbs_write_imm(link, 0, 0, RSTREAM_IMM_READY, 0);
 		rstream_verbs_post(link);
 		link_try_up(link);
 	}

@@ -252,6 +252,8 @@ struct rstream_link {
 	unsigned long events;
 	unsigned int rq_credits;	/* messages that the peer can still receive */
 	unsigned int rq_credits_max;
+	u8 tx_number;			/* of the next message to the peer, see imm.h */
+	u8 rx_number;			/* of the next from it */
 	unsigned int rq_return;		/* receives posted anew, not told yet */
 	wait_queue_head_t wait;		/* registrations */
 

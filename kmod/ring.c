@@ -54,8 +54,7 @@ static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
 		return false;
 	if (intr) {
 		rstream_verbs_write_imm(link, ring->cell_addr, ring->cell_rkey,
-					rstream_imm(RSTREAM_IMM_CREDIT,
-						    ring->peer_ring));
+					RSTREAM_IMM_CREDIT, ring->peer_ring);
 		link->rq_credits--;
 	} else {
 		rstream_verbs_write(link, ring->cell_addr, ring->cell_rkey);
@@ -74,7 +73,7 @@ static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 	if (!link->rq_credits)
 		return false;
 	link->rq_credits--;
-	rstream_verbs_write_imm(link, 0, 0, rstream_imm(type, id));
+	rstream_verbs_write_imm(link, 0, 0, type, id);
 	return true;
 }
 
@@ -131,8 +130,8 @@ static void return_receives(struct rstream_link *link)
 {
 	if (link->rq_return < link->depth / 4 || !rstream_verbs_free(link))
 		return;
-	rstream_verbs_write_imm(link, 0, 0, rstream_imm(RSTREAM_IMM_RQ_CREDIT,
-							link->rq_return));
+	rstream_verbs_write_imm(link, 0, 0, RSTREAM_IMM_RQ_CREDIT,
+				link->rq_return);
 	link->rq_return = 0;
 	rstream_verbs_post(link);
 }
@@ -339,6 +338,11 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 	u32 id = rstream_imm_id(imm);
 
 	lockdep_assert_held(&link->lock);
+	/* before anything is counted: what is told to streams stays exact */
+	if (rstream_imm_number(imm) != link->rx_number++) {
+		rstream_link_break_locked(link, "message lost or repeated");
+		return;
+	}
 	if (rstream_imm_type(imm) != RSTREAM_IMM_RQ_CREDIT)
 		link->rq_return++;
 	switch (rstream_imm_type(imm)) {

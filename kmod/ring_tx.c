@@ -194,7 +194,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	u32 len = 0;
 
 	rstream_verbs_write_imm(link, ring->raddr + off, ring->rkey,
-				rstream_imm(RSTREAM_IMM_DATA, ring->peer_ring));
+				RSTREAM_IMM_DATA, ring->peer_ring);
 	link->rq_credits--;
 	do {
 		struct rstream_frag *frag;
@@ -306,8 +306,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (!list_empty(frags) && total == space)
 		pub->stalled = RSTREAM_R_STALL_RING;
 	if (how & RSTREAM_POST_CREDIT && b->n) {
-		b->wr[b->n - 1].rdma.wr.ex.imm_data =
-			rstream_imm(RSTREAM_IMM_DATA_WANT, ring->peer_ring);
+		rstream_verbs_retype(link, RSTREAM_IMM_DATA_WANT);
 		/* a page is back when it is credited and the device has done */
 		if (how & RSTREAM_POST_FREE)
 			rstream_verbs_signal(link);

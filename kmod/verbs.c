@@ -318,7 +318,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		/* nothing counts after RSTREAM_LINK_EV_LOST */
 	} else if (wc->opcode != IB_WC_RECV_RDMA_WITH_IMM ||
 		   !(wc->wc_flags & IB_WC_WITH_IMM)) {
-		rstream_link_break_locked(link, "message without a number");
+		rstream_link_break_locked(link, "message without an immediate value");
 	} else {
 		/* anew before anything is answered: see ring.c on credits */
 		post_recv(link, slot - link->rq);
@@ -636,15 +636,24 @@ void rstream_verbs_write(struct rstream_link *link, u64 raddr, u32 rkey)
 }
 
 void rstream_verbs_write_imm(struct rstream_link *link, u64 raddr, u32 rkey,
-			     __be32 imm)
+			     enum rstream_imm_type type, u32 id)
 {
 	struct ib_send_wr *wr = begin(link);
 	struct ib_rdma_wr *rdma = container_of(wr, struct ib_rdma_wr, wr);
 
 	wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	wr->ex.imm_data = imm;
+	wr->ex.imm_data = rstream_imm(type, link->tx_number++, id);
 	rdma->remote_addr = raddr;
 	rdma->rkey = rkey;
+}
+
+/* The message begun last is of another type. */
+void rstream_verbs_retype(struct rstream_link *link, enum rstream_imm_type type)
+{
+	struct ib_send_wr *wr = &link->batch->wr[link->batch->n - 1].rdma.wr;
+
+	wr->ex.imm_data = rstream_imm(type, rstream_imm_number(wr->ex.imm_data),
+				      rstream_imm_id(wr->ex.imm_data));
 }
 
 void rstream_verbs_reg(struct rstream_link *link, struct ib_mr *mr)

@@ -26,7 +26,8 @@ void rstream_verbs_destroy(struct rstream_link *link);
 unsigned int rstream_verbs_free(const struct rstream_link *link);
 void rstream_verbs_write(struct rstream_link *link, u64 raddr, u32 rkey);
 void rstream_verbs_write_imm(struct rstream_link *link, u64 raddr, u32 rkey,
-			     __be32 imm);
+			     enum rstream_imm_type type, u32 id);
+void rstream_verbs_retype(struct rstream_link *link, enum rstream_imm_type type);
 void rstream_verbs_reg(struct rstream_link *link, struct ib_mr *mr);
 void rstream_verbs_sge(struct rstream_link *link, u64 addr, u32 len);
 void rstream_verbs_credit(struct rstream_link *link, u64 value);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Forges RoCE v2 packets into a queue pair of this host's RDMA device.
 
-rs_forge -i IFACE -t SECONDS bad-key|bad-message HOST
+rs_forge -i IFACE -t SECONDS bad-key|bad-message|repeated HOST
 
 Waits for a packet that this host sends to a queue pair of HOST (IPv4) and sends
 others behind it, until the time is over.  Only the sequence number that comes next
@@ -12,6 +12,8 @@ are guessed: what is old, or too early, does no harm.
 bad-key      a write to memory that the other end has not registered.  Its device
              must put the queue pair into the error state and say so.
 bad-message  a message that is none of rdmastream's.  The module must end the link.
+repeated     a message with data that has come before.  The module must end the link,
+             for the one whose sequence number this took is lost.
 
 The headers are those of the IB specification, volume 1, 9.2 (BTH), 9.3 (RETH) and
 annex A17 (RoCE v2 and its invariant CRC).
@@ -45,16 +47,45 @@ def ip_sum(head):
     return ~(total + (total >> 16)) & 0xffff
 
 
-def forge(seen, how, ahead):
+def opcode(frame):
+    return frame[ETH + IP + UDP]
+
+
+def behind_bth(frame):
+    return frame[ETH + IP + UDP + BTH:-4]
+
+
+# What is behind a BTH: RETH (address, key, length), perhaps an immediate value, bytes.
+BAD_KEY = struct.pack("!QII", 0x1000, 0xdeadbe, 64) + bytes(64)
+EMPTY = struct.pack("!QII", 0, 0, 0)
+IMM_AT = {0x09: 0, WRITE_ONLY_IMM: 16}  # last, only
+
+
+def brings_bytes(frame):
+    """Is it a whole message that does?"""
+    return opcode(frame) == WRITE_ONLY_IMM and any(behind_bth(frame)[12:16])
+
+
+def next_number(frame):
+    """Of the message behind the one that ends in this frame; None: no end of one."""
+    at = IMM_AT.get(opcode(frame))
+    if at is None:
+        return None
+    return (int.from_bytes(behind_bth(frame)[at:at + 4], "big") >> 20) + 1 & 0xff
+
+
+def bad_message(number):
+    return EMPTY + struct.pack("!I", 0xf << 28 | number << 20 | 0xfffff)
+
+
+def forge(seen, rest, ahead):
     """A frame like the one seen, that many sequence numbers later."""
     bth = bytearray(seen[ETH + IP + UDP:ETH + IP + UDP + BTH])
     psn = (int.from_bytes(bth[9:12], "big") + ahead) & 0xffffff
-    bth[0] = WRITE_ONLY if how == "bad-key" else WRITE_ONLY_IMM
-    bth[1] &= 0x4f                      # no padding
+    bth[0] = WRITE_ONLY if rest is BAD_KEY else WRITE_ONLY_IMM
+    if rest[:16] in (BAD_KEY[:16], EMPTY):
+        bth[1] &= 0x4f                  # no padding
     bth[9:12] = psn.to_bytes(3, "big")
-    # RETH: address, key, length
-    rest = struct.pack("!QII", 0x1000, 0xdeadbe, 64) + bytes(64) \
-        if how == "bad-key" else struct.pack("!QII", 0, 0, 0) + b"\xff" * 4
     payload = bytes(bth) + rest
     ip = bytearray(seen[ETH:ETH + IP])
     ip[2:4] = (IP + UDP + len(payload) + 4).to_bytes(2, "big")
@@ -73,14 +104,14 @@ def is_write(frame, host):
         frame[ETH] == 0x45 and frame[ETH + 9] == socket.IPPROTO_UDP and \
         frame[ETH + 16:ETH + 20] == host and \
         frame[ETH + IP + 2:ETH + IP + 4] == ROCE_PORT.to_bytes(2, "big") and \
-        frame[at] in RDMA_WRITE and frame[at + 5:at + 8] > b"\0\0\1"
+        opcode(frame) in RDMA_WRITE and frame[at + 5:at + 8] > b"\0\0\1"
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-i", dest="iface", default="eth0")
     parser.add_argument("-t", dest="limit", type=float, default=5)
-    parser.add_argument("how", choices=("bad-key", "bad-message"))
+    parser.add_argument("how", choices=("bad-key", "bad-message", "repeated"))
     parser.add_argument("host")
     args = parser.parse_args()
     host = socket.inet_aton(args.host)
@@ -88,6 +119,7 @@ def main():
     sock.bind((args.iface, 0))
     sock.settimeout(0.5)
     end, forged, checked = time.monotonic() + args.limit, 0, False
+    rest = BAD_KEY if args.how == "bad-key" else bad_message(0)
     while time.monotonic() < end:
         try:
             frame, source = sock.recvfrom(65536)
@@ -99,9 +131,15 @@ def main():
             print("rs_forge: cannot make the CRC of a packet", file=sys.stderr)
             return 1
         checked = True
+        if args.how == "repeated":
+            if not brings_bytes(frame):
+                continue
+            rest = behind_bth(frame)
+        if args.how == "bad-message" and next_number(frame) is not None:
+            rest = bad_message(next_number(frame))
         first = 1 + random.randrange(2 ** random.randrange(9))
         for ahead in {1, *range(first, first + 4)}:
-            sock.send(forge(frame, args.how, ahead))
+            sock.send(forge(frame, rest, ahead))
             forged += 1
     print(f"{forged} packets forged")
     return 0 if forged else 1

@@ -197,6 +197,21 @@ for what in busy idle; do
 	lose "message of no meaning" $what forge bad-message
 	whole "message of no meaning, $what"
 done
+# A message that comes twice would be bytes that nobody sent.
+on_bg 1 "exec rs_gather serve 7000"
+server=$!
+wait_for 20 listens 1 7000
+for try in 1 2; do
+	ok "message repeated, $try: a link is up" want_link
+	remember
+	rs_gather turns "$ADDR4_1" 7000 $((5000 / SLOW)) &
+	client=$!
+	ok "message repeated, $try: the link is lost" forge repeated
+	wait $client
+	ok "message repeated, $try: all bytes are right" test $? = 0
+done
+kill $server
+wait $server 2>/dev/null
 
 if [ "$KERNEL" = debug ]; then
 	skip "interface down and up" "the debug kernel is too slow for the driver's watchdog"
