@@ -83,7 +83,7 @@ static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 
 /*
  * Reads the cell.  The HCA may be writing it: a value without its complement is
- * no news.
+ * no news.  Nor is less than before, which a device that repeats a write brings.
  */
 static s64 tx_acked(struct tx_ring *ring)
 {
@@ -93,9 +93,9 @@ static s64 tx_acked(struct tx_ring *ring)
 	rstream_rmb_sync(&ring->cell, 0, RSTREAM_CTRL_BYTES);
 	value = be64_to_cpu(READ_ONCE(ring->pub.cell[0]));
 	check = be64_to_cpu(READ_ONCE(ring->pub.cell[1]));
-	if (value != ~check)
+	if (value != ~check || value < ring->acked)
 		return ring->acked;
-	if (value < ring->acked || value > ring->pub.written)
+	if (value > ring->pub.written)
 		return -EPROTO;
 	ring->acked = value;
 	return value;
@@ -170,6 +170,23 @@ fail:
 	return ERR_PTR(err);
 }
 
+/*
+ * Up to where a place may be written again: the reader has done with what was
+ * there, and so has the device, which could repeat a write that has not completed.
+ */
+static u64 tx_settled(const struct tx_ring *ring)
+{
+	const struct rstream_frag *frag;
+
+	list_for_each_entry(frag, &ring->flight, list) {
+		if (frag->end - frag->len >= ring->acked)
+			break;
+		if (frag->sq_seq > ring->pub.link->sq_done)
+			return frag->end - frag->len;
+	}
+	return ring->acked;
+}
+
 /* Makes the first frag fit into @room and gives it a bus address. */
 static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
 			 u32 room)
@@ -209,6 +226,9 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 		frag->sq_seq = link->sq_posted + link->batch->n;
 		list_move_tail(&frag->list, &ring->flight);
 	} while (++n < link->max_sge && room && !list_empty(frags));
+	/* into another half: that it is complete is known when the ring comes round */
+	if ((off ^ (off + len)) >= ring->pub.size / 2)
+		rstream_verbs_signal(link);
 	ring->pub.written += len;
 	ring->last_sq = link->sq_posted + link->batch->n;
 	link->tx_bytes += len;
@@ -280,6 +300,28 @@ static void tx_tell(struct tx_ring *ring)
 		list_add_tail(&ring->sent, &link->tx_sent);
 }
 
+/* A signalled request behind everything: covers what is unsignalled. */
+static void post_marker(struct rstream_link *link)
+{
+	if (link->sq_signalled == link->sq_posted || !rstream_verbs_free(link))
+		return;
+	rstream_verbs_write(link, 0, 0);
+	rstream_verbs_signal(link);
+	rstream_verbs_post(link);
+}
+
+/* rstream_ring_space() is called when all that was posted has completed. */
+static void tx_tell_all(struct tx_ring *ring)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	ring->whole = true;
+	if (list_empty(&ring->sent))
+		list_add_tail(&ring->sent, &link->tx_sent);
+	if (link->sq_signalled < ring->last_sq)
+		post_marker(link);
+}
+
 ssize_t rstream_txring_post(struct rstream_txring *pub,
 			    struct list_head *frags, unsigned int how)
 {
@@ -287,8 +329,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	struct rstream_link *link = pub->link;
 	struct rstream_batch *b = link->batch;
 	ssize_t total = -ENOTCONN;
+	u64 settled, space;
 	s64 acked;
-	u64 space;
 
 	spin_lock_bh(&link->lock);
 	if (link->state != RSTREAM_LINK_UP)
@@ -298,7 +340,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		total = acked;
 		goto out;
 	}
-	space = pub->size - (pub->written - acked);
+	settled = tx_settled(ring);
+	space = pub->size - (pub->written - settled);
 	if (!space && !list_empty(frags))
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
@@ -318,6 +361,9 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		tx_tell(ring);
 	/* what a failing post took over can be recalled when it is drained */
 	rstream_verbs_post(link);
+	if (!list_empty(frags) && total == space && settled < (u64)acked &&
+	    rstream_link_alive(link))
+		tx_tell_all(ring);
 out:
 	spin_unlock_bh(&link->lock);
 	return total;
@@ -361,16 +407,6 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent)
 	return bytes;
 }
 
-/* A signalled request behind everything: covers what is unsignalled. */
-static void post_marker(struct rstream_link *link)
-{
-	if (link->sq_signalled == link->sq_posted || !rstream_verbs_free(link))
-		return;
-	rstream_verbs_write(link, 0, 0);
-	rstream_verbs_signal(link);
-	rstream_verbs_post(link);
-}
-
 bool rstream_txring_sent(struct rstream_txring *pub)
 {
 	struct tx_ring *ring = to_tx(pub);
@@ -379,13 +415,8 @@ bool rstream_txring_sent(struct rstream_txring *pub)
 
 	spin_lock_bh(&link->lock);
 	sent = link->sq_done >= ring->last_sq;
-	if (!sent && rstream_link_alive(link)) {
-		ring->whole = true;
-		if (list_empty(&ring->sent))
-			list_add_tail(&ring->sent, &link->tx_sent);
-		if (link->sq_signalled < ring->last_sq)
-			post_marker(link);
-	}
+	if (!sent && rstream_link_alive(link))
+		tx_tell_all(ring);
 	spin_unlock_bh(&link->lock);
 	return sent;
 }
