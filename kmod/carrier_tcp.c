@@ -114,6 +114,7 @@ static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
 				       frag->uarg);
 	rs->zc_seq = tcp_sk(rs->sk)->write_seq;
 	rs->zc_on_tcp = true;
+	rs->zc_acked = false;
 	return sent;
 }
 

@@ -161,7 +161,8 @@ struct rstream_hist {
  * @held:	corked: what is queued waits for more, see rstream_hold()
  * @urg_unheard: ring bytes wait until TCP has delivered our URG
  * @awaited:	pages were sent as they are: somebody waits for their end
- * @zc_on_tcp:	TCP has not acknowledged all up to @zc_seq
+ * @zc_on_tcp:	TCP may still have pages up to @zc_seq
+ * @zc_acked:	it has acknowledged them
  * @urg:	enum rstream_urgent
  * @prelude:	the options agree that the connection begins without records; of a
  *		socket that is not connected: offer that
@@ -328,6 +329,7 @@ struct rstream {
 		bool urg_unheard;
 		bool awaited;
 		bool zc_on_tcp;
+		bool zc_acked;
 		u8 urg;
 		bool guard;
 		u8 shutdown;
