@@ -250,6 +250,7 @@ static int rx_check(struct half *h, size_t len)
 	if (good == len)
 		return 0;
 	h->offset += good;
+	h->belongs = pattern_locate(h->buf + good, len - good, h->seed);
 	return fail(h, EBADMSG, "wrong byte");
 }
 

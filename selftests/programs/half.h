@@ -48,6 +48,7 @@ struct half {
 	bool ended;
 	int err;
 	const char *what;
+	int64_t belongs;	/* a wrong byte: offset that it is from, -1: none */
 
 	uint8_t *buf;
 	int pipe[2];

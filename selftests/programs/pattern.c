@@ -70,3 +70,28 @@ uint64_t pattern_random(uint64_t *state)
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
 	return x ^ (x >> 31);
 }
+
+/* The inverse of byte_at()'s words. */
+static uint64_t offset_of(uint64_t seed, uint64_t w)
+{
+	uint64_t inverse = GOLDEN;	/* right in its low three bits */
+
+	for (int i = 0; i < 5; i++)
+		inverse *= 2 - GOLDEN * inverse;
+	w ^= w >> 32;
+	return (w * inverse - seed) * 8;
+}
+
+int64_t pattern_locate(const uint8_t *from, size_t len, uint64_t seed)
+{
+	for (size_t at = 0; at < 8 && at + 16 <= len; at++) {
+		uint64_t w, offset;
+
+		memcpy(&w, from + at, 8);
+		offset = offset_of(seed, w);
+		if (offset >= at && offset < 1ULL << 48 &&
+		    pattern_check(from + at, 16, seed, offset) == 16)
+			return offset - at;
+	}
+	return -1;
+}

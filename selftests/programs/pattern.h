@@ -15,6 +15,9 @@ void pattern_fill(uint8_t *to, size_t len, uint64_t seed, uint64_t offset);
 size_t pattern_check(const uint8_t *from, size_t len, uint64_t seed,
 		     uint64_t offset);
 
+/* Return: at which offset @from would be right, or -1. */
+int64_t pattern_locate(const uint8_t *from, size_t len, uint64_t seed);
+
 /* A small generator for sizes; same @state, same sequence. */
 uint64_t pattern_random(uint64_t *state);
 

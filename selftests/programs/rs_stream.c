@@ -107,10 +107,13 @@ static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void report_half(const struct side *side, int i, const struct half *h)
 {
-	printf("{\"side\":\"%s\",\"conn\":%d,\"dir\":\"%s\",\"offset\":%llu,\"what\":\"%s\",\"error\":\"%s\"}",
+	printf("{\"side\":\"%s\",\"conn\":%d,\"dir\":\"%s\",\"offset\":%llu,\"what\":\"%s\",\"error\":\"%s\"",
 	       side->server ? "server" : "client", i, h->tx ? "tx" : "rx",
 	       (unsigned long long)h->offset, h->what ? h->what : "unfinished",
 	       strerrorname_np(h->err));
+	if (h->err == EBADMSG)
+		printf(",\"belongs\":%lld", (long long)h->belongs);
+	printf("}");
 }
 
 /*
