@@ -585,10 +585,10 @@ void rstream_push_ring(struct rstream *rs)
 	/* this will not all fit, or somebody is about to wait */
 	want = !rs->asked && (queued > space || rs->awaited ||
 			      !rstream_tx_room(rs));
-	if (want)
+	if (want) {
 		WRITE_ONCE(rs->asked, true);
-	if (want)
-		how |= RSTREAM_POST_CREDIT | (rs->awaited ? RSTREAM_POST_FREE : 0);
+		how |= RSTREAM_POST_CREDIT;
+	}
 	n = rstream_txring_post(rs->txring, &rs->txq, how);
 	if (want && n <= 0)
 		WRITE_ONCE(rs->asked, false);

@@ -442,12 +442,10 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
  */
 s64 rstream_txring_acked(struct rstream_txring *ring);
 
-/* The last message asks for an interrupting credit. */
+/* The last message asks for an interrupting credit, and tells that it is complete. */
 #define RSTREAM_POST_CREDIT	1U
-/* And completes, so that what is credited can be freed. */
-#define RSTREAM_POST_FREE	2U
-/* It completes, and rstream_ring_told() says so; if no other is to do that yet. */
-#define RSTREAM_POST_TELL	4U
+/* It does so by rstream_ring_told(), too, if no other is to do that yet. */
+#define RSTREAM_POST_TELL	2U
 
 /**
  * rstream_txring_post() - write frags to the peer

@@ -350,9 +350,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		pub->stalled = RSTREAM_R_STALL_RING;
 	if (how & RSTREAM_POST_CREDIT && b->n) {
 		rstream_verbs_retype(link, RSTREAM_IMM_DATA_WANT);
-		/* a page is back when it is credited and the device has done */
-		if (how & RSTREAM_POST_FREE)
-			rstream_verbs_signal(link);
+		/* room and pages are there when the device has done, too */
+		rstream_verbs_signal(link);
 	} else if (how & RSTREAM_POST_CREDIT && total) {
 		ring->ctrl.due |= DUE_ASK;
 		rstream_ring_flush(link, &ring->ctrl);

