@@ -261,7 +261,7 @@ void rstream_link_break(struct rstream_link *link, const char *why);
  * struct rstream_rxring - a ring that we granted
  * @link:	its link, referenced
  * @id:		names the ring in the immediate value, unique in the link,
- *		28 bits, not reused soon
+ *		20 bits, not reused soon
  * @rkey:	remote key, for GRANT
  * @raddr:	remote address of its first byte, for GRANT
  * @size:	bytes, power of two
@@ -438,7 +438,7 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
  * @ring:	the sending end
  *
  * Reads the credit cell.  Return: the count, or a negative errno if the cell
- * holds more than @written or has gone backwards (-EPROTO).
+ * holds more than @written (-EPROTO).
  */
 s64 rstream_txring_acked(struct rstream_txring *ring);
 
@@ -459,7 +459,8 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * Chains as many work requests as space in the ring, slots in the send queue
  * and receive-queue credits allow, one ib_post_send() for all.  If link
  * resources (not ring space) stop it the ring is put on the link's waiters and
- * rstream_ring_space() follows.
+ * rstream_ring_space() follows; so it does if the space is there but for writes
+ * that have not completed.
  *
  * Context: socket lock held, does not sleep.
  * Return: bytes posted, 0 if nothing can be posted now, -ENOTCONN link broken,

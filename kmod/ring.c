@@ -22,7 +22,7 @@
 #include "ring.h"
 #include "verbs.h"
 
-/* A sender whose stream ends says DONE when its writes have completed. */
+/* A sender whose stream ends says DONE when its writes have completed: soon. */
 #define DONE_TIME	(10 * HZ)
 
 static struct rx_ring *to_rx(struct rstream_rxring *ring)
@@ -77,6 +77,28 @@ static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 	return true;
 }
 
+void rstream_ring_marker(struct rstream_link *link)
+{
+	if (link->sq_signalled == link->sq_posted || !rstream_verbs_free(link))
+		return;
+	rstream_verbs_write(link, 0, 0);
+	rstream_verbs_signal(link);
+	rstream_verbs_post(link);
+}
+
+/*
+ * Has all that the ring has written completed?  What the peer may use for something
+ * else a device must not write again.  If not rstream_ring_kick() is to come.
+ */
+static bool ctrl_settled(struct rstream_link *link, const struct ring_ctrl *ctrl)
+{
+	if (link->sq_done >= ctrl->last_sq)
+		return true;
+	if (link->sq_signalled < ctrl->last_sq)
+		rstream_ring_marker(link);
+	return false;
+}
+
 /* Posts one thing that is due.  False: a slot or credit is missing. */
 static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
@@ -84,6 +106,8 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 	struct tx_ring *tx = container_of(ctrl, struct tx_ring, ctrl);
 
 	if (!rstream_link_alive(link) || !rstream_verbs_free(link))
+		return false;
+	if (ctrl->due & (DUE_FREED | DUE_DONE) && !ctrl_settled(link, ctrl))
 		return false;
 	if (ctrl->due & DUE_CREDIT) {
 		if (!post_credit(link, rx))
@@ -102,8 +126,7 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 		rstream_verbs_signal(link);
 		ctrl->due &= ~DUE_DONE;
 	}
-	if (ctrl->tx)
-		tx->last_sq = link->sq_posted + link->batch->n;
+	ctrl->last_sq = link->sq_posted + link->batch->n;
 	return !rstream_verbs_post(link);
 }
 

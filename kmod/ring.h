@@ -11,8 +11,8 @@
 enum rstream_due {
 	DUE_CREDIT = 1,		/* receiver: write the cell */
 	DUE_INTR = 2,		/* ... with an interrupt */
-	DUE_FREED = 4,		/* receiver: answer to DONE */
-	DUE_DONE = 8,		/* sender */
+	DUE_FREED = 4,		/* receiver: answer to DONE; behind all its credits */
+	DUE_DONE = 8,		/* sender; behind all its writes */
 	DUE_ASK = 16,		/* sender */
 };
 
@@ -20,6 +20,7 @@ enum rstream_due {
 struct ring_ctrl {
 	struct list_head list;		/* link->ctrl_list */
 	unsigned int due;
+	u64 last_sq;			/* number of the ring's last work request */
 	bool tx;
 };
 
@@ -53,9 +54,8 @@ struct tx_ring {
 	u32 rkey;
 	u64 raddr;
 	u64 acked;			/* bytes, last good value of the cell */
-	u64 last_sq;			/* number of the last work request */
 	u64 tell_sq;			/* of the one that pub.tells is about */
-	bool whole;			/* @last_sq is waited for */
+	bool whole;			/* that all has completed is waited for */
 	bool freed;			/* FREED came: the peer writes no credit */
 };
 
@@ -64,6 +64,8 @@ static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mi
 	rstream_mib_inc(link->ln->rn, item);
 }
 
+/* A signalled request behind everything: covers what is unsignalled. */
+void rstream_ring_marker(struct rstream_link *link);
 /* Posts what is due now, or remembers it.  False: not everything was posted. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 

@@ -230,7 +230,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	if ((off ^ (off + len)) >= ring->pub.size / 2)
 		rstream_verbs_signal(link);
 	ring->pub.written += len;
-	ring->last_sq = link->sq_posted + link->batch->n;
+	ring->ctrl.last_sq = link->sq_posted + link->batch->n;
 	link->tx_bytes += len;
 	link->tx_msgs++;
 	return len;
@@ -294,20 +294,10 @@ static void tx_tell(struct tx_ring *ring)
 	struct rstream_link *link = ring->pub.link;
 
 	rstream_verbs_signal(link);
-	ring->tell_sq = ring->last_sq;
+	ring->tell_sq = ring->ctrl.last_sq;
 	WRITE_ONCE(ring->pub.tells, true);
 	if (list_empty(&ring->sent))
 		list_add_tail(&ring->sent, &link->tx_sent);
-}
-
-/* A signalled request behind everything: covers what is unsignalled. */
-static void post_marker(struct rstream_link *link)
-{
-	if (link->sq_signalled == link->sq_posted || !rstream_verbs_free(link))
-		return;
-	rstream_verbs_write(link, 0, 0);
-	rstream_verbs_signal(link);
-	rstream_verbs_post(link);
 }
 
 /* rstream_ring_space() is called when all that was posted has completed. */
@@ -318,8 +308,8 @@ static void tx_tell_all(struct tx_ring *ring)
 	ring->whole = true;
 	if (list_empty(&ring->sent))
 		list_add_tail(&ring->sent, &link->tx_sent);
-	if (link->sq_signalled < ring->last_sq)
-		post_marker(link);
+	if (link->sq_signalled < ring->ctrl.last_sq)
+		rstream_ring_marker(link);
 }
 
 ssize_t rstream_txring_post(struct rstream_txring *pub,
@@ -413,7 +403,7 @@ bool rstream_txring_sent(struct rstream_txring *pub)
 	bool sent;
 
 	spin_lock_bh(&link->lock);
-	sent = link->sq_done >= ring->last_sq;
+	sent = link->sq_done >= ring->ctrl.last_sq;
 	if (!sent && rstream_link_alive(link))
 		tx_tell_all(ring);
 	spin_unlock_bh(&link->lock);
@@ -464,7 +454,7 @@ void rstream_txring_close(struct rstream_txring *pub)
 
 static void tx_bury(struct rstream_link *link, struct tx_ring *ring)
 {
-	if ((ring->ctrl.due & DUE_DONE) || link->sq_done < ring->last_sq)
+	if ((ring->ctrl.due & DUE_DONE) || link->sq_done < ring->ctrl.last_sq)
 		return;
 	if (ring->freed)
 		tx_free(link, ring);
@@ -509,10 +499,10 @@ void rstream_ring_sq_done(struct rstream_link *link)
 		tx_bury(link, ring);
 	list_for_each_entry_safe(ring, next, &link->tx_sent, sent) {
 		bool told = ring->pub.tells && link->sq_done >= ring->tell_sq;
-		bool all = link->sq_done >= ring->last_sq;
+		bool all = link->sq_done >= ring->ctrl.last_sq;
 
 		if (!all)
-			more |= ring->whole && link->sq_signalled < ring->last_sq;
+			more |= ring->whole && link->sq_signalled < ring->ctrl.last_sq;
 		if (told) {
 			WRITE_ONCE(ring->pub.tells, false);
 			rstream_ring_told(ring->rs);
@@ -525,7 +515,7 @@ void rstream_ring_sq_done(struct rstream_link *link)
 			list_del_init(&ring->sent);
 	}
 	if (more)
-		post_marker(link);
+		rstream_ring_marker(link);
 	rstream_ring_kick(link);
 }
 

@@ -21,7 +21,7 @@ void rstream_verbs_destroy(struct rstream_link *link);
 
 /*
  * Building and posting, all with link->lock held: begin a work request, add
- * SGEs to it, repeat, post.  rstream_verbs_room() says how many may be begun.
+ * SGEs to it, repeat, post.  rstream_verbs_free() says how many may be begun.
  */
 unsigned int rstream_verbs_free(const struct rstream_link *link);
 void rstream_verbs_write(struct rstream_link *link, u64 raddr, u32 rkey);
