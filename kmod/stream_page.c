@@ -191,13 +191,13 @@ bool rstream_tx_awaited(struct rstream *rs)
 
 /*
  * Completions come in order: those of a ring wait for what has gone by TCP before,
- * until that is acknowledged and then no packet of TCP's is under way.
+ * until that is acknowledged and then no packet of TCP's but for bare ACKs is under way.
  */
 bool rstream_zerocopy_waits(struct rstream *rs)
 {
 	if (rs->zc_on_tcp && !before(tcp_sk(rs->sk)->snd_una, rs->zc_seq))
 		rs->zc_acked = true;
-	if (rs->zc_acked && !sk_wmem_alloc_get(rs->sk)) {
+	if (rs->zc_acked && sk_wmem_alloc_get(rs->sk) < SKB_TRUESIZE(1)) {
 		rs->zc_on_tcp = false;
 		rs->zc_acked = false;
 	}
