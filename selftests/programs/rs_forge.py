@@ -119,7 +119,7 @@ def main():
     sock.bind((args.iface, 0))
     sock.settimeout(0.5)
     end, forged, checked = time.monotonic() + args.limit, 0, False
-    rest = BAD_KEY if args.how == "bad-key" else bad_message(0)
+    rest, number = BAD_KEY, 0
     while time.monotonic() < end:
         try:
             frame, source = sock.recvfrom(65536)
@@ -135,10 +135,12 @@ def main():
             if not brings_bytes(frame):
                 continue
             rest = behind_bth(frame)
-        if args.how == "bad-message" and next_number(frame) is not None:
-            rest = bad_message(next_number(frame))
-        first = 1 + random.randrange(2 ** random.randrange(9))
+        if next_number(frame) is not None:
+            number = next_number(frame)
+        first = 1 + random.randrange(2 ** random.randrange(8))
         for ahead in {1, *range(first, first + 4)}:
+            if args.how == "bad-message":
+                rest = bad_message(number + ahead - 1 & 0xff)
             sock.send(forge(frame, rest, ahead))
             forged += 1
     print(f"{forged} packets forged")
