@@ -120,6 +120,7 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 		if (!post_empty(link, RSTREAM_IMM_DATA_WANT, tx->peer_ring))
 			return false;
 		ctrl->due &= ~DUE_ASK;
+		return !rstream_verbs_post(link);	/* writes nothing */
 	} else if (ctrl->due & DUE_DONE) {
 		if (!post_empty(link, RSTREAM_IMM_DONE, tx->peer_ring))
 			return false;

@@ -20,7 +20,7 @@ enum rstream_due {
 struct ring_ctrl {
 	struct list_head list;		/* link->ctrl_list */
 	unsigned int due;
-	u64 last_sq;			/* number of the ring's last work request */
+	u64 last_sq;			/* number of the last work request that it needs */
 	bool tx;
 };
 
