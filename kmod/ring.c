@@ -346,7 +346,8 @@ static void message_done(struct rstream_link *link, u32 id)
 			rstream_verbs_post(link);
 		return;
 	}
-	if (ring->done) {
+	/* after rstream_rxring_unused() this is the sender's refusal, too */
+	if (ring->done && ring->switched) {
 		rstream_link_break_locked(link, "end of no ring");
 		return;
 	}
