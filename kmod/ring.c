@@ -22,7 +22,7 @@
 #include "ring.h"
 #include "verbs.h"
 
-/* A sender whose stream ends says DONE when its writes have completed: soon. */
+/* DONE follows when the writes of a stream that ends have completed: long before. */
 #define DONE_TIME	(10 * HZ)
 
 static struct rx_ring *to_rx(struct rstream_rxring *ring)
@@ -99,7 +99,7 @@ static bool ctrl_settled(struct rstream_link *link, const struct ring_ctrl *ctrl
 	return false;
 }
 
-/* Posts one thing that is due.  False: a slot or credit is missing. */
+/* Posts one thing that is due.  False: a slot, credit or completion is missing. */
 static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
 	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);

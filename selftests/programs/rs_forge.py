@@ -28,7 +28,7 @@ import zlib
 
 ROCE_PORT = 4791
 RDMA_WRITE = range(0x06, 0x0c)          # RC: first, middle, last(+imm), only(+imm)
-WRITE_ONLY, WRITE_ONLY_IMM = 0x0a, 0x0b
+WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM = 0x09, 0x0a, 0x0b
 ETH, IP, UDP, BTH = 14, 20, 8, 12
 
 
@@ -58,7 +58,7 @@ def behind_bth(frame):
 # What is behind a BTH: RETH (address, key, length), perhaps an immediate value, bytes.
 BAD_KEY = struct.pack("!QII", 0x1000, 0xdeadbe, 64) + bytes(64)
 EMPTY = struct.pack("!QII", 0, 0, 0)
-IMM_AT = {0x09: 0, WRITE_ONLY_IMM: 16}  # last, only
+IMM_AT = {WRITE_LAST_IMM: 0, WRITE_ONLY_IMM: 16}
 
 
 def brings_bytes(frame):
