@@ -117,9 +117,9 @@ u64 rstream_switch_proof(const struct rstream *rs,
 
 /* The first ring of a stream, bytes; it grows where that helps. */
 #define RING_FIRST	SZ_32K
-#define RING_GROWTH	4
-/* A sender that waited so often for a reader that waited for it needs more. */
-#define RING_WAITS	4
+#define RING_GROWTH	8
+/* A ring that was half full and then read to its end so often is too small. */
+#define RING_FILLS	4
 /* DATA records or bytes after which a stream whose ring was idle is busy. */
 #define BUSY_MSGS	4
 #define BUSY_BYTES	SZ_16K
@@ -186,7 +186,8 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	}
 	rs->credited = 0;
 	rs->rx_moved = 0;
-	rs->ring_waits = 0;
+	rs->ring_fills = 0;
+	rs->ring_filled = false;
 	rs->end_told = false;
 	rs->rx_link = rstream_link_id(link);
 	rs->rx_ring_size = ring->size;
@@ -337,6 +338,8 @@ void rstream_ring_count(struct rstream *rs)
 	reason = rstream_rx_landed(&rs->rx, landed);
 	if (reason)
 		rstream_fail(rs, reason, ECONNRESET);
+	if (landed - ring_consumed(rs) >= rs->rxring->size / 2)
+		rs->ring_filled = true;
 }
 
 /* All that the peer will ever send is here. */
@@ -354,12 +357,18 @@ u64 rstream_ring_at(const struct rstream *rs)
 	       base;
 }
 
-/* The sender waited although the program has read all: the ring is too small. */
+/*
+ * The sender is quick and so is the program, which has read all: more would be on its
+ * way in a larger ring.  Who reads slowly gains nothing by one.
+ */
 static void ring_grow(struct rstream *rs)
 {
 	u32 most = ring_most(rs), size = rs->rxring->size;
 
-	if (size >= most || ++rs->ring_waits < RING_WAITS)
+	if (!rs->ring_filled || size >= most)
+		return;
+	rs->ring_filled = false;
+	if (++rs->ring_fills < RING_FILLS)
 		return;
 	rs->ring_next = min(most, size * RING_GROWTH);
 	rstream_ring_revoke(rs, RSTREAM_R_NONE);
@@ -426,11 +435,6 @@ static void credit(struct rstream *rs)
 		      /* pairs with message_data() */
 		      until == smp_load_acquire(&ring->landed))) {
 		credit_told(rs, until);
-		/* who waits for the end of pages asks with little in it, too */
-		if (news >= ring->size / 8 &&
-		    /* pairs with message_data() */
-		    consumed == smp_load_acquire(&ring->landed))
-			ring_grow(rs);
 	} else if (news >= ring->size / 4) {
 		rstream_rxring_credit(ring, until, false);
 		rs->credited = until;
@@ -443,7 +447,11 @@ static void credit(struct rstream *rs)
 		}
 		rs->ring_next = min(ring_most(rs), ring->size * RING_GROWTH);
 		rstream_ring_revoke(rs, RSTREAM_R_NONE);
+		return;
 	}
+	/* pairs with message_data() */
+	if (consumed == smp_load_acquire(&ring->landed))
+		ring_grow(rs);
 }
 
 /* The program has read @len bytes of the ring. */

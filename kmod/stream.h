@@ -241,7 +241,8 @@ struct rstream_hist {
  * @grant:	the GRANT of @rxring, while it is wanted
  * @rx_moved:	stream offset up to which ring bytes were moved to @rxq
  * @ring_next:	bytes of the next ring we grant, 0: the first
- * @ring_waits:	how often the sender waited for a reader that waited for it
+ * @ring_fills:	how often @rxring was half full and then read to its end
+ * @ring_filled: it was half full and has not been read to its end since
  * @revoked_for: enum rstream_reason: RING_IDLE, or NONE: a ring of another size
  * @idle_msgs:	DATA records since the ring was taken back, while RING_IDLE
  * @leaving:	the sender has left @rxring, what is unread is still in it; read
@@ -378,7 +379,8 @@ struct rstream {
 		struct rstream_record grant;
 		u64 rx_moved;
 		u32 ring_next;
-		u8 ring_waits;
+		u8 ring_fills;
+		bool ring_filled;
 		u8 revoked_for;
 		u8 idle_msgs;
 		bool leaving;
