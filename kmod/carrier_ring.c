@@ -118,8 +118,12 @@ u64 rstream_switch_proof(const struct rstream *rs,
 /* The first ring of a stream, bytes; it grows where that helps. */
 #define RING_FIRST	SZ_32K
 #define RING_GROWTH	8
-/* A ring that was half full and then read to its end so often is too small. */
+/*
+ * A ring that was half full and then read to its end so often, each time within so much
+ * of the last, is too small.
+ */
 #define RING_FILLS	4
+#define RING_FILL_TIME	(10 * HZ)
 /* DATA records or bytes after which a stream whose ring was idle is busy. */
 #define BUSY_MSGS	4
 #define BUSY_BYTES	SZ_16K
@@ -169,6 +173,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 
 	/* the memory is the link's, but the socket that uses it pays */
 	if (!__sk_mem_schedule(rs->sk, size, SK_MEM_RECV)) {
+		rs->ring_next = 0;
 		rstream_ring_later(rs);
 		return RSTREAM_R_NO_MEMORY;
 	}
@@ -364,13 +369,21 @@ u64 rstream_ring_at(const struct rstream *rs)
 static void ring_grow(struct rstream *rs)
 {
 	u32 most = ring_most(rs), size = rs->rxring->size;
+	u32 next = min(most, size * RING_GROWTH);
 
 	if (!rs->ring_filled || size >= most)
 		return;
 	rs->ring_filled = false;
-	if (++rs->ring_fills < RING_FILLS)
+	if (time_after(jiffies, rs->filled_at + RING_FILL_TIME))
+		rs->ring_fills = 0;
+	rs->filled_at = jiffies;
+	if (rs->ring_fills < RING_FILLS)
+		rs->ring_fills++;
+	/* the memory of the socket stays scheduled until the next grant */
+	if (rs->ring_fills < RING_FILLS || !rstream_rxring_may_grow(rs->rxring, next) ||
+	    !__sk_mem_schedule(rs->sk, next, SK_MEM_RECV))
 		return;
-	rs->ring_next = min(most, size * RING_GROWTH);
+	rs->ring_next = next;
 	rstream_ring_revoke(rs, RSTREAM_R_NONE);
 }
 
@@ -581,11 +594,16 @@ void rstream_push_ring(struct rstream *rs)
 	ssize_t n;
 	s64 acked;
 
-	if (!queued || !rs->txring || !rstream_link_is_up(rs->txring->link) ||
-	    rs->held || !rstream_urg_heard(rs) || (few && rstream_ring_gathers(rs)))
+	if (!rs->txring)
 		return;
+	if (!queued || !rstream_link_is_up(rs->txring->link) || rs->held ||
+	    !rstream_urg_heard(rs) || (few && rstream_ring_gathers(rs))) {
+		rstream_txring_pass(rs->txring);
+		return;
+	}
 	acked = rstream_txring_acked(rs->txring);
 	if (acked < 0) {
+		rstream_txring_pass(rs->txring);
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 		return;
 	}
@@ -598,7 +616,7 @@ void rstream_push_ring(struct rstream *rs)
 		how |= RSTREAM_POST_CREDIT;
 	}
 	n = rstream_txring_post(rs->txring, &rs->txq, how);
-	if (want && n <= 0)
+	if (want && (n <= 0 || !rs->txring->asks))
 		WRITE_ONCE(rs->asked, false);
 	if (n == -EPROTO)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
@@ -608,7 +626,8 @@ void rstream_push_ring(struct rstream *rs)
 		rs->tx_at = jiffies;
 		rs->tx_ring_bytes += n;
 		rs->tx_ring_msgs++;
-	} else if (!n && queued > space) {
+	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING &&
+		   acked != (s64)rs->txring->written) {
 		ask_credit(rs);
 	}
 }
@@ -619,8 +638,10 @@ void rstream_tx_waits(struct rstream *rs)
 	if (!rs->txring || (rs->tx.state != RSTREAM_ON_RING &&
 			    rs->tx.state != RSTREAM_LEAVING))
 		return;
-	/* when all is credited no answer can tell more */
-	if (rstream_txring_acked(rs->txring) != (s64)rs->txring->written)
+	/* when all is credited no answer can tell more; who waits for its turn is called */
+	if ((rs->tx.state == RSTREAM_LEAVING ||
+	     rs->txring->stalled != RSTREAM_R_STALL_SLOT) &&
+	    rstream_txring_acked(rs->txring) != (s64)rs->txring->written)
 		ask_credit(rs);
 	/* what is acknowledged can't be freed before it has completed, too */
 	rstream_txring_sent(rs->txring);

@@ -388,15 +388,26 @@ static bool next_records(struct rstream *rs)
 	return any;
 }
 
+/* Nothing is posted now, although the link may have called us. */
+static void pass_ring(struct rstream *rs)
+{
+	if (rs->txring)
+		rstream_txring_pass(rs->txring);
+}
+
 static void push_all(struct rstream *rs)
 {
 	rs->blocked = true;
 	rs->gathers = false;
 	do {
-		if (!push_ctl(rs) || !push_payload(rs))
+		if (!push_ctl(rs) || !push_payload(rs)) {
+			pass_ring(rs);
 			return;		/* on_write_space() goes on */
+		}
 		if (rs->tx.state == RSTREAM_ON_RING)
 			rstream_push_ring(rs);
+		else
+			pass_ring(rs);
 	} while (next_records(rs));
 	rs->blocked = false;
 
@@ -439,9 +450,14 @@ void rstream_push(struct rstream *rs)
 	bool nospace;
 
 	rstream_assert_held(rs);
-	if (rs->pushing || rs->parsing || rs->error)
+	if (rs->pushing || rs->parsing)
 		return;
+	if (rs->error) {
+		pass_ring(rs);
+		return;
+	}
 	if (sk->sk_err) {
+		pass_ring(rs);
 		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
 		rs->gathers = false;
 		if ((rs->tx.written != rs->tx.sent || rs->want || rs->ctl_len ||
@@ -450,6 +466,7 @@ void rstream_push(struct rstream *rs)
 		return;
 	}
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
+		pass_ring(rs);
 		/* TCP's FIN is out: nothing can be said any more */
 		if (sk->sk_shutdown & SEND_SHUTDOWN)
 			rs->want = 0;

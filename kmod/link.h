@@ -333,6 +333,16 @@ void rstream_rxring_credit(struct rstream_rxring *ring, u64 consumed,
 			   bool interrupt);
 
 /**
+ * rstream_rxring_may_grow() - is there memory for a larger ring in this one's place?
+ * @ring:	the receiving end
+ * @size:	of the larger one, bytes
+ *
+ * Half of what the namespace may register is left to streams that have none, as far
+ * as this link's rings are concerned.  Context: any.
+ */
+bool rstream_rxring_may_grow(struct rstream_rxring *ring, u32 size);
+
+/**
  * rstream_rxring_page() - the page of a ring where a byte is
  * @ring:	the receiving end
  * @at:		bytes since the ring was granted
@@ -402,6 +412,8 @@ struct rstream_frag {
  * @cell_rkey:	remote key of @cell, for SWITCH
  * @written:	bytes posted since the ring was granted
  * @stalled:	enum rstream_reason: why the last post took not all, or NONE
+ * @called:	it waited for a slot or credit, and may post now; read locklessly
+ * @asks:	the last post has asked for an interrupting credit
  * @tells:	a post with RSTREAM_POST_TELL has not completed; read locklessly
  */
 struct rstream_txring {
@@ -413,6 +425,8 @@ struct rstream_txring {
 	u32 cell_rkey;
 	u64 written;
 	u8 stalled;
+	bool called;
+	bool asks;
 	bool tells;
 };
 
@@ -442,7 +456,10 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
  */
 s64 rstream_txring_acked(struct rstream_txring *ring);
 
-/* The last message asks for an interrupting credit, and tells that it is complete. */
+/*
+ * The last message asks for an interrupting credit, and tells that it is complete; not
+ * if the ring waits to be called for more, see rstream_txring_post().
+ */
 #define RSTREAM_POST_CREDIT	1U
 /* It does so by rstream_ring_told(), too, if no other is to do that yet. */
 #define RSTREAM_POST_TELL	2U
@@ -458,9 +475,9 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  *
  * Chains as many work requests as space in the ring, slots in the send queue
  * and receive-queue credits allow, one ib_post_send() for all.  If link
- * resources (not ring space) stop it the ring is put on the link's waiters and
- * rstream_ring_space() follows; so it does if the space is there but for writes
- * that have not completed.
+ * resources (not ring space) stop it, or others wait for these, the ring is put on
+ * the link's waiters and rstream_ring_space() follows; so it does if the space is
+ * there but for writes that have not completed.
  *
  * Context: socket lock held, does not sleep.
  * Return: bytes posted, 0 if nothing can be posted now, -ENOTCONN link broken,
@@ -468,6 +485,15 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  */
 ssize_t rstream_txring_post(struct rstream_txring *ring,
 			    struct list_head *frags, unsigned int how);
+
+/**
+ * rstream_txring_pass() - nothing is to be posted now
+ * @ring:	the sending end
+ *
+ * Who does not post after rstream_ring_space() says so: others may wait behind it.
+ * Context: socket lock held.
+ */
+void rstream_txring_pass(struct rstream_txring *ring);
 
 /**
  * rstream_txring_ask() - zero-length message that only asks for a credit

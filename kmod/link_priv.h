@@ -61,9 +61,10 @@ struct rstream_dev {
 	struct completion empty;	/* gone and no links */
 };
 
-/* One slot of the send or receive queue. */
+/* One slot of the send or receive queue; link->tx_bytes with the request in it. */
 struct rstream_slot {
 	struct ib_cqe cqe;
+	u64 tx_bytes;
 };
 
 /* An RDMA address of ours. */
@@ -267,12 +268,15 @@ struct rstream_link {
 	struct idr rx_rings, tx_rings;
 	unsigned int n_rx, n_tx;	/* of them: those with a stream */
 	struct list_head ctrl_list;	/* rings with messages that found no slot */
-	struct list_head tx_waiters;	/* rings that found no slot */
+	struct list_head tx_waiters;	/* rings that found no slot, the first ones first */
+	unsigned int n_waiting;		/* in it */
+	unsigned int n_called;		/* rings that may post before those */
 	struct list_head tx_zombies;	/* closed rings, until FREED comes */
 	struct list_head tx_sent;	/* rings to be told of completions */
 	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
+	u64 settled_bytes;		/* of @tx_bytes: are known to have completed */
 };
 
 extern struct workqueue_struct *rstream_link_wq;

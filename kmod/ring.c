@@ -164,8 +164,6 @@ static void return_receives(struct rstream_link *link)
 void rstream_ring_kick(struct rstream_link *link)
 {
 	struct ring_ctrl *ctrl, *next_ctrl;
-	struct tx_ring *ring, *next;
-	LIST_HEAD(waiters);
 
 	lockdep_assert_held(&link->lock);
 	return_receives(link);
@@ -174,14 +172,8 @@ void rstream_ring_kick(struct rstream_link *link)
 		if (!rstream_ring_flush(link, ctrl) && !rstream_verbs_free(link))
 			return;
 	}
-	if (!rstream_link_alive(link) || !link->rq_credits ||
-	    rstream_verbs_free(link) <= RSTREAM_SQ_CTRL)
-		return;
-	list_splice_init(&link->tx_waiters, &waiters);
-	list_for_each_entry_safe(ring, next, &waiters, waiter) {
-		list_del_init(&ring->waiter);
-		rstream_ring_space(ring->rs, &ring->pub, false);
-	}
+	if (rstream_link_alive(link))
+		rstream_tx_call(link);
 }
 
 /* ---- receiving end ---- */
@@ -266,6 +258,21 @@ void rstream_rxring_credit(struct rstream_rxring *pub, u64 consumed,
 		rstream_ring_flush(link, &ring->ctrl);
 	}
 	spin_unlock_bh(&link->lock);
+}
+
+bool rstream_rxring_may_grow(struct rstream_rxring *pub, u32 size)
+{
+	struct rstream_link *link = pub->link;
+	u64 bytes, used;
+	bool may;
+
+	spin_lock_bh(&link->lock);
+	rstream_rmb_usage(link, &bytes, &used);
+	may = used + size <= READ_ONCE(rstream_link_set(link->ln)->rmb_max) / 2 &&
+	      (rstream_rmb_has(link, RSTREAM_RMB_RINGS, size) ||
+	       rstream_rmb_fits(link, size));
+	spin_unlock_bh(&link->lock);
+	return may;
 }
 
 struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)

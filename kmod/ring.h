@@ -72,5 +72,7 @@ bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 /* ring_tx.c: messages that concern the sending end */
 void rstream_tx_credit(struct rstream_link *link, u32 id);
 void rstream_tx_freed(struct rstream_link *link, u32 id);
+/* ... and slots and credits that have come */
+void rstream_tx_call(struct rstream_link *link);
 
 #endif

@@ -233,10 +233,156 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	ring->ctrl.last_sq = link->sq_posted + link->batch->n;
 	link->tx_bytes += len;
 	link->tx_msgs++;
+	rstream_verbs_mark(link);
 	return len;
 }
 
-/* May @ring post a message?  If not it waits for rstream_ring_kick(). */
+/* ---- the queue before the send queue ---- */
+
+/*
+ * A queue pair does in order what it is asked, so what a stream posts waits for all that
+ * others have posted.  So when QUEUE_MOST bytes of a link are under way who wants to
+ * post more has to wait in a queue.  Who is called while others wait posts TURN bytes,
+ * which any ring has room for, then it is the last: many streams are served alike,
+ * whatever rings they have.  Few only come so far with great rings, and each posts its
+ * part of QUEUE_MOST.  Who has nothing under way and little to say goes before all.
+ */
+#define QUEUE_MOST	SZ_4M
+#define TURN		SZ_32K		/* the smallest ring of who is busy */
+#define PART_LEAST	SZ_256K		/* of who are few */
+#define LITTLE		SZ_4K
+
+/* Bytes of the link that are not known to have completed: exact but for the last 64 KiB. */
+static u64 under_way(const struct rstream_link *link)
+{
+	return link->tx_bytes - link->settled_bytes;
+}
+
+/* What one posts while others wait, bytes. */
+static u64 turn(const struct rstream_link *link)
+{
+	u64 part = QUEUE_MOST / (link->n_waiting + link->n_called + 1);
+
+	return part < PART_LEAST ? TURN : part;
+}
+
+/* Does another ring wait, or was it called and has not posted yet? */
+static bool others_wait(const struct tx_ring *ring)
+{
+	const struct rstream_link *link = ring->pub.link;
+	unsigned int own = ring->pub.called + !list_empty(&ring->waiter);
+
+	return link->n_called + link->n_waiting > own;
+}
+
+/* Has it nothing under way, and little to say?  What is for those called is theirs. */
+static bool says_little(const struct tx_ring *ring, const struct list_head *frags)
+{
+	const struct rstream_link *link = ring->pub.link;
+	const struct rstream_frag *frag;
+	u32 len = 0;
+
+	if (link->sq_done < ring->ctrl.last_sq || link->rq_credits <= link->n_called)
+		return false;
+	list_for_each_entry(frag, frags, list) {
+		len += frag->len;
+		if (len > LITTLE)
+			return false;
+	}
+	return true;
+}
+
+/* Bytes that @ring may post now. */
+static u64 tx_turn(const struct tx_ring *ring, const struct list_head *frags)
+{
+	const struct rstream_link *link = ring->pub.link;
+	u64 all = under_way(link);
+
+	if (says_little(ring, frags))
+		return LITTLE;
+	if (all >= QUEUE_MOST)
+		return 0;
+	if (!others_wait(ring))
+		return QUEUE_MOST - all;
+	return ring->pub.called ? turn(link) : 0;
+}
+
+/* Until rstream_tx_call() calls it. */
+static void tx_wait(struct tx_ring *ring, bool first)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	if (!ring->pub.stalled) {
+		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
+		if (list_empty(&ring->waiter))
+			rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
+	}
+	if (!list_empty(&ring->waiter))
+		return;
+	link->n_waiting++;
+	if (first)
+		list_add(&ring->waiter, &link->tx_waiters);
+	else
+		list_add_tail(&ring->waiter, &link->tx_waiters);
+}
+
+static void tx_wait_no_more(struct tx_ring *ring)
+{
+	if (list_empty(&ring->waiter))
+		return;
+	list_del_init(&ring->waiter);
+	ring->pub.link->n_waiting--;
+}
+
+/* It was called and has posted what it could, or wants nothing: the next one. */
+static void tx_pass(struct tx_ring *ring, bool next)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	if (!ring->pub.called)
+		return;
+	WRITE_ONCE(ring->pub.called, false);
+	link->n_called--;
+	if (next && rstream_link_alive(link))
+		rstream_tx_call(link);
+}
+
+void rstream_txring_pass(struct rstream_txring *pub)
+{
+	if (!READ_ONCE(pub->called))
+		return;
+	spin_lock_bh(&pub->link->lock);
+	tx_pass(to_tx(pub), true);
+	spin_unlock_bh(&pub->link->lock);
+}
+
+/* The first in the queue may post: as many as there are slots, credits and turns for. */
+void rstream_tx_call(struct rstream_link *link)
+{
+	struct tx_ring *ring, *next;
+	unsigned int n;
+	u64 all;
+
+	lockdep_assert_held(&link->lock);
+	all = under_way(link);
+	if (!link->n_waiting || all >= QUEUE_MOST ||
+	    rstream_verbs_free(link) <= RSTREAM_SQ_CTRL)
+		return;
+	n = min3(rstream_verbs_free(link) - RSTREAM_SQ_CTRL, link->rq_credits,
+		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, turn(link)));
+	list_for_each_entry_safe(ring, next, &link->tx_waiters, waiter) {
+		if (link->n_called >= n)
+			break;
+		tx_wait_no_more(ring);
+		link->n_called++;
+		WRITE_ONCE(ring->pub.called, true);
+		rstream_ring_space(ring->rs, &ring->pub, false);
+	}
+}
+
+/* ---- posting ---- */
+
+/* Is there a slot and a credit for a message? */
 static bool tx_may_post(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -250,8 +396,6 @@ static bool tx_may_post(struct tx_ring *ring)
 	} else {
 		return true;
 	}
-	if (list_empty(&ring->waiter))
-		list_add_tail(&ring->waiter, &link->tx_waiters);
 	return false;
 }
 
@@ -271,9 +415,8 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 		room = min_t(u64, room, space);
 		frag = list_first_entry(frags, struct rstream_frag, list);
 		if (!frag_prepare(link, frag, room)) {
-			/* no memory: tried again at the next kick */
-			if (list_empty(&ring->waiter))
-				list_add_tail(&ring->waiter, &link->tx_waiters);
+			/* no memory, which credit sets free */
+			ring->pub.stalled = RSTREAM_R_STALL_RING;
 			break;
 		}
 		len = tx_message(ring, frags, room);
@@ -320,6 +463,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	struct rstream_batch *b = link->batch;
 	ssize_t total = -ENOTCONN;
 	u64 settled, space;
+	bool full, waits;
 	s64 acked;
 
 	spin_lock_bh(&link->lock);
@@ -328,6 +472,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	acked = tx_acked(ring);
 	if (acked < 0) {
 		total = acked;
+		tx_pass(ring, true);
 		goto out;
 	}
 	settled = tx_settled(ring);
@@ -335,14 +480,21 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (!space && !list_empty(frags))
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
-	total = tx_messages(ring, frags, space);
-	if (!list_empty(frags) && total == space)
+	total = tx_messages(ring, frags, min(space, tx_turn(ring, frags)));
+	full = !list_empty(frags) && total == space;
+	waits = !list_empty(frags) && !full;
+	if (full)
 		pub->stalled = RSTREAM_R_STALL_RING;
-	if (how & RSTREAM_POST_CREDIT && b->n) {
+	if (waits)
+		tx_wait(ring, pub->called && !total && pub->stalled != RSTREAM_R_STALL_RING);
+	/* who is called for more need not ask */
+	pub->asks = how & RSTREAM_POST_CREDIT && total &&
+		    (!waits || pub->stalled == RSTREAM_R_STALL_RING);
+	if (pub->asks && b->n) {
 		rstream_verbs_retype(link, RSTREAM_IMM_DATA_WANT);
 		/* room and pages are there when the device has done, too */
 		rstream_verbs_signal(link);
-	} else if (how & RSTREAM_POST_CREDIT && total) {
+	} else if (pub->asks) {
 		ring->ctrl.due |= DUE_ASK;
 		rstream_ring_flush(link, &ring->ctrl);
 	}
@@ -350,9 +502,13 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		tx_tell(ring);
 	/* what a failing post took over can be recalled when it is drained */
 	rstream_verbs_post(link);
-	if (!list_empty(frags) && total == space && settled < (u64)acked &&
-	    rstream_link_alive(link))
+	if (full && settled < (u64)acked && rstream_link_alive(link))
 		tx_tell_all(ring);
+	/* if who was called can post nothing nobody can; or it lacks memory, which takes time */
+	if (pub->called)
+		tx_pass(ring, total || !waits);
+	else if (waits)
+		rstream_tx_call(link);
 out:
 	spin_unlock_bh(&link->lock);
 	return total;
@@ -438,8 +594,9 @@ void rstream_txring_close(struct rstream_txring *pub)
 	ring->rs = NULL;
 	link->n_tx--;
 	link->used_at = jiffies;
-	list_del_init(&ring->waiter);
+	tx_wait_no_more(ring);
 	list_del_init(&ring->sent);
+	tx_pass(ring, true);
 	if (link->state == RSTREAM_LINK_DEAD) {
 		tx_free(link, ring);
 	} else {
@@ -528,7 +685,10 @@ void rstream_ring_sweep(struct rstream_link *link)
 	int id;
 
 	lockdep_assert_held(&link->lock);
+	/* who was called and did not come has lost its turn */
+	link->n_called = 0;
 	idr_for_each_entry(&link->tx_rings, ring, id) {
+		WRITE_ONCE(ring->pub.called, false);
 		if (!ring->rs || list_empty(&ring->flight))
 			continue;
 		frag = list_first_entry(&ring->flight, struct rstream_frag,
@@ -552,7 +712,7 @@ void rstream_ring_drained(struct rstream_link *link)
 	idr_for_each_entry(&link->tx_rings, ring, id) {
 		list_for_each_entry(frag, &ring->flight, list)
 			rstream_verbs_unmap(frag);
-		list_del_init(&ring->waiter);
+		tx_wait_no_more(ring);
 		list_del_init(&ring->sent);
 		if (!ring->rs)
 			tx_free(link, ring);

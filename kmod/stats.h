@@ -40,7 +40,7 @@
 	X(LINKS_LOST, "links that were up and broke") \
 	X(LINKS_CLOSED, "links closed because idle") \
 	X(STALL_RING, "sends that found no space in the ring") \
-	X(STALL_SLOT, "sends that found no send-queue slot") \
+	X(STALL_SLOT, "sends that found no send-queue slot, or others before them") \
 	X(STALL_RQ, "sends that found no receive-queue credit") \
 	X(STALL_WINDOW, "sends that found the peer's window closed") \
 	X(CM_REJECTED, "link requests of peers that we refused") \
@@ -57,7 +57,7 @@
 	X(LINKS_OTHER, "links that came up between other addresses than TCP's") \
 	X(STALL_WINDOW_US, "microseconds that streams waited for the peer's window") \
 	X(STALL_RING_US, "microseconds that streams waited for space in a ring") \
-	X(STALL_SLOT_US, "microseconds that streams waited for a send-queue slot") \
+	X(STALL_SLOT_US, "microseconds that streams waited for a send-queue slot or a turn") \
 	X(STALL_CREDIT_US, "microseconds that streams waited for a receive-queue credit") \
 	X(SENT_PAGE_BYTES, "stream bytes sent from the pages where they were") \
 	X(SENT_COPY_BYTES, "stream bytes that were copied to be sent") \

@@ -242,6 +242,7 @@ struct rstream_hist {
  * @rx_moved:	stream offset up to which ring bytes were moved to @rxq
  * @ring_next:	bytes of the next ring we grant, 0: the first
  * @ring_fills:	how often @rxring was half full and then read to its end
+ * @filled_at:	jiffies when that was last
  * @ring_filled: it was half full and has not been read to its end since
  * @revoked_for: enum rstream_reason: RING_IDLE, or NONE: a ring of another size
  * @idle_msgs:	DATA records since the ring was taken back, while RING_IDLE
@@ -379,6 +380,7 @@ struct rstream {
 		struct rstream_record grant;
 		u64 rx_moved;
 		u32 ring_next;
+		unsigned long filled_at;
 		u8 ring_fills;
 		bool ring_filled;
 		u8 revoked_for;

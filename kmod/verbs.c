@@ -349,6 +349,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (ahead > link->depth)
 		ahead -= link->depth;
 	link->sq_done += ahead;
+	link->settled_bytes = slot->tx_bytes;
 	WARN_ON_ONCE(link->sq_done > link->sq_posted);
 	if (link->timed && link->sq_done >= link->timed) {
 		link->timed = 0;
@@ -607,6 +608,7 @@ static struct ib_send_wr *begin(struct rstream_link *link)
 	b->n++;
 	div_u64_rem(seq, link->depth, &slot);
 	wr->wr_cqe = &link->sq[slot].cqe;
+	link->sq[slot].tx_bytes = link->tx_bytes;
 	wr->sg_list = &b->sge[b->n_sge];
 	if (!(slot % RSTREAM_SIGNAL_EVERY))
 		rstream_verbs_signal(link);
@@ -623,6 +625,14 @@ void rstream_verbs_signal(struct rstream_link *link)
 	wr->send_flags |= IB_SEND_SIGNALED;
 	link->sq_signalled = link->sq_posted + b->n;
 	link->unsignalled_bytes = 0;
+}
+
+/* link->tx_bytes has grown by those of the request begun last. */
+void rstream_verbs_mark(struct rstream_link *link)
+{
+	struct ib_cqe *cqe = link->batch->wr[link->batch->n - 1].rdma.wr.wr_cqe;
+
+	container_of(cqe, struct rstream_slot, cqe)->tx_bytes = link->tx_bytes;
 }
 
 void rstream_verbs_write(struct rstream_link *link, u64 raddr, u32 rkey)

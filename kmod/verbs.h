@@ -32,6 +32,7 @@ void rstream_verbs_reg(struct rstream_link *link, struct ib_mr *mr);
 void rstream_verbs_sge(struct rstream_link *link, u64 addr, u32 len);
 void rstream_verbs_credit(struct rstream_link *link, u64 value);
 void rstream_verbs_signal(struct rstream_link *link);
+void rstream_verbs_mark(struct rstream_link *link);
 int rstream_verbs_post(struct rstream_link *link);
 
 unsigned int rstream_verbs_addrs(struct net *net, struct rstream_addr *to,

@@ -43,7 +43,7 @@ enum {
 	BUFFER = 1 << 20, MAX_SAMPLES = 100000, TRIAL = 512 << 10,
 	TRIAL_WRITES = 2048,	/* are enough */
 	CHUNK = 64 << 10,	/* of one connection of many, then comes the next one */
-	CHUNKS = 4,		/* of each connection, on average, at least are counted */
+	CHUNKS = 16,		/* of each connection, on average, at least are counted */
 	WARM_S = 20, COUNT_S = 20,	/* at most */
 	FIRST = 24 << 10, THEN = 4 << 10,	/* bytes of an exchange of one of many */
 };

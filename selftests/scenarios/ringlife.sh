@@ -78,6 +78,26 @@ ok "pressure: the shrinker is asked" sh -c 'echo 2 >/proc/sys/vm/drop_caches'
 ok "pressure: idle rings are taken back" wait_for 10 no_ring 0
 whole "pressure"
 
+# many that stream at once share the link, whatever rings they have by then
+crowd=32 each=$((2 * 1024 * 1024))
+[ "$SLOW" = 1 ] || each=$((each / 4))
+file=$(fresh enough)
+# what has come on each, bytes, by inode
+arrived() { on 1 rsctl -j sockets | jq -c 'map(select(.rx.offset) | { key: "\(.inode)", value: .rx.offset }) | from_entries'; }
+began() { arrived >"$tmp/first" && jq -e "length == $crowd and (map(.) | min) > $each / 2" "$tmp/first"; }
+went_on() {
+	arrived >"$tmp/then"
+	jq -se '.[0] as $first | .[1] | to_entries | map(.value - $first[.key])' "$tmp/first" "$tmp/then" >"$tmp/shares"
+	jq -e "add > $crowd * $each" "$tmp/shares"
+}
+begin_streams -C $crowd -n $each -m 4K -t 150 --until "$file"
+ok "crowd: bytes come on all of them" wait_for 60 began
+ok "crowd: many bytes" wait_for 60 went_on
+diag "came on each: $(jq -c sort "$tmp/shares")"
+ok "crowd: nobody has less than seven tenths of the mean" jq -e 'min > 0.7 * add / length' "$tmp/shares"
+in_all touch "$file"
+whole_streams "crowd"
+
 # as the default: only streams that move bytes are worth a ring
 set_net upgrade=2 upgrade_bytes=16384
 mark 0

@@ -153,7 +153,8 @@ enum rdmastream_rmb_kind {
  *   not read
  * @RDMASTREAM_REASON_STALL_RING: no space in the ring: the peer's program does
  *   not read
- * @RDMASTREAM_REASON_STALL_SLOT: no slot in the send queue of the link
+ * @RDMASTREAM_REASON_STALL_SLOT: no slot in the send queue of the link, or
+ *   others before it
  * @RDMASTREAM_REASON_STALL_CREDIT: no receive of the peer is free on the link
  * @RDMASTREAM_REASON_LINK_MALFORMED: peer's request for a link is none of ours
  * @RDMASTREAM_REASON_LINK_STRANGER: peer's request for a link names no living
