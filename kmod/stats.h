@@ -120,7 +120,7 @@ enum rstream_mib_item {
 	X(GRANT_REFUSED, "peer did not take up the ring that it was granted") \
 	X(STALL_WINDOW, "peer's window is closed: its program does not read") \
 	X(STALL_RING, "no space in the ring: the peer's program does not read") \
-	X(STALL_SLOT, "no slot in the send queue of the link") \
+	X(STALL_SLOT, "no slot in the send queue of the link, or others before it") \
 	X(STALL_CREDIT, "no receive of the peer is free on the link") \
 	X(LINK_MALFORMED, "peer's request for a link is none of ours") \
 	X(LINK_STRANGER, "peer's request for a link names no living connection") \
