@@ -39,3 +39,24 @@ prepare() {
 
 # Guests on a busy host find a wrong frequency: they are told.
 tsc_of_host() { echo "tsc_early_khz=$("$top/build/selftests/bench/tsc_khz")"; }
+
+# measured NAME LIB SECONDS [OPTION...] -- COMMAND...: in two machines, with so many seconds
+# and these options of theirs.  Prints the table of what it writes, by LIB.jq, which is in
+# NAME.json, too.
+measured() {
+	local json=$out/$1.json lib=$2 options=(-t "$3") status=0
+	shift 3
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	rm -f "$out/results" "$json"
+	"$top/selftests/vm/run" -n 2 -k 6.12 "${options[@]}" -o "$out" -a "$(tsc_of_host)" -- \
+		env "${env_of_guest[@]}" "$@" || status=$?
+	[ -s "$out/results" ] || die "no results (status $status); logs are in $out"
+
+	jq -nR -L "$bench" "include \"$lib\"; collect" "$out/results" >"$json"
+	jq -r -L "$bench" "include \"$lib\"; table" "$json"
+	[ $status = 0 ] || die "status $status: the table is not all; logs are in $out"
+}

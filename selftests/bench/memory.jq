@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # From the lines of memory.sh to memory.json, and from that to the table:
-#	jq -nR -L DIR 'include "memory"; collect_memory' results
-#	jq -r -L DIR 'include "memory"; table_of_memory' memory.json
+#	jq -nR -L DIR 'include "memory"; collect' results
+#	jq -r -L DIR 'include "memory"; table' memory.json
 include "report";
 
 def ways: [["rsockets", "rsockets"], ["smc", "SMC-R"], ["ours", "ours"]];
 def stages: [["open", "open"], ["moved", "28 KiB sent"], ["streamed", "just streamed"], ["rested", "seconds after that"]];
 
-def collect_memory:
+def collect:
 	[inputs | split(" ")] as $lines
 	| def result($way; $name):
 		[$lines[] | select(.[:3] == ["result", $way, $name]) | .[3] | tonumber][0];
@@ -29,7 +29,7 @@ def collect_memory:
 def kib: if . == null then "-" else . / 2048 | number end;
 def row($title; f): [($title | pad(48)), (.ways[] | f | kib | lpad(10))] | join(" ");
 
-def table_of_memory:
+def table:
 	"Linux \(.settings.kernel), KiB registered at each end",
 	"",
 	([("" | pad(48)), (.ways[].title | lpad(10))] | join(" ")),

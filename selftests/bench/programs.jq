@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # From the lines of programs.sh to programs.json, and from that to the table:
-#	jq -nR -L DIR 'include "programs"; collect_programs' results
-#	jq -r -L DIR 'include "programs"; table_of_programs' programs.json
+#	jq -nR -L DIR 'include "programs"; collect' results
+#	jq -r -L DIR 'include "programs"; table' programs.json
 include "report";
 
 def ways: [["tcp", "TCP"], ["smc", "SMC-R"], ["ours", "ours"]];
@@ -21,7 +21,7 @@ def loads: [
 	["rs_bench-rtt", "rs_bench, 64 B round trips", "1/s"]
 ];
 
-def collect_programs:
+def collect:
 	[inputs | split(" ")] as $lines
 	| def samples($way; $name):
 		[$lines[] | select(.[:3] == ["result", $way, $name]) | .[3] | tonumber];
@@ -42,7 +42,7 @@ def collect_programs:
 def ratio($a; $b): if ($a // 0) == 0 or ($b // 0) == 0 then "-" else $a / $b | round_to(100) end;
 def figure: if . == null then "-" else number end;
 
-def table_of_programs:
+def table:
 	(.ways | map({key: .name, value: .results}) | from_entries) as $results
 	| "Linux \(.settings.kernel), MTU \(.settings.mtu), median of \([.ways[].results[].samples | length] | max // 0) rounds; more is better",
 	"",
