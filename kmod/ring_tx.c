@@ -303,7 +303,7 @@ static u64 tx_turn(const struct tx_ring *ring, const struct list_head *frags)
 	if (all >= QUEUE_MOST)
 		return 0;
 	if (!others_wait(ring))
-		return QUEUE_MOST - all;
+		return max_t(u64, QUEUE_MOST - all, TURN);
 	return ring->pub.called ? turn(link) : 0;
 }
 
