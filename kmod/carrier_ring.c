@@ -362,16 +362,30 @@ u64 rstream_ring_at(const struct rstream *rs)
 	       base;
 }
 
-/*
- * The sender is quick and so is the program, which has read all: more would be on its
- * way in a larger ring.  Who reads slowly gains nothing by one.
- */
-static void ring_grow(struct rstream *rs)
+/* The next ring shall be larger: give up this one. */
+static void ring_grow(struct rstream *rs, u32 next)
 {
-	u32 most = ring_most(rs), size = rs->rxring->size;
-	u32 next = min(most, size * RING_GROWTH);
+	rs->ring_next = next;
+	rstream_ring_revoke(rs, RSTREAM_R_NONE);
+}
 
-	if (!rs->ring_filled || size >= most)
+static u32 larger_ring(const struct rstream *rs)
+{
+	return min(ring_most(rs), rs->rxring->size * RING_GROWTH);
+}
+
+/*
+ * The program has read all.  If there was much, more would have been on its way in a
+ * larger ring.
+ */
+static void ring_emptied(struct rstream *rs)
+{
+	u32 next;
+
+	if (!rs->ring_filled)
+		return;
+	next = larger_ring(rs);
+	if (next <= rs->rxring->size)
 		return;
 	rs->ring_filled = false;
 	if (time_after(jiffies, rs->filled_at + RING_FILL_TIME))
@@ -383,8 +397,7 @@ static void ring_grow(struct rstream *rs)
 	if (rs->ring_fills < RING_FILLS || !rstream_rxring_may_grow(rs->rxring, next) ||
 	    !__sk_mem_schedule(rs->sk, next, SK_MEM_RECV))
 		return;
-	rs->ring_next = next;
-	rstream_ring_revoke(rs, RSTREAM_R_NONE);
+	ring_grow(rs, next);
 }
 
 /* In answer to a sender that waits. */
@@ -458,13 +471,12 @@ static void credit(struct rstream *rs)
 			credit_told(rs, until);
 			return;
 		}
-		rs->ring_next = min(ring_most(rs), ring->size * RING_GROWTH);
-		rstream_ring_revoke(rs, RSTREAM_R_NONE);
+		ring_grow(rs, larger_ring(rs));
 		return;
 	}
 	/* pairs with message_data() */
 	if (consumed == smp_load_acquire(&ring->landed))
-		ring_grow(rs);
+		ring_emptied(rs);
 }
 
 /* The program has read @len bytes of the ring. */

@@ -440,6 +440,30 @@ static void stall_look(struct rstream *rs)
 		rstream_event_stall(rs, why);
 }
 
+/* Can the connection carry anything now?  If not, what was wanted is put off or given up. */
+static bool may_push(struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+
+	if (rs->error)
+		return false;
+	if (sk->sk_err) {
+		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
+		rs->gathers = false;
+		if ((rs->tx.written != rs->tx.sent || rs->want || rs->ctl_len ||
+		     rs->rec_left) && sk->sk_state != TCP_CLOSE)
+			rstream_retry(rs, RSTREAM_RETRY_MS);
+		return false;
+	}
+	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
+		/* TCP's FIN is out: nothing can be said any more */
+		if (sk->sk_shutdown & SEND_SHUTDOWN)
+			rs->want = 0;
+		return false;
+	}
+	return true;
+}
+
 void rstream_push(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -452,24 +476,8 @@ void rstream_push(struct rstream *rs)
 	rstream_assert_held(rs);
 	if (rs->pushing || rs->parsing)
 		return;
-	if (rs->error) {
+	if (!may_push(rs)) {
 		pass_ring(rs);
-		return;
-	}
-	if (sk->sk_err) {
-		pass_ring(rs);
-		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
-		rs->gathers = false;
-		if ((rs->tx.written != rs->tx.sent || rs->want || rs->ctl_len ||
-		     rs->rec_left) && sk->sk_state != TCP_CLOSE)
-			rstream_retry(rs, RSTREAM_RETRY_MS);
-		return;
-	}
-	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
-		pass_ring(rs);
-		/* TCP's FIN is out: nothing can be said any more */
-		if (sk->sk_shutdown & SEND_SHUTDOWN)
-			rs->want = 0;
 		return;
 	}
 	rs->pushing = true;
