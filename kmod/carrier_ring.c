@@ -393,11 +393,12 @@ static void ring_emptied(struct rstream *rs)
 	rs->filled_at = jiffies;
 	if (rs->ring_fills < RING_FILLS)
 		rs->ring_fills++;
-	/* the memory of the socket stays scheduled until the next grant */
-	if (rs->ring_fills < RING_FILLS || !rstream_rxring_may_grow(rs->rxring, next) ||
-	    !__sk_mem_schedule(rs->sk, next, SK_MEM_RECV))
+	if (rs->ring_fills < RING_FILLS)
 		return;
-	ring_grow(rs, next);
+	next = rstream_rxring_larger(rs->rxring, next);
+	/* the memory of the socket stays scheduled until the next grant */
+	if (next && __sk_mem_schedule(rs->sk, next, SK_MEM_RECV))
+		ring_grow(rs, next);
 }
 
 /* In answer to a sender that waits. */
@@ -471,6 +472,7 @@ static void credit(struct rstream *rs)
 			credit_told(rs, until);
 			return;
 		}
+		/* even beyond its share: there is no other way out */
 		ring_grow(rs, larger_ring(rs));
 		return;
 	}

@@ -333,14 +333,17 @@ void rstream_rxring_credit(struct rstream_rxring *ring, u64 consumed,
 			   bool interrupt);
 
 /**
- * rstream_rxring_may_grow() - is there memory for a larger ring in this one's place?
- * @ring:	the receiving end
- * @size:	of the larger one, bytes
+ * rstream_rxring_larger() - how large may a ring in this one's place be?
+ * @ring: of a stream
+ * @size: that it would like, bytes, a power of two
  *
- * Half of what the namespace may register is left to streams that have none, as far
- * as this link's rings are concerned.  Context: any.
+ * All rings of a link may have half of rmb_max, and none grows beyond its share of that,
+ * so that of those that are busy at the same time none has more than others.
+ *
+ * Returns: bytes, a power of two and larger than the ring; or 0, if there is no memory
+ * for that.
  */
-bool rstream_rxring_may_grow(struct rstream_rxring *ring, u32 size);
+u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
 
 /**
  * rstream_rxring_page() - the page of a ring where a byte is

@@ -260,19 +260,28 @@ void rstream_rxring_credit(struct rstream_rxring *pub, u64 consumed,
 	spin_unlock_bh(&link->lock);
 }
 
-bool rstream_rxring_may_grow(struct rstream_rxring *pub, u32 size)
+u32 rstream_rxring_larger(struct rstream_rxring *pub, u32 size)
 {
 	struct rstream_link *link = pub->link;
-	u64 bytes, used;
-	bool may;
+	u64 bytes, used, most, share;
 
 	spin_lock_bh(&link->lock);
+	most = READ_ONCE(rstream_link_set(link->ln)->rmb_max) / 2;
+	share = div_u64(most, link->n_rx);
+	while (size > share)
+		size /= 2;
+	if (size <= pub->size) {
+		size = 0;
+		goto out;
+	}
 	rstream_rmb_usage(link, &bytes, &used);
-	may = used + size <= READ_ONCE(rstream_link_set(link->ln)->rmb_max) / 2 &&
-	      (rstream_rmb_has(link, RSTREAM_RMB_RINGS, size) ||
-	       rstream_rmb_fits(link, size));
+	if (used - pub->size + size > most ||
+	    (!rstream_rmb_has(link, RSTREAM_RMB_RINGS, size) &&
+	     !rstream_rmb_fits(link, size)))
+		size = 0;
+out:
 	spin_unlock_bh(&link->lock);
-	return may;
+	return size;
 }
 
 struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)
