@@ -40,6 +40,8 @@
 
 /* No ring is greater; one that a peer grants may be, but that earns it nothing. */
 #define RSTREAM_RING_MAX	SZ_4M
+/* Of a page for copies, as sk_page_frag_refill() allocates it if it can; bytes. */
+#define RSTREAM_SPARE_SIZE	max_t(u32, PAGE_SIZE, SZ_32K)
 
 struct rstream;
 struct rstream_link;
@@ -389,6 +391,7 @@ void rstream_rxring_release(struct rstream_rxring *ring);
  *		unmapped by rstream_frag_free()
  * @dma_dev:	NULL while not mapped
  * @uarg:	referenced; told when the frag is freed; NULL: nobody waits for that
+ * @copied:	@page was allocated for copies, the program's and perhaps TCP's
  * @end:	ring offset behind this frag's last byte (set by post)
  * @sq_seq:	number of the work request that carries its last byte (post)
  */
@@ -400,6 +403,7 @@ struct rstream_frag {
 	u64 dma;
 	struct ib_device *dma_dev;
 	struct ubuf_info *uarg;
+	bool copied;
 	u64 end;
 	u64 sq_seq;
 };
@@ -516,6 +520,15 @@ int rstream_txring_ask(struct rstream_txring *ring);
  * Context: socket lock held.  Return: bytes freed (payload).
  */
 size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked, bool silent);
+
+/**
+ * rstream_txring_spare() - a page whose bytes have been sent and acknowledged
+ * @ring:	the sending end
+ *
+ * Context: socket lock held.  Return: a compound page of RSTREAM_SPARE_SIZE bytes with
+ * arbitrary contents, the caller's the only reference; NULL if there is none.
+ */
+struct page *rstream_txring_spare(struct rstream_txring *ring);
 
 /**
  * rstream_txring_sent() - have all posted writes completed locally?

@@ -43,6 +43,7 @@
 
 #define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
 #define RSTREAM_SGES_MAX	16	/* of one work request */
+#define RSTREAM_SPARES		16	/* pages for copies that a link keeps */
 
 /* Receive memory or credit cells, see rmb.h. */
 enum rstream_rmb_kind {
@@ -274,6 +275,8 @@ struct rstream_link {
 	struct list_head tx_zombies;	/* closed rings, until FREED comes */
 	struct list_head tx_sent;	/* rings to be told of completions */
 	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
+	struct page *spare[RSTREAM_SPARES];	/* see spare.h */
+	unsigned int n_spare, spare_least;	/* at least, since the last sweep */
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
 	u64 settled_bytes;		/* of @tx_bytes: are known to have completed */

@@ -14,6 +14,7 @@
 
 #include "lent.h"
 #include "ring.h"
+#include "spare.h"
 #include "verbs.h"
 
 static struct kmem_cache *frag_cache;
@@ -53,6 +54,7 @@ struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
 	if (frag->uarg)
 		net_zcopy_get(frag->uarg);
 	rest->uarg = frag->uarg;
+	rest->copied = frag->copied;
 	frag->len = len;
 	return rest;
 }
@@ -545,11 +547,25 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent)
 			break;
 		bytes += frag->len;
 		list_del(&frag->list);
+		if (frag->copied)
+			rstream_spare_put(link, frag);
 		/* under the lock: the device may go once it is released */
 		rstream_frag_free(frag);
 	}
 	spin_unlock_bh(&link->lock);
 	return bytes;
+}
+
+struct page *rstream_txring_spare(struct rstream_txring *pub)
+{
+	struct page *page;
+
+	if (!READ_ONCE(pub->link->n_spare))
+		return NULL;
+	spin_lock_bh(&pub->link->lock);
+	page = rstream_spare_get(pub->link);
+	spin_unlock_bh(&pub->link->lock);
+	return page;
 }
 
 bool rstream_txring_sent(struct rstream_txring *pub)
@@ -698,6 +714,7 @@ void rstream_ring_sweep(struct rstream_link *link)
 				  link->sq_done >= frag->sq_seq))
 			rstream_ring_space(ring->rs, &ring->pub, false);
 	}
+	rstream_spare_trim(link);
 	rstream_ring_kick(link);
 }
 
@@ -717,6 +734,7 @@ void rstream_ring_drained(struct rstream_link *link)
 		if (!ring->rs)
 			tx_free(link, ring);
 	}
+	rstream_spare_free(link);
 }
 
 int rstream_ring_init(void)

@@ -203,6 +203,26 @@ static struct rstream_frag *tail_frag(struct rstream *rs,
 	       frag->off + frag->len == pfrag->offset ? frag : NULL;
 }
 
+#define REFILL_LEAST	32	/* as sk_page_frag_refill() has it */
+
+/* As sk_page_frag_refill(), but of what the ring's link has sent, if it is like that. */
+static bool refill(struct rstream *rs, struct page_frag *pfrag)
+{
+	struct page *page;
+
+	/* a page that nobody else refers to begins anew */
+	if (!rs->txring || (pfrag->page && (pfrag->offset + REFILL_LEAST <= pfrag->size ||
+					    page_ref_count(pfrag->page) == 1)))
+		return sk_page_frag_refill(rs->sk, pfrag);
+	page = rstream_txring_spare(rs->txring);
+	if (!page)
+		return sk_page_frag_refill(rs->sk, pfrag);
+	if (pfrag->page)
+		put_page(pfrag->page);
+	*pfrag = (struct page_frag){ .page = page, .size = RSTREAM_SPARE_SIZE };
+	return true;
+}
+
 /*
  * Copy up to @max bytes into one fragment.
  * Return: bytes, -EFAULT, or -EAGAIN if memory has to be waited for.
@@ -215,7 +235,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 	bool fresh = false;
 	size_t n, got;
 
-	if (!sk_page_frag_refill(sk, pfrag))
+	if (!refill(rs, pfrag))
 		return -EAGAIN;
 	n = min3((u64)msg_data_left(msg), max,
 		 (u64)(pfrag->size - pfrag->offset));
@@ -228,6 +248,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 			return -EAGAIN;
 		frag->page = pfrag->page;
 		frag->off = pfrag->offset;
+		frag->copied = true;
 		get_page(frag->page);
 		fresh = true;
 	}
