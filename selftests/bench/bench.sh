@@ -49,10 +49,11 @@ wanted() { chosen "$1" && [ -z "${gone[$1]-}" ]; }	# PATH
 
 # rs_bench as PATH wants it.
 load_of() {
-	local path=$1 preloaded=()
+	local path=$1 preloaded=() poll=()
 	shift
-	[ "$path" != rsockets ] || preloaded=(LD_PRELOAD="$preload")
-	echo env "${preloaded[@]}" "$BIN/rs_bench" -k "${kind[$path]}" -p "${port[$path]}" "$@"
+	[ "$path" != rsockets ] || preloaded=(LD_PRELOAD="$preload") poll=(-P)
+	echo env "${preloaded[@]}" "$BIN/rs_bench" "${poll[@]}" -k "${kind[$path]}" \
+		-p "${port[$path]}" "$@"
 }
 
 serve() {	# PATH

@@ -26,9 +26,10 @@ registered() {	# in all VMs
 
 # The load as PATH wants it, in $load.
 load_of() {
+	local poll=()
 	load=(env)
-	[ "$1" != rsockets ] || load+=(LD_PRELOAD="$(rsockets_preload)")
-	load+=("$BIN/rs_bench" -k "${kind[$1]}" -p 7500)
+	[ "$1" != rsockets ] || load+=(LD_PRELOAD="$(rsockets_preload)") poll=(-P)
+	load+=("$BIN/rs_bench" "${poll[@]}" -k "${kind[$1]}" -p 7500)
 }
 
 measure() {	# PATH N

@@ -2,8 +2,8 @@
 /*
  * Load for "make bench" and "make bench-instr".  One client and one server measure one
  * way of carrying a stream: connections a second, round trips, streaming; or streaming
- * on many connections at once.  One thread only, and blocking calls but for the many,
- * so that rsockets' preload library can follow.  The client prints lines "NAME VALUE".
+ * on many connections at once.  One thread only, and blocking calls but for the many.
+ * The client prints lines "NAME VALUE".
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ static const char usage[] =
 "  -i         fixed amounts, and what they cost: nanoseconds of a busy CPU, which\n"
 "             are instructions where the clock counts these; one CPU only\n"
 "  -n N       stream on N connections at once, only that\n"
+"  -P         poll() instead of epoll for them: rsockets' preload library has no other\n"
 "  -w         keep the measured connection until standard input ends; with -n stop at\n"
 "             \"ready\", \"open\", \"moved\", \"streamed\" until there is a line of it\n";
 
@@ -86,6 +88,7 @@ static double samples[MAX_SAMPLES];
 static int domain = AF_INET, protocol;
 static struct sockaddr_in addr = { .sin_family = AF_INET };
 static double limit = 0.4;	/* seconds */
+static bool with_poll;
 static uint64_t sent, received;	/* on the measured connection */
 
 static void __attribute__((noreturn, format(printf, 1, 2)))
@@ -241,10 +244,44 @@ static void wait_for_any(struct pollfd *fds, nfds_t n, int ms)
 		die("poll: %m");
 }
 
-/* Of the connections that can be read, each a bit. */
-static void read_crowd(struct pollfd *fds, uint32_t n, uint64_t *bytes)
+/* Return: for wait_for_crowd(), so that the kernel need not look at all, unless with_poll. */
+static int watch(const struct pollfd *fds, uint32_t n)
 {
-	wait_for_any(fds, n, 1000);
+	int epoll = epoll_create1(0);
+
+	if (epoll < 0)
+		die("epoll: %m");
+	for (uint32_t i = 0; i < n && !with_poll; i++) {
+		struct epoll_event event = { .events = fds[i].events, .data.u32 = i };
+
+		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i].fd, &event))
+			die("epoll: %m");
+	}
+	return epoll;
+}
+
+static void wait_for_crowd(int epoll, struct pollfd *fds, uint32_t n, int ms)
+{
+	struct epoll_event events[64];
+	int found;
+
+	if (with_poll) {
+		wait_for_any(fds, n, ms);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		fds[i].revents = 0;
+	found = epoll_wait(epoll, events, 64, ms);
+	if (found < 0)
+		die("epoll: %m");
+	while (found--)
+		fds[events[found].data.u32].revents = events[found].events;
+}
+
+/* Of the connections that can be read, each a bit. */
+static void read_crowd(int epoll, struct pollfd *fds, uint32_t n, uint64_t *bytes)
+{
+	wait_for_crowd(epoll, fds, n, 1000);
 	for (uint32_t i = 0; i < n; i++) {
 		ssize_t got = fds[i].revents ? recv_some(fds[i].fd) : -1;
 
@@ -298,6 +335,7 @@ static void serve_crowd(int listener, int control)
 	uint64_t *bytes, ns;
 	double start;
 	uint32_t i;
+	int epoll;
 
 	recv_must(control, &crowd, sizeof(crowd));
 	fds = allocate(crowd.n, sizeof(*fds));
@@ -306,26 +344,28 @@ static void serve_crowd(int listener, int control)
 		fds[i].fd = accept_of_crowd(listener, control);
 		fds[i].events = POLLIN;
 	}
+	epoll = watch(fds, crowd.n);
 	for (uint32_t goal = FIRST; crowd.exchanges--; goal += THEN) {
 		while (least(bytes, crowd.n) < goal)
-			read_crowd(fds, crowd.n, bytes);
+			read_crowd(epoll, fds, crowd.n, bytes);
 		for (i = 0; i < crowd.n; i++)
 			send_all(fds[i].fd, buffer, 1);
 	}
 	memset(bytes, 0, crowd.n * sizeof(*bytes));
 	start = now();	/* a starved one shall be seen, not be waited for */
 	do
-		read_crowd(fds, crowd.n, bytes);
+		read_crowd(epoll, fds, crowd.n, bytes);
 	while (least(bytes, crowd.n) < crowd.warm && now() - start < WARM_S);
 	memset(bytes, 0, crowd.n * sizeof(*bytes));
 	start = now();
 	do {
-		read_crowd(fds, crowd.n, bytes);
+		read_crowd(epoll, fds, crowd.n, bytes);
 		ns = (now() - start) * 1e9;
 	} while ((ns < crowd.ns || sum(bytes, crowd.n) < (double)crowd.n * CHUNKS * CHUNK) &&
 		 ns < COUNT_S * 1e9);
 	send_all(control, &ns, sizeof(ns));
 	send_all(control, bytes, crowd.n * sizeof(*bytes));
+	close(epoll);
 	/* rsockets knows no fd that poll() skips, so those that are left come first. */
 	while (crowd.n) {
 		wait_for_any(fds, crowd.n, 1000);
@@ -593,11 +633,12 @@ static void measure_crowd(uint32_t n, bool wait)
 		.n = n, .exchanges = 3 + 16 / n, .warm = (16 << 20) / n,
 		.ns = 4 * limit * 1e9,
 	};
+	int epoll;
 
 	if (crowd.warm > 1 << 20)
 		crowd.warm = 1 << 20;
-	if (crowd.warm < 64 << 10)
-		crowd.warm = 64 << 10;
+	if (crowd.warm < 256 << 10)
+		crowd.warm = 256 << 10;
 	stop_at("ready", wait);
 	fds[0].fd = open_measured(CROWD);
 	fds[0].events = POLLIN;
@@ -609,8 +650,9 @@ static void measure_crowd(uint32_t n, bool wait)
 	stop_at("open", wait);
 	exchange_all(fds + 1, &crowd);
 	stop_at("moved", wait);
+	epoll = watch(fds, n + 1);
 	for (;;) {
-		wait_for_any(fds, n + 1, -1);
+		wait_for_crowd(epoll, fds, n + 1, -1);
 		if (fds[0].revents)
 			break;
 		for (uint32_t i = 1; i <= n; i++)
@@ -625,6 +667,7 @@ static void measure_crowd(uint32_t n, bool wait)
 	for (uint32_t i = 1; i <= n; i++)
 		close(fds[i].fd);
 	close(fds[0].fd);
+	close(epoll);
 	free(fds);
 	free(bytes);
 }
@@ -753,7 +796,7 @@ int main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN);
 	addr.sin_port = htons(7300);
-	while ((c = getopt(argc, argv, "sc:k:p:t:in:w")) != -1)
+	while ((c = getopt(argc, argv, "sc:k:p:t:in:Pw")) != -1)
 		switch (c) {
 		case 's':
 			server = true;
@@ -775,6 +818,9 @@ int main(int argc, char **argv)
 			break;
 		case 'n':
 			crowd = atoi(optarg);
+			break;
+		case 'P':
+			with_poll = true;
 			break;
 		case 'w':
 			wait = true;
