@@ -229,7 +229,12 @@ static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
 
 	if (trunc)
 		return n;
-	got = copy_to_iter(ring->mem + pos, n, &msg->msg_iter);
+	/* not by the mapping, which a hardened kernel would look up each time */
+	if (n <= PAGE_SIZE - offset_in_page(pos))
+		got = copy_page_to_iter(rstream_rxring_page(ring, at), offset_in_page(pos),
+					n, &msg->msg_iter);
+	else
+		got = copy_to_iter(ring->mem + pos, n, &msg->msg_iter);
 	if (got < n) {		/* all or nothing, as TCP */
 		iov_iter_revert(&msg->msg_iter, got);
 		return -EFAULT;
