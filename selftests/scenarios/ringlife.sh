@@ -30,13 +30,14 @@ whole() {	# NAME
 	whole_streams "$1"
 }
 
-set_net ring_idle_ms=1500 link_idle_ms=600000
+set_net ring_idle_ms=600000 link_idle_ms=600000
 ok "a link comes up" want_link
 mark 0
 hold 1 4K --until "$tmp/enough"
 ok "little traffic: held" test $? = 0
 ok "little traffic: the ring is small" has_ring 1 16384
 ok "little traffic: the ring is no larger" test "$(greatest 1)" -le 32768
+set_net ring_idle_ms=1500
 ok "idle: the ring is taken back" wait_for 20 no_ring 1
 ok "idle: the other one, too" wait_for 20 no_ring 0
 ok "idle: no memory is registered for rings" wait_for 30 nothing_pinned
