@@ -100,8 +100,14 @@ begin_streams -C $crowd -n $each -m 4K -t $((200 * SLOW)) --until "$file"
 ok "crowd: bytes come on all of them" wait_for 60 began
 ok "crowd: many bytes" wait_for 60 went_on
 diag "came on each: $(jq -c sort "$tmp/shares")"
-ok "crowd: nobody has less than seven tenths of the mean" jq -e 'min > 0.7 * add / length' "$tmp/shares"
-ok "crowd: each ring has grown to its share of the memory" wait_for 30 have_shares
+if [ "$SLOW" = 1 ]; then
+	ok "crowd: nobody has less than seven tenths of the mean" jq -e 'min > 0.7 * add / length' "$tmp/shares"
+	ok "crowd: each ring has grown to its share of the memory" wait_for 30 have_shares
+else
+	why="a slow kernel shares out its processor, not the link, and fills few rings"
+	skip "crowd: nobody has less than seven tenths of the mean" "$why"
+	skip "crowd: each ring has grown to its share of the memory" "$why"
+fi
 diag "rings: $(shares ' | group_by(.) | map("\(length) of \(.[0])") | join(", ")')"
 in_all touch "$file"
 whole_streams "crowd"
