@@ -8,10 +8,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +19,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "rs_bench.h"
 
 #ifndef AF_SMC
 #define AF_SMC 43
@@ -85,112 +85,8 @@ struct crowd {
 
 static char buffer[BUFFER];
 static double samples[MAX_SAMPLES];
-static int domain = AF_INET, protocol;
-static struct sockaddr_in addr = { .sin_family = AF_INET };
 static double limit = 0.4;	/* seconds */
 static bool with_poll;
-static uint64_t sent, received;	/* on the measured connection */
-
-static void __attribute__((noreturn, format(printf, 1, 2)))
-die(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	fputs("rs_bench: ", stderr);
-	vfprintf(stderr, fmt, args);
-	fputc('\n', stderr);
-	va_end(args);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec / 1e9;
-}
-
-/* What all CPUs have spent on anything but idling and waiting for disks. */
-static uint64_t busy_ms(void)
-{
-	unsigned long long user, nice, system, idle, iowait, irq, softirq;
-	FILE *f = fopen("/proc/stat", "r");
-
-	if (!f || fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu", &user,
-			 &nice, &system, &idle, &iowait, &irq, &softirq) != 7)
-		die("/proc/stat: cannot be read");
-	fclose(f);
-	return (user + nice + system + irq + softirq) * 1000 /
-	       sysconf(_SC_CLK_TCK);
-}
-
-/* ---- sockets ---- */
-
-static int open_socket(void)
-{
-	int fd = socket(domain, SOCK_STREAM, protocol);
-
-	if (fd < 0)
-		die("socket(%d, %d): %m", domain, protocol);
-	return fd;
-}
-
-static void no_delay(int fd)
-{
-	int on = 1;
-
-	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
-		die("TCP_NODELAY: %m");
-}
-
-static int open_connection(void)
-{
-	int fd = open_socket();
-
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		die("connect: %m");
-	no_delay(fd);
-	return fd;
-}
-
-static void send_all(int fd, const void *from, size_t len)
-{
-	while (len) {
-		ssize_t n = send(fd, from, len, 0);
-
-		if (n <= 0)
-			die("send: %m");
-		from = (const char *)from + n;
-		len -= n;
-		sent += n;
-	}
-}
-
-/* Return: false if the stream ended before the first byte. */
-static bool recv_all(int fd, void *to, size_t len)
-{
-	size_t got = 0;
-
-	while (got < len) {
-		ssize_t n = recv(fd, (char *)to + got, len - got, 0);
-
-		if (!n && !got)
-			return false;
-		if (n <= 0)
-			die("recv: %s", n ? strerror(errno) : "early end");
-		got += n;
-		received += n;
-	}
-	return true;
-}
-
-static void recv_must(int fd, void *to, size_t len)
-{
-	if (!recv_all(fd, to, len))
-		die("recv: early end");
-}
 
 /* ---- server ---- */
 
@@ -215,15 +111,6 @@ static void serve_sink(int fd, uint64_t bytes)
 			die("recv: %s", n ? strerror(errno) : "early end");
 		bytes -= n;
 	}
-}
-
-static void *allocate(size_t n, size_t size)
-{
-	void *p = calloc(n, size);
-
-	if (!p)
-		die("calloc: %m");
-	return p;
 }
 
 /* Return: 0 at the end of the stream, -1 if nothing was there. */
