@@ -21,7 +21,6 @@ streams=(tcp rsockets smc ours-tcp ours-ring to-tcp from-tcp)
 chosen=" $* "
 
 results=${RESULTS:?}/results
-preload=$(rsockets_preload)
 
 # The GID of the IPv4 address: what rdma_cm chooses for the others.
 gid=$(grep -l ffff:0a4d /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null | head -n 1)
@@ -47,18 +46,9 @@ give_up() {
 chosen() { [[ $chosen == *" $1 "* ]]; }	# PATH
 wanted() { chosen "$1" && [ -z "${gone[$1]-}" ]; }	# PATH
 
-# rs_bench as PATH wants it.
-load_of() {
-	local path=$1 preloaded=() poll=()
-	shift
-	[ "$path" != rsockets ] || preloaded=(LD_PRELOAD="$preload") poll=(-P)
-	echo env "${preloaded[@]}" "$BIN/rs_bench" "${poll[@]}" -k "${kind[$path]}" \
-		-p "${port[$path]}" "$@"
-}
-
 serve() {	# PATH
-	# shellcheck disable=SC2046
-	on_bg 1 $(load_of "$1" -s) 2>>"$tmp/$1.server"
+	load_of "$1" "${port[$1]}"
+	on_bg 1 "${load[@]}" -s 2>>"$tmp/$1.server"
 	server[$1]=$!
 }
 
@@ -78,7 +68,7 @@ have_ours() {
 # prepare PATH; what it prints is why it failed.
 prepare() {
 	case $1 in
-	rsockets)	[ -e "$preload" ] || { echo "no librspreload.so"; return 1; } ;;
+	rsockets)	[ -e "$(rsockets_preload)" ] || { echo "no librspreload.so"; return 1; } ;;
 	smc)		smc_up ;;
 	ours-*|*-tcp)	have_ours && in_all sysctl -q -w net.rdmastream.link_idle_ms=600000 ;;
 	esac
@@ -132,8 +122,8 @@ proof() {
 run_client() {	# PATH
 	local status pid
 	mkfifo "$tmp/hold"
-	# shellcheck disable=SC2046
-	timeout 90 $(load_of "$1" -c "$ADDR4_1" -t "$ms" -w) \
+	load_of "$1" "${port[$1]}"
+	timeout 90 "${load[@]}" -c "$ADDR4_1" -t "$ms" -w \
 		<"$tmp/hold" >"$tmp/out" 2>"$tmp/err" &
 	pid=$!
 	exec 7>"$tmp/hold"
@@ -195,11 +185,11 @@ crowd_proof() {	# PATH N
 
 measure_crowds() {	# PATH
 	local path=$1 n shown
+	load_of "$path" "${port[$path]}"
 	for n in $(crowds "$path"); do
 		[ -z "${gone[$path-$n]-}" ] || continue
 		counters "$path" >"$tmp/before"
-		# shellcheck disable=SC2046
-		if ! timeout 60 $(load_of "$path" -c "$ADDR4_1" -t "$ms" -n "$n") \
+		if ! timeout 60 "${load[@]}" -c "$ADDR4_1" -t "$ms" -n "$n" \
 				</dev/null >"$tmp/out" 2>"$tmp/err"; then
 			gone[$path-$n]=1
 			tell "missing $path $n at once failed, or took 60 s, in round $round:" \
@@ -335,8 +325,8 @@ done
 for path in smc ours-ring; do
 	wanted $path || continue
 	choose $path
-	# shellcheck disable=SC2046
-	timeout 60 $(load_of $path -c "$ADDR4_1" -t 20) >"$tmp/out" 2>&1 </dev/null ||
+	load_of $path "${port[$path]}"
+	timeout 60 "${load[@]}" -c "$ADDR4_1" -t 20 >"$tmp/out" 2>&1 </dev/null ||
 		give_up $path "failed: $(tail -n 1 "$tmp/out")"
 done
 

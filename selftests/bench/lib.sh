@@ -14,6 +14,14 @@ rsockets_preload() {
 	ldconfig -p | sed -n 's/.*=> \(.*\/\)librdmacm\.so.*/\1rsocket\/librspreload.so/p' | head -n 1
 }
 
+# rs_bench as PATH of ${kind[@]} wants it, in $load
+load_of() {	# PATH PORT
+	load=(env)
+	[ "$1" != rsockets ] || load+=(LD_PRELOAD="$(rsockets_preload)")
+	load+=("$BIN/rs_bench" -k "${kind[$1]}" -p "$2")
+	[ "$1" != rsockets ] || load+=(-P)
+}
+
 # SMC-R shall find soft-RoCE in both VMs.
 smc_up() {
 	in_all modprobe smc && in_all "$BIN/smc_setup" add "$net_device" "$rdma_device"

@@ -24,17 +24,9 @@ registered() {	# in all VMs
 	in_all rdma -j res show mr | jq -s 'map(.[].mrlen // 0) | add // 0'
 }
 
-# The load as PATH wants it, in $load.
-load_of() {
-	local poll=()
-	load=(env)
-	[ "$1" != rsockets ] || load+=(LD_PRELOAD="$(rsockets_preload)") poll=(-P)
-	load+=("$BIN/rs_bench" "${poll[@]}" -k "${kind[$1]}" -p 7500)
-}
-
 measure() {	# PATH N
 	local path=$1 n=$2 stage server client status=0
-	load_of "$path"
+	load_of "$path" 7500
 	on_bg 1 "${load[@]}" -s 2>"$tmp/server"
 	server=$!
 	if [ "$path" = rsockets ]; then

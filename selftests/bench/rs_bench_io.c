@@ -36,7 +36,6 @@ double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* What all CPUs have spent on anything but idling and waiting for disks. */
 uint64_t busy_ms(void)
 {
 	unsigned long long user, nice, system, idle, iowait, irq, softirq;
@@ -90,7 +89,6 @@ void send_all(int fd, const void *from, size_t len)
 	}
 }
 
-/* Return: false if the stream ended before the first byte. */
 bool recv_all(int fd, void *to, size_t len)
 {
 	size_t got = 0;
