@@ -80,23 +80,23 @@ ok "pressure: idle rings are taken back" wait_for 10 no_ring 0
 whole "pressure"
 
 # many that stream at once share the link, whatever rings they have by then
-crowd=32 each=$((2 * 1024 * 1024))
+crowd=32 each=$((1024 * 1024))
 [ "$SLOW" = 1 ] || each=$((each / 4))
 file=$(fresh enough)
 # what has come on each, bytes, by inode
 arrived() { on 1 rsctl -j sockets | jq -c 'map(select(.rx.offset) | { key: "\(.inode)", value: .rx.offset }) | from_entries'; }
-began() { arrived >"$tmp/first" && jq -e "length == $crowd and (map(.) | min) > $each / 2" "$tmp/first"; }
+began() { arrived >"$tmp/first" && jq -e "length == $crowd and (map(.) | min) > $each" "$tmp/first"; }
 went_on() {
 	arrived >"$tmp/then"
 	jq -se '.[0] as $first | .[1] | to_entries | map(.value - $first[.key])' "$tmp/first" "$tmp/then" >"$tmp/shares"
-	jq -e "add > $crowd * $each / 2" "$tmp/shares"
+	jq -e "add > $crowd * $each" "$tmp/shares"
 }
 # of half of it each may have 160 KiB, so 128: all but two, which may have grown while
 # others were being replaced
 set_net rmb_max=$((10 << 20))
 shares() { on 1 rsctl -j sockets | jq -e "map(.rx.ring_size // empty)$1"; }
 have_shares() { shares " | length == $crowd and min >= 65536 and (map(select(. != 131072)) | length) <= 2"; }
-begin_streams -C $crowd -n $each -m 4K -t $((260 * SLOW)) --until "$file"
+begin_streams -C $crowd -n $((2 * each)) -m 4K -t $((260 * SLOW)) --until "$file"
 ok "crowd: bytes come on all of them" wait_for 90 began
 ok "crowd: many bytes" wait_for 90 went_on
 diag "came on each: $(jq -c sort "$tmp/shares")"
