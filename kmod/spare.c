@@ -35,10 +35,9 @@ struct page *rstream_spare_get(struct rstream_link *link)
 	return link->spare[link->n_spare];
 }
 
-void rstream_spare_trim(struct rstream_link *link)
+/* The oldest go first. */
+static void spare_drop(struct rstream_link *link, unsigned int n)
 {
-	unsigned int n = rstream_rmb_pressure(link->ln) ? link->n_spare :
-							  link->spare_least;
 	unsigned int i;
 
 	lockdep_assert_held(&link->lock);
@@ -49,10 +48,12 @@ void rstream_spare_trim(struct rstream_link *link)
 	link->spare_least = link->n_spare;
 }
 
+void rstream_spare_trim(struct rstream_link *link)
+{
+	spare_drop(link, rstream_rmb_pressure(link->ln) ? link->n_spare : link->spare_least);
+}
+
 void rstream_spare_free(struct rstream_link *link)
 {
-	lockdep_assert_held(&link->lock);
-	while (link->n_spare)
-		put_page(link->spare[--link->n_spare]);
-	link->spare_least = 0;
+	spare_drop(link, link->n_spare);
 }

@@ -205,16 +205,20 @@ static struct rstream_frag *tail_frag(struct rstream *rs,
 
 #define REFILL_LEAST	32	/* as sk_page_frag_refill() has it */
 
-/* As sk_page_frag_refill(), but of what the ring's link has sent, if it is like that. */
+static bool used_up(const struct page_frag *pfrag)
+{
+	/* a page that nobody else refers to begins anew */
+	return !pfrag->page || (pfrag->offset + REFILL_LEAST > pfrag->size &&
+				page_ref_count(pfrag->page) > 1);
+}
+
+/* As sk_page_frag_refill(), but first of what the ring's link has sent. */
 static bool refill(struct rstream *rs, struct page_frag *pfrag)
 {
-	struct page *page;
+	struct page *page = NULL;
 
-	/* a page that nobody else refers to begins anew */
-	if (!rs->txring || (pfrag->page && (pfrag->offset + REFILL_LEAST <= pfrag->size ||
-					    page_ref_count(pfrag->page) == 1)))
-		return sk_page_frag_refill(rs->sk, pfrag);
-	page = rstream_txring_spare(rs->txring);
+	if (rs->txring && used_up(pfrag))
+		page = rstream_txring_spare(rs->txring);
 	if (!page)
 		return sk_page_frag_refill(rs->sk, pfrag);
 	if (pfrag->page)
