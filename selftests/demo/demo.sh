@@ -66,12 +66,12 @@ must_be_rdma() {	# FROM TO BYTES
 	local ring tcp packets
 	ring=$(sent "$1" "$2" ring) tcp=$(sent "$1" "$2" tcp)
 	packets=$(($(grown "$1" "$2" 0 packets) + $(grown "$1" "$2" 1 packets)))
-	say "By RDMA went $(size "$ring"), in $packets packets of the RDMA devices;" \
-		"by TCP, before RDMA took over, $(size "$tcp")."
-	((ring >= $3 && ring > 9 * tcp)) || fail "these bytes did not go by RDMA"
+	say "$(size "$ring") went over RDMA, in $packets packets of the RDMA devices;" \
+		"$(size "$tcp") went over TCP, before RDMA took over."
+	((ring >= $3 && ring > 9 * tcp)) || fail "these bytes did not go over RDMA"
 	((packets > ring / 4096)) || fail "the RDMA devices have not seen these bytes"
 }
-# What one VM sent, by either way, the other got.
+# Whatever one VM sent, over RDMA or TCP, the other one received.
 none_lost() {	# FROM TO
 	local a b
 	for a in 0 1; do
@@ -86,7 +86,7 @@ on_ring() { rsctl sockets | grep -q ' ring  *ring '; }
 title "Two machines"
 say "vm0 ($ADDR4_0) and vm1 ($ADDR4_1) run Debian's Linux $(uname -r)." \
 	"Between them is Ethernet, and on it a soft-RoCE device: RDMA in software." \
-	"They may be emulated: look at the way of the bytes, not at the speed."
+	"They may be emulated, so the speed means nothing; look at which way the bytes go."
 show 0 "rdma link"
 in_all modprobe rdma_cm || fail "no rdma_cm"
 for n in 0 1; do
@@ -94,7 +94,7 @@ for n in 0 1; do
 done
 
 title "Redis over RDMA"
-say "Debian's Redis, unmodified.  \"rsctl run\" makes its sockets ours."
+say "Debian's Redis, unmodified.  \"rsctl run\" gives it rdmastream sockets."
 show_bg redis 1 "rsctl run redis-server --protected-mode no --save '' --bind 0.0.0.0"
 wait_for 30 listens 1 6379 || { cat "$tmp/redis"; fail "no Redis"; }
 redis=$!
@@ -107,12 +107,12 @@ for bytes in 64 4096; do
 	show_bg bench 0 "$benchmark -d $bytes"
 	bench=$!
 	if [ $bytes = 4096 ]; then
-		wait_for 20 on_ring || fail "no connection came to a ring"
-		say "While it runs.  Each direction of a connection has a carrier; \"ring\" is RDMA." \
-			"REASON would say why not."
+		wait_for 20 on_ring || fail "no connection got a ring"
+		say "While it runs: TX and RX show what carries each direction; \"ring\" is RDMA." \
+			"If a connection is not on a ring, REASON says why."
 		show 0 "rsctl sockets"
 		show 1 "rsctl sockets"
-		say "All connections of two hosts share one link:"
+		say "All connections between two hosts share one link:"
 		show 0 "rsctl links"
 		say "The result:"
 	fi
@@ -126,8 +126,8 @@ must_be_rdma start redis $((2 * 2000 * (64 + 4096)))
 none_lost start redis
 
 title "A plain client of the same server"
-say "One client by RDMA writes, another reads: the same redis-cli without rsctl," \
-	"so plain TCP, as from a machine that has never heard of this module."
+say "A client stores a value over RDMA.  Another one reads it over plain TCP: the same" \
+	"redis-cli without rsctl, as on a machine without this module."
 show 0 "rsctl run redis-cli -h $server set greeting 'hello from RDMA'"
 snapshot plain0
 show 0 "redis-cli -h $server get greeting" | tee "$tmp/get"
@@ -136,8 +136,8 @@ snapshot plain1
 show 1 "rsctl stats | grep plain"
 plain=$(grown plain0 plain1 1 plain-accepts)
 moved=$(($(sent plain0 plain1 ring) + $(sent plain0 plain1 tcp)))
-say "Connections that the server accepted as plain TCP: $plain.  Bytes that our" \
-	"sockets carried for it, by RDMA or TCP: $moved."
+say "Connections that the server accepted as plain TCP: $plain.  Bytes that the module" \
+	"carried for them, over RDMA or TCP: $moved."
 ((plain == 1 && moved == 0)) || fail "that was no plain TCP"
 
 title "iperf3 over RDMA"
@@ -160,9 +160,9 @@ done
 ring=$(sent start end ring) tcp=$(sent start end tcp)
 cat <<END
 
-  sent by RDMA           $(size "$ring")	($ring bytes)
-  sent by TCP            $(size "$tcp")	(the beginnings of connections)
-  plain TCP client       served, by the same listener
+  sent over RDMA         $(size "$ring")	($ring bytes)
+  sent over TCP          $(size "$tcp")	(the start of each connection)
+  plain TCP client       served by the same listener
   programs modified      none
 END
 ((ring > 0)) || exit 1
