@@ -354,7 +354,7 @@ static int listen_any(const char *port)
 		if (fd >= 0)
 			return fd;
 	}
-	complain("cannot listen at port %s: %s", port, strerror(errno));
+	complain("cannot listen on port %s: %s", port, strerror(errno));
 	return -1;
 }
 
@@ -366,7 +366,7 @@ static unsigned int still_serving(unsigned int n)
 	return n;
 }
 
-/* Each in a process of its own: who hangs, hangs alone. */
+/* Each client has a process of its own, so that one that hangs does not stop the others. */
 int talk_listen(const char *port)
 {
 	int fd = listen_any(port), one;
@@ -375,7 +375,7 @@ int talk_listen(const char *port)
 	if (fd < 0)
 		return EXIT_FAILED;
 	if (!opt.json)
-		printf("listening at port %s%s\n", port,
+		printf("listening on port %s%s\n", port,
 		       access("/proc/sys/net/rdmastream", F_OK) ?
 		       ", as plain TCP: the module is not loaded" : "");
 	if (fflush(stdout))

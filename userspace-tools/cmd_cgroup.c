@@ -133,7 +133,7 @@ static uint64_t find_families(void)
 	if (file)
 		fclose(file);
 	if (!at)
-		complain("/proc/kallsyms does not tell where net_families is");
+		complain("cannot find the address of net_families in /proc/kallsyms");
 	return at;
 }
 
@@ -220,7 +220,7 @@ static int load_program(unsigned int hook, int map, uint64_t family)
 	int fd = bpf(BPF_PROG_LOAD, &attr);
 
 	if (fd < 0)
-		complain("BPF program: %s", strerror(errno));
+		complain("cannot load the BPF program: %s", strerror(errno));
 	return fd;
 }
 
@@ -245,7 +245,7 @@ static int make_map(int cgroup)
 			return fd;
 		close(fd);
 	}
-	complain("BPF map: %s", strerror(errno));
+	complain("cannot create the BPF map: %s", strerror(errno));
 	return -1;
 }
 
@@ -269,7 +269,7 @@ static int attach(int cgroup)
 	attr.link_create.prog_fd = program;
 	link = bpf(BPF_LINK_CREATE, &attr);
 	if (link < 0)
-		complain("BPF program to " HOOK "(): %s", strerror(errno));
+		complain("cannot attach the BPF program to " HOOK "(): %s", strerror(errno));
 	close(program);
 	return link;
 }
@@ -304,7 +304,7 @@ static int open_cgroup(const char *name, char **pin)
 	if (fd < 0 || fstatfs(fd, &fs) || fstat(fd, &st)) {
 		complain("%s: %s", path, strerror(errno));
 	} else if (fs.f_type != CGROUP2_SUPER_MAGIC) {
-		complain("%s is no cgroup (of version 2)", path);
+		complain("%s is not a cgroup (version 2)", path);
 	} else {
 		*pin = xprintf(PINS "/%ju", (uintmax_t)st.st_ino);
 		free(path);
@@ -330,7 +330,7 @@ static bool check_pins(void)
 			return true;
 		complain(PINS ": %s", strerror(errno));
 	} else if (!S_ISDIR(st.st_mode) || st.st_uid || st.st_mode & (S_IWGRP | S_IWOTH)) {
-		complain(PINS " is no directory that only root can change");
+		complain(PINS " is not a directory that only root can change");
 	} else {
 		return true;
 	}
@@ -389,7 +389,7 @@ static int pin_link(int link, const char *pin)
 
 	if ((mkdir(PINS, 0700) && errno != EEXIST) || bpf(BPF_OBJ_PIN, &attr)) {
 		complain("%s: %s%s", pin, strerror(errno),
-			 errno == EPERM ? " (is there a BPF file system at " BPF_ROOT "?)" : "");
+			 errno == EPERM ? " (is a BPF file system mounted at " BPF_ROOT "?)" : "");
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
@@ -442,7 +442,7 @@ static int cgroup_off(const char *name)
 	if (!pin)
 		return EXIT_FAILED;
 	if (unlink(pin)) {
-		complain("%s: %s", name, errno == ENOENT ? "it is not on" : strerror(errno));
+		complain("%s: %s", name, errno == ENOENT ? "not switched on" : strerror(errno));
 		ret = EXIT_FAILED;
 	}
 	free(pin);
@@ -497,7 +497,7 @@ int cmd_cgroup(int argc, char **argv)
 	bool off = argc == 3 && !strcmp(argv[1], "off");
 
 	if (argc != 1 && !on && !off) {
-		complain("cgroup: on CGROUP, off CGROUP or nothing");
+		complain("cgroup takes \"on CGROUP\", \"off CGROUP\" or no argument");
 		return EXIT_USAGE;
 	}
 	if (!check_pins())

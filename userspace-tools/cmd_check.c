@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rsctl check: would a connection to HOST PORT go by RDMA?  Step by step, up to the
- * first that fails; why, and what to do.
+ * rsctl check: would a connection to HOST PORT use RDMA?  Goes step by step up to the
+ * first that fails, and tells why and what to do.
  *
- * Sends not a byte to the program at the other end, unless told that it is "rsctl
- * check listen": then the connection is loaded, and the other end asked what it sees.
+ * Sends no data to the server, unless told that it is "rsctl check listen": then it
+ * loads the connection, and asks the other end what it sees.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -169,7 +169,7 @@ static int check_memory(struct check *c)
 	if (c->here.rmb_max >= least)
 		return good("memory", text);
 	return bad("memory", "rmb-limit", text,
-		   "Not one ring fits below net.rdmastream.rmb_max.",
+		   "net.rdmastream.rmb_max leaves no room for a single ring.",
 		   reason_remedy(RDMASTREAM_REASON_RMB_LIMIT));
 }
 
@@ -185,11 +185,11 @@ static int check_device(struct check *c)
 	if (!c->here.devices)
 		return bad("device", "no-device",
 			   xprintf("no RDMA device in this network namespace"),
-			   "There is none, its driver is not loaded, or \"rdma system\" keeps it to another namespace.",
-			   "See \"rdma link\" and \"rdma system\"; soft-RoCE: \"rdma link add rxe0 type rxe netdev DEV\".");
+			   "This host has none, its driver is not loaded, or it belongs to another network namespace (see \"rdma system\").",
+			   "See \"rdma link\" and \"rdma system\"; for soft-RoCE, \"rdma link add rxe0 type rxe netdev DEV\".");
 	problem = word_of(WORD_PROBLEM, c->here.problem);
 	ret = bad("device", problem, xprintf("%s", c->here.device),
-		  "No RDMA device can be used: see \"rsctl -d devices\".",
+		  "No RDMA device is usable; see \"rsctl -d devices\".",
 		  device_advice(c->here.problem));
 	free(problem);
 	return ret;
@@ -272,21 +272,21 @@ static int bad_connect(int err, const struct addrinfo *list)
 	switch (err) {
 	case ECONNREFUSED:
 		return bad("connect", "refused", xprintf("%s", strerror(err)),
-			   "Nothing listens at that port, or a firewall says so.",
-			   "Start the server; \"rsctl check listen PORT\" there is one.");
+			   "Nothing listens on that port, or a firewall rejects the connection.",
+			   "Start the server, or run \"rsctl check listen PORT\" there.");
 	case ETIMEDOUT:
 		fd = connect_any(list, true);
 		if (fd < 0)
 			break;
 		close(fd);
 		return bad("connect", "option-dropped",
-			   xprintf("TCP connects, but not with the TCP option"),
-			   "Something on the way drops segments with TCP option 254.",
-			   "Let it pass there, or do without: rsctl set negotiate 0");
+			   xprintf("TCP connects only without the TCP option"),
+			   "Something on the way drops segments that have TCP option 254.",
+			   "Let them through, or do without RDMA: rsctl set negotiate 0");
 	}
 	return bad("connect", "unreachable", xprintf("%s", strerror(err)),
 		   "No answer from that address: routing, a firewall, or the host is down.",
-		   "See \"ip route get\" and \"ping\"; it is no matter of RDMA.");
+		   "See \"ip route get\" and \"ping\"; RDMA is not involved yet.");
 }
 
 static int check_connect(struct check *c)
@@ -301,8 +301,8 @@ static int check_connect(struct check *c)
 	if (err)
 		return bad("connect", "no-address",
 			   xprintf("%s: %s", c->host, gai_strerror(err)),
-			   "The name or the port has no number.",
-			   "Try the address itself.");
+			   "The host name or the port cannot be resolved.",
+			   "Use a numeric address.");
 	c->fd = connect_any(list, false);
 	ret = c->fd < 0 ? bad_connect(-c->fd, list) : EXIT_OK;
 	freeaddrinfo(list);
@@ -330,18 +330,18 @@ static int bad_option_told(const struct told *t)
 		return bad("option", "no-module-there",
 			   xprintf("the other end has no module"),
 			   "rdmastream is not loaded on the other host.",
-			   "Load it there: modprobe rdmastream");
+			   "On the other host: modprobe rdmastream");
 	if (!t->negotiate)
 		return bad("option", "off-there",
 			   xprintf("negotiation is off at the other end"),
 			   "net.rdmastream.negotiate is 0 there.",
-			   "There: rsctl set negotiate 1, and restart the server.");
+			   "On the other host: rsctl set negotiate 1, then restart the server.");
 	if (!t->usable)
 		return bad("option", "no-device-there",
 			   xprintf("the other end has no usable RDMA device (%d in all)",
 				   t->devices),
-			   "Without a device the option is not answered.",
-			   "There: rsctl -d devices");
+			   "A host without a usable device does not answer the option.",
+			   "On the other host: rsctl -d devices");
 	if (!strcmp(t->mode, "plain"))
 		return bad("option", "option-lost-there",
 			   xprintf("the option of our SYN did not arrive"),
@@ -361,8 +361,8 @@ static int bad_option(struct check *c)
 		return bad_option_told(&c->told);
 	return bad("option", "no-option",
 		   xprintf("the other end did not answer the TCP option"),
-		   "It has no module, no usable device, another kind of server; or the option is stripped on the way.",
-		   "\"rsctl check listen PORT\" there and \"check HOST PORT probe\" here tell which.");
+		   "The other host has no module or no usable device, its server does not use rdmastream, or something on the way strips the option.",
+		   "Run \"rsctl check listen PORT\" there and \"rsctl check HOST PORT probe\" here to find out which.");
 }
 
 static int check_option(struct check *c)
@@ -405,26 +405,26 @@ static int check_hello(struct check *c)
 static int bad_link(const struct check *c, const struct links *l)
 {
 	char *text = xprintf("%s%s", l->active ?
-			     "our tries to make a link fail" :
-			     "no link of the peer, which makes them, has come",
-			     *l->why ? "; the last: " : "");
+			     "this host cannot establish a link" :
+			     "the peer, which has to establish the link, has not done so",
+			     *l->why ? "; latest attempt: " : "");
 	char *all = xprintf("%s%s", text, l->why);
 	char *remedy;
 	int ret;
 
 	free(text);
 	if (l->active && l->refused > l->fails) {
-		remedy = xprintf("There: is rdma_cm port %" PRIu64 " taken (kernel's log)? memory short (rsctl stats)?",
+		remedy = xprintf("On the other host: is rdma_cm port %" PRIu64 " in use (see the kernel log)? Is memory short (rsctl stats)?",
 				 c->here.cm_port);
 		ret = bad("link", "rdma-refused", all,
-			  "The other host's rdma_cm answers, and refuses: nothing of ours listens there.",
+			  "The other host's rdma_cm refuses: the module does not listen there.",
 			  remedy);
 		free(remedy);
 		return ret;
 	}
 	return bad("link", "rdma-unreachable", all,
 		   "RDMA between the hosts is filtered (RoCE: UDP port 4791, both ways), or not configured on one of them.",
-		   "Open it in firewalls; try \"rping\" between the same addresses; see \"rsctl devices\" there.");
+		   "Open the port in firewalls; try \"rping\" between the same addresses; run \"rsctl devices\" there.");
 }
 
 static int make_link(const struct check *c)
@@ -466,8 +466,8 @@ static int check_link(struct check *c)
 		return ret;
 	if (!l.up)
 		return bad_link(c, &l);
-	return good("link", xprintf("%s, made by %s in %" PRId64 " ms", l.text,
-				    l.active ? "us" : "the peer",
+	return good("link", xprintf("%s, established by %s in %" PRId64 " ms", l.text,
+				    l.active ? "this host" : "the peer",
 				    now_ms() - start));
 }
 
@@ -483,7 +483,7 @@ static int check_rtt(struct check *c)
 		if (ret)
 			return ret;
 		if (l.rtt_us)
-			return good_value("rtt", xprintf("%" PRIu64 " us for an RDMA write of no bytes",
+			return good_value("rtt", xprintf("%" PRIu64 " us for an RDMA write without data",
 							 l.rtt_us), l.rtt_us);
 		if (!l.up)
 			break;
@@ -502,8 +502,8 @@ static int check_rtt(struct check *c)
 static int bad_talk(const char *step)
 {
 	return bad(step, "no-answer", xprintf("the server did not answer"),
-		   "It is not \"rsctl check listen\", or the connection broke.",
-		   "Run that there, or check without \"probe\".");
+		   "The server is not \"rsctl check listen\", or the connection broke.",
+		   "Run \"rsctl check listen\" there, or omit \"probe\".");
 }
 
 /* A link that comes up and breaks under load. */
@@ -517,7 +517,7 @@ static int bad_load(struct check *c)
 	return bad("load", "mtu", xprintf("the link broke under load%s%s",
 					  *l.why ? ": " : "", l.why),
 		   "Small RDMA packets get through, large ones do not: the MTU differs between the hosts or on the way.",
-		   "Compare the MTU of the interfaces (ip link), on switches too; try \"ping -M do -s SIZE\".");
+		   "Compare the MTUs of the interfaces (ip link) and of the switches; try \"ping -M do -s SIZE\".");
 }
 
 static bool told_ring(const struct check *c)
@@ -582,7 +582,7 @@ static int check_rings(struct check *c)
 		return bad_there("rings", c->told.reason);
 	return bad("rings", "none", xprintf("not granted in time"),
 		   "The hosts are busy, or memory is short.",
-		   "See \"rsctl sockets\" on both.");
+		   "See \"rsctl sockets\" on both hosts.");
 }
 
 /* Twice as much each time, until it takes long enough to be measured. */
@@ -620,7 +620,7 @@ static int check_load(struct check *c)
 
 	if (!talk_ping(c->fd, PINGS, &us))
 		return bad_talk("ping");
-	good_value("ping", xprintf("%.0f us there and back, through both programs", us),
+	good_value("ping", xprintf("%.0f us round trip between the two programs", us),
 		   us);
 	ret = measure(c, "send", talk_send);
 	if (!ret)
@@ -656,7 +656,7 @@ static int check_port(const char *port)
 
 	if (*port && (port[digits] || (val >= 1 && val <= 65535)))
 		return EXIT_OK;
-	complain("check: \"%s\" is no port", port);
+	complain("check: \"%s\" is not a port", port);
 	return EXIT_USAGE;
 }
 
@@ -686,7 +686,7 @@ int cmd_check(int argc, char **argv)
 		return EXIT_USAGE;
 	c.host = without_brackets(argv[1]);
 	c.port = argv[2];
-	/* nothing is told by halves: without the module it is one line */
+	/* without the module there is one line only */
 	ret = see_here(&c.here);
 	if (ret)
 		return ret;

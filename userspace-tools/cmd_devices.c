@@ -16,13 +16,13 @@ static const struct column columns[] = {
 /* By the numbers of the netlink spec; device_advice() for check. */
 static const char * const advices[] = {
 	[RDMASTREAM_DEVICE_PROBLEM_NO_REGISTRATION] =
-		"the device cannot register memory quickly: it is too old",
+		"the device does not support fast memory registration; it is too old",
 	[RDMASTREAM_DEVICE_PROBLEM_IWARP] =
-		"iWARP devices are not used by this version",
+		"this version does not support iWARP devices",
 	[RDMASTREAM_DEVICE_PROBLEM_SMALL_QUEUES] =
 		"the queues of the device are too short",
 	[RDMASTREAM_DEVICE_PROBLEM_PORT_DOWN] =
-		"see \"rdma link\"; set the network interface up, look at the cable",
+		"see \"rdma link\"; set the network interface up, check the cable",
 	[RDMASTREAM_DEVICE_PROBLEM_NO_ADDRESS] =
 		"give its network interface an address in this network namespace",
 };

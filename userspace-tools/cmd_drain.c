@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rsctl drain: do without RDMA for a while, so that drivers can be unloaded.
+ * rsctl drain: stop using RDMA for a while, so that drivers can be unloaded.
  *
- * The kernel gives up all links at once; that they are gone is waited for here.
+ * The kernel gives up all links at once; this waits until they are gone.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -74,14 +74,14 @@ static int wait_for_links(unsigned int seconds)
 		if (ret)
 			return ret;
 		if (!state.drain) {
-			complain("somebody has ended the drain meanwhile");
+			complain("the drain was ended meanwhile");
 			return EXIT_FAILED;
 		}
 		if (!state.links)
 			return EXIT_OK;
 		if (now_ms() >= end) {
-			complain("after %u s there are still %" PRIu64 " links, see \"rsctl links\"; no new ones are made",
-				 seconds, state.links);
+			complain("%" PRIu64 " links are still there after %u s, see \"rsctl links\"; no new ones are established",
+				 state.links, seconds);
 			return EXIT_FAILED;
 		}
 		pause_ms(ms);
@@ -98,7 +98,7 @@ static int get_seconds(const char *word, unsigned int *seconds)
 	errno = 0;
 	val = strtoul(word, &end, 10);
 	if (*word < '0' || *word > '9' || *end || errno || val > 86400) {
-		complain("drain on: \"%s\" is no number of seconds up to a day",
+		complain("drain on: \"%s\" is not a number of seconds from 0 to 86400",
 			 word);
 		return EXIT_USAGE;
 	}
@@ -118,11 +118,11 @@ int cmd_drain(int argc, char **argv)
 		return show();
 	on = !strcmp(argv[1], "on");
 	if (!on && strcmp(argv[1], "off")) {
-		complain("drain is on or off, not \"%s\"", argv[1]);
+		complain("drain takes \"on\" or \"off\", not \"%s\"", argv[1]);
 		return EXIT_USAGE;
 	}
 	if (argc > (on ? 3 : 2)) {
-		complain("drain %s: \"%s\" is too much", argv[1],
+		complain("drain %s: unexpected argument \"%s\"", argv[1],
 			 argv[on ? 3 : 2]);
 		return EXIT_USAGE;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rsctl explain: what a reason means, why it usually comes, what to do.
+ * rsctl explain: what a reason means, its usual cause, and what to do.
  *
- * What it means is the module's own text; cause and remedy are here.
+ * The meaning is the module's own text; cause and remedy are here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,114 +16,114 @@ struct advice {
 
 static const struct advice advices[] = {
 	[RDMASTREAM_REASON_NONE] = {
-		"The connection is as it was wished to be.", "Nothing." },
+		"The connection is as it should be.", "Nothing." },
 	[RDMASTREAM_REASON_OFF] = {
 		"net.rdmastream.negotiate is 0 in this network namespace.",
 		"sysctl net.rdmastream.negotiate=1" },
 	[RDMASTREAM_REASON_EXCLUDED] = {
-		"It was started by \"rsctl run\" with -i or -x, or has set RDMASTREAM_RULES.",
-		"Other rules, if this one should negotiate." },
+		"A rule of \"rsctl run\" (-i, -x) or of RDMASTREAM_RULES excludes the connection.",
+		"Change the rules if this connection should use RDMA." },
 	[RDMASTREAM_REASON_NO_DEVICE] = {
-		"Here or at the peer no RDMA device has a GID for an address.",
+		"On this host or the peer, no RDMA device has a GID for an address.",
 		"See \"rdma link\" and \"ibv_devinfo -v\" on both hosts." },
 	[RDMASTREAM_REASON_FASTOPEN] = {
-		"The program sent data with its SYN, which leaves no time to agree.",
+		"The program sent data with its SYN, which leaves no time to negotiate.",
 		"Switch TCP Fast Open off in the program." },
 	[RDMASTREAM_REASON_NO_MEMORY] = {
 		"The kernel or the control group was out of memory.",
 		"See dmesg and the memory limits of the control group." },
 	[RDMASTREAM_REASON_NO_OPTION] = {
-		"The peer has no rdmastream, or a firewall strips TCP options.",
+		"The peer does not run rdmastream, or a firewall strips TCP options.",
 		"Run \"rsctl version\" there; compare SYN and SYN-ACK on both sides with tcpdump." },
 	[RDMASTREAM_REASON_BAD_OPTION] = {
-		"A middlebox sends TCP options back, or the peer is broken.",
+		"A middlebox returns TCP options unchanged, or the peer is faulty.",
 		"Look for a proxy or load balancer on the way." },
 	[RDMASTREAM_REASON_NO_ROOM] = {
-		"TCP-MD5 or TCP-AO signs the header, or other options fill it.",
-		"Do without those for this connection." },
+		"TCP-MD5 or TCP-AO signs the TCP header, or other options fill it.",
+		"Do not use these options on this connection." },
 	[RDMASTREAM_REASON_NO_HELLO] = {
 		"Something between the hosts answered the option but speaks plain TCP, e.g. a proxy.",
 		"Look for a proxy or load balancer on the way." },
 	[RDMASTREAM_REASON_SPOKE_FIRST] = {
-		"The server's program sent before the client's answer came.",
-		"Nothing; the next connection may agree." },
+		"The server program sent data before the client had answered.",
+		"Nothing; the next connection may succeed." },
 	[RDMASTREAM_REASON_VERSION] = {
 		"The hosts run very different versions of the module.",
-		"Compare \"rsctl version\" on both." },
+		"Compare \"rsctl version\" on both hosts." },
 	[RDMASTREAM_REASON_SELF] = {
 		"Connections of a host with itself stay on TCP by default.",
-		"sysctl net.rdmastream.upgrade_self=1, if RDMA is wanted all the same." },
+		"To use RDMA all the same: sysctl net.rdmastream.upgrade_self=1" },
 	[RDMASTREAM_REASON_UPGRADE_OFF] = {
 		"net.rdmastream.upgrade is 0 in this network namespace.",
 		"sysctl net.rdmastream.upgrade=1" },
 	[RDMASTREAM_REASON_WAIT_BYTES] = {
-		"net.rdmastream.upgrade is 2 and upgrade_bytes are not reached.",
-		"Nothing, or a smaller net.rdmastream.upgrade_bytes." },
+		"net.rdmastream.upgrade is 2, and fewer than upgrade_bytes bytes were transferred.",
+		"Nothing, or lower net.rdmastream.upgrade_bytes." },
 	[RDMASTREAM_REASON_WAIT_LINK] = {
-		"The first connection to a peer waits for rdma_cm.",
-		"Nothing; if it stays so, see \"rsctl links\"." },
+		"The first connections to a peer wait until rdma_cm has established a link.",
+		"Nothing; if it lasts, see \"rsctl links\"." },
 	[RDMASTREAM_REASON_LINK_FAILED] = {
 		"RDMA between the hosts is filtered or not configured.",
 		"Try \"rping\" between the same addresses; RoCE needs UDP port 4791 open." },
 	[RDMASTREAM_REASON_RMB_LIMIT] = {
-		"Rings of other connections use all of net.rdmastream.rmb_max.",
+		"Rings of other connections use all memory that net.rdmastream.rmb_max allows.",
 		"Raise net.rdmastream.rmb_max or lower ring_size." },
 	[RDMASTREAM_REASON_HELLO_TIMEOUT] = {
 		"The peer, or the network, stalled just after connecting.",
 		"Raise net.rdmastream.hello_timeout_ms on slow networks." },
 	[RDMASTREAM_REASON_LATE_HELLO] = {
-		"The peer's first bytes took longer than this host was ready to wait.",
+		"The peer's first bytes arrived after this host had stopped waiting for them.",
 		"Raise net.rdmastream.hello_timeout_ms on both hosts." },
 	[RDMASTREAM_REASON_TRUNCATED] = {
 		"The peer or a firewall closed TCP in the middle of a stream.",
 		"Look at the peer's kernel log and at firewalls on the way." },
 	[RDMASTREAM_REASON_LINK_LOST] = {
-		"An RDMA device or port went down; the stream goes on over TCP.",
+		"An RDMA device or port went down; the stream continues over TCP.",
 		"See \"rdma link\" and the kernel log on both hosts." },
 	[RDMASTREAM_REASON_RING_REVOKED] = {
-		"The peer needed the memory, or grants a ring of another size.",
-		"Nothing; \"rsctl sockets\" on the peer tells why." },
+		"The peer needed the memory, or wants to grant a ring of another size.",
+		"Nothing; \"rsctl sockets\" on the peer shows why." },
 	[RDMASTREAM_REASON_RING_IDLE] = {
-		"Nothing came for net.rdmastream.ring_idle_ms; memory was given back.",
-		"Nothing: the stream gets a ring again when it is busy." },
+		"No data arrived for net.rdmastream.ring_idle_ms, so the memory was freed.",
+		"Nothing; the stream gets a ring again when it is busy." },
 	[RDMASTREAM_REASON_UPGRADED] = {
-		"A direction that was on TCP goes by RDMA from there on.", "Nothing." },
+		"This direction of the connection switched from TCP to RDMA.", "Nothing." },
 	[RDMASTREAM_REASON_DRAINED] = {
 		"An administrator ran \"rsctl drain on\" in this network namespace.",
-		"\"rsctl drain off\", when the work on the RDMA devices is done." },
+		"Run \"rsctl drain off\" when the work on the RDMA devices is done." },
 	[RDMASTREAM_REASON_PEER_DRAINED] = {
 		"An administrator ran \"rsctl drain on\" on the peer.",
-		"Nothing; streams return to RDMA when that is over." },
+		"Nothing; streams return to RDMA when the drain ends." },
 	[RDMASTREAM_REASON_STALL_WINDOW] = {
 		"The program at the other end reads more slowly than this one writes.",
-		"See what it does there; a greater SO_RCVBUF there lets more be under way." },
+		"Check what that program does; a larger SO_RCVBUF there allows more data in flight." },
 	[RDMASTREAM_REASON_STALL_RING] = {
-		"The program at the other end reads more slowly than this one writes, or the ring is too small for the distance.",
-		"See what it does there; if it waits itself, raise net.rdmastream.ring_size there." },
+		"The program at the other end reads more slowly than this one writes, or the ring is too small for the round-trip time.",
+		"Check what that program does; if it is waiting for data itself, raise net.rdmastream.ring_size there." },
 	[RDMASTREAM_REASON_STALL_SLOT] = {
-		"The RDMA device is busy: the link carries all that it can.",
-		"More links: net.rdmastream.links_per_peer, on both hosts." },
+		"The RDMA device is busy; the link is at its limit.",
+		"Use more links: raise net.rdmastream.links_per_peer on both hosts." },
 	[RDMASTREAM_REASON_STALL_CREDIT] = {
-		"The other host is slow to process messages of the link: its CPUs are busy.",
-		"Larger writes, or more links: net.rdmastream.links_per_peer, on both hosts." },
+		"The other host's CPUs are busy, so it processes messages slowly.",
+		"Use larger writes, or more links: raise net.rdmastream.links_per_peer on both hosts." },
 	[RDMASTREAM_REASON_LINK_MALFORMED] = {
-		"Something else than rdmastream connects to our rdma_cm port, or another version.",
-		"Compare \"rsctl version\" on both; another port: net.rdmastream.cm_port." },
+		"Something other than rdmastream, or another version of it, connects to the rdma_cm port of this host.",
+		"Compare \"rsctl version\" on both hosts, or choose another port: net.rdmastream.cm_port." },
 	[RDMASTREAM_REASON_LINK_STRANGER] = {
-		"The connection that the peer wants the link for has just ended here.",
-		"Nothing: it tries again for the next one." },
+		"The connection for which the peer wants a link has just ended here.",
+		"Nothing; the peer tries again for its next connection." },
 	[RDMASTREAM_REASON_LINK_BUSY] = {
-		"This host is short of memory, or the peer makes very many links.",
+		"This host is short of memory, or the peer establishes very many links.",
 		"See dmesg, \"rsctl devices\", and net.rdmastream.links_per_peer on the peer." },
 	[RDMASTREAM_REASON_GRANT_REFUSED] = {
-		"The peer had no memory or link for the ring, or had all sent.",
-		"Nothing; it is tried again.  If it stays so, see \"rsctl stats\" on the peer." },
+		"The peer had no memory or no link for the ring, or had nothing more to send.",
+		"Nothing; the grant is repeated.  If it lasts, see \"rsctl stats\" on the peer." },
 };
 
-/* All that are not in the list are the peer's faults. */
+/* Reasons that are not in the list are faults of the peer. */
 static const struct advice peer_fault = {
-	"The peer's module is broken, hostile, or its bytes were changed on the way.",
-	"Compare \"rsctl version\" on both hosts; report it if they are equal.",
+	"The peer's module is faulty or malicious, or data was altered on the way.",
+	"Compare \"rsctl version\" on both hosts; if the versions are equal, please report it.",
 };
 
 static const struct advice *advice_of(uint64_t reason)
@@ -174,14 +174,14 @@ int cmd_explain(int argc, char **argv)
 	uint64_t i;
 
 	if (argc > 2) {
-		complain("explain takes one reason at a time, or none for all");
+		complain("explain takes one reason, or no argument to explain all");
 		return EXIT_USAGE;
 	}
 	for (i = 0; (item = reason_item(i)); i++)
 		if (argc == 1 || same_name(argv[1], item->name))
 			found = true;
 	if (!found) {
-		complain("unknown reason \"%s\"; \"rsctl explain\" tells them all",
+		complain("unknown reason \"%s\"; \"rsctl explain\" lists all",
 			 argv[1]);
 		return EXIT_USAGE;
 	}

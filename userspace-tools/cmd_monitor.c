@@ -156,7 +156,7 @@ static int told(const struct nlmsghdr *msg)
 	if (!msg) {
 		begin("missed");
 		if (!opt.json)
-			printf("events were missed");
+			printf("events were lost");
 		return end();
 	}
 	genl = mnl_nlmsg_get_payload(msg);

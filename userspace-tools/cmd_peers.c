@@ -7,7 +7,7 @@
 #include "rsctl.h"
 
 static const struct column columns[] = {
-	{ "PEER", false }, { "LINKS", true }, { "MAKING", true },
+	{ "PEER", false }, { "LINKS", true }, { "CONNECTING", true },
 	{ "WAITING", true }, { "MADE BY", false }, { "STATE", false },
 	{ "LAST LINK ENDED", false },
 };

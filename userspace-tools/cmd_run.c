@@ -43,7 +43,7 @@ static char *find_library(void)
 	path = xprintf("%s/" LIBRARY, LIBDIR);
 	if (!access(path, R_OK))
 		return path;
-	complain("%s not found", path);
+	complain("%s: not found", path);
 	free(path);
 	return NULL;
 }
@@ -56,7 +56,7 @@ static int preload(void)
 	if (!library)
 		return EXIT_FAILED;
 	if (strpbrk(library, ": ")) {
-		complain("%s: the linker takes no path with a space or colon",
+		complain("%s: the dynamic linker does not accept a path with a space or colon",
 			 library);
 		return EXIT_FAILED;
 	}
@@ -80,25 +80,25 @@ static void warn_if_unavailable(void)
 		return;
 	}
 	if (!getenv(RUN_WARNED))
-		complain("rdmastream: not available, using TCP (is the module loaded?)");
+		complain("rdmastream is not available, using TCP (is the module loaded?)");
 	setenv(RUN_WARNED, "1", 1);
 }
 
 /* Which way?  Return: EXIT_OK, or what was complained about. */
 static int choose(const char *program, struct told *told)
 {
-	const char *how = told->way == WAY_CHOSEN ? "" : ", as told";
+	const char *how = told->way == WAY_CHOSEN ? "" : ", as requested";
 	struct look look;
 	int ret = run_look(program, &look);
 
 	if (!ret && told->way == WAY_PRELOAD && look.fixed) {
-		complain("%s %s: no library can be preloaded", look.what, look.why);
+		complain("%s %s, so no library can be preloaded", look.what, look.why);
 		ret = EXIT_CANNOT_RUN;
 	}
 	if (told->way == WAY_CHOSEN)
 		told->way = look.preload ? WAY_PRELOAD : WAY_SUPERVISE;
 	if (!ret && told->verbose)
-		complain("%s %s: %s%s", look.what, look.why,
+		complain("%s %s: using the %s%s", look.what, look.why,
 			 told->way == WAY_PRELOAD ? "preload library" : "supervisor", how);
 	free(look.what);
 	return ret;
@@ -113,9 +113,9 @@ static int add_rule(struct told *told, char how, const char *which)
 	int ret = EXIT_USAGE;
 
 	if (strchr(which, ',') || run_read_rules(rule, rules) != 1)
-		complain("\"%s\" is no [ADDRESS[/BITS]][:PORT[-PORT]]", which);
+		complain("\"%s\" is not of the form [ADDRESS[/BITS]][:PORT[-PORT]]", which);
 	else if (run_read_rules(all, rules) < 0)
-		complain("there is room for %d rules", RDMASTREAM_RULES_MAX);
+		complain("there are more than %d rules", RDMASTREAM_RULES_MAX);
 	else
 		ret = EXIT_OK;
 	free(rule);
@@ -161,7 +161,7 @@ static int get_options(int argc, char **argv, struct told *told)
 	}
 	if (optind < argc)
 		return EXIT_OK;
-	complain("run what?");
+	complain("run takes a PROGRAM and its arguments");
 	return EXIT_USAGE;
 }
 

@@ -61,7 +61,7 @@ static int find_setting(const struct replies *r, const char *word)
 	free(plain);
 	if (n == 1)
 		return found;
-	complain(n ? "several settings begin with \"%s\", see \"rsctl show\"" :
+	complain(n ? "several settings start with \"%s\", see \"rsctl show\"" :
 		     "there is no setting \"%s\", see \"rsctl show\"", word);
 	return -1;
 }
@@ -171,7 +171,7 @@ static int get_value(const char *word, uint64_t *val)
 	}
 	if (*word < '0' || *word > '9' || *end || errno ||
 	    num > UINT64_MAX >> shift) {
-		complain("set: \"%s\" is no number", word);
+		complain("set: \"%s\" is not a number", word);
 		return EXIT_USAGE;
 	}
 	*val = (uint64_t)num << shift;
@@ -195,7 +195,7 @@ int cmd_set(int argc, char **argv)
 		return cmd_set(3, words);
 	}
 	if (argc != 3) {
-		complain("set takes a setting and its value, see \"rsctl show\"");
+		complain("set takes a setting and a value, see \"rsctl show\"");
 		return EXIT_USAGE;
 	}
 	if (get_value(argv[2], &val))

@@ -122,7 +122,7 @@ static struct filter_end *new_end(struct filter *f, uint16_t type, bool unequal)
 	struct filter_end *end = &f->ends[f->n_ends++];
 
 	if (f->n_ends > COUNT(f->ends)) {
-		complain("too much at once");
+		complain("too many filters");
 		exit(EXIT_USAGE);
 	}
 	*end = (struct filter_end){ .type = type, .unequal = unequal };
@@ -138,7 +138,7 @@ static int want_end(const char *name, const char *word, uint16_t type,
 	free(copy);
 	if (good)
 		return EXIT_OK;
-	complain("%s: \"%s\" is no address", name, word);
+	complain("%s: \"%s\" is not an address", name, word);
 	return EXIT_USAGE;
 }
 
@@ -159,7 +159,7 @@ static int want_port(const char *name, const char *word, uint16_t type,
 	if (*word == ':')
 		word++;
 	if (!get_port(word, &port)) {
-		complain("%s: \"%s\" is no port", name, word);
+		complain("%s: \"%s\" is not a port", name, word);
 		return EXIT_USAGE;
 	}
 	if (unequal) {
@@ -249,7 +249,7 @@ static int want_state(const char *name, const char *word, uint16_t type,
 	if (!states) {
 		modes = all_words(WORD_MODE);
 		tcp = all_words(WORD_TCP_STATE);
-		complain("%s is one of: %s; or of TCP: %s, connected, synchronized, all; not \"%s\"",
+		complain("%s is one of: %s; or a TCP state: %s, connected, synchronized, all; not \"%s\"",
 			 name, modes, tcp, word);
 		free(modes);
 		free(tcp);
@@ -268,7 +268,7 @@ static int want_u32(const char *name, const char *word, uint16_t type,
 	uint32_t u32;
 
 	if (!get_number(word, UINT32_MAX, &val)) {
-		complain("%s: \"%s\" is no number", name, word);
+		complain("%s: \"%s\" is not a number", name, word);
 		return EXIT_USAGE;
 	}
 	u32 = val;
@@ -303,7 +303,7 @@ static int want_reason(const char *word, uint16_t type, struct wants *wants)
 		want(wants, type, &val, sizeof(val));
 		return EXIT_OK;
 	}
-	complain("unknown reason \"%s\"; \"rsctl explain\" tells them all", word);
+	complain("unknown reason \"%s\"; \"rsctl explain\" lists all", word);
 	return EXIT_USAGE;
 }
 
@@ -311,7 +311,7 @@ static int want_string(const char *name, const char *word, uint16_t type,
 		       struct wants *wants)
 {
 	if (!*word || strlen(word) > 63) {
-		complain("%s: \"%s\" is no name", name, word);
+		complain("%s: \"%s\" is not a valid name", name, word);
 		return EXIT_USAGE;
 	}
 	want(wants, type, word, strlen(word) + 1);
@@ -345,8 +345,8 @@ static int want_peer(const char *word, uint16_t type, struct wants *wants)
 		want(wants, type, mnl_attr_get_payload(id),
 		     mnl_attr_get_payload_len(id));
 	} else {
-		complain(found ? "the ids of several peers begin with \"%s\"" :
-				 "no peer's id begins with \"%s\", see \"rsctl peers\"",
+		complain(found ? "the ids of several peers start with \"%s\"" :
+				 "no peer's id starts with \"%s\", see \"rsctl peers\"",
 			 word);
 		ret = EXIT_USAGE;
 	}
@@ -416,7 +416,7 @@ static void complain_key(const struct filter_key *keys, const char *command,
 		free(all);
 		all = more;
 	}
-	complain("%s: \"%s\" is none of %s", command, word, all);
+	complain("%s: unknown filter \"%s\"; there are %s", command, word, all);
 	free(all);
 }
 
@@ -443,7 +443,7 @@ int filter_parse(int argc, char **argv, const struct filter_key *keys,
 			return EXIT_USAGE;
 		}
 		if (unequal && key->kind & FILTER_ASKED) {
-			complain("%s: %s takes no \"!=\"", argv[0], key->name);
+			complain("%s: %s does not support \"!=\"", argv[0], key->name);
 			return EXIT_USAGE;
 		}
 		ret = want_value(key, argv[i], unequal, f);

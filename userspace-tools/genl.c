@@ -135,7 +135,7 @@ static struct nlmsghdr *request(char *buf, uint16_t family, uint8_t cmd,
 void want(struct wants *w, uint16_t type, const void *data, size_t len)
 {
 	if (w->n == WANTS_MAX || len > sizeof(w->list[0].data)) {
-		complain("too much at once");
+		complain("too many attributes in a request");
 		exit(EXIT_USAGE);
 	}
 	w->list[w->n].type = type;
@@ -221,7 +221,7 @@ static int ask_until_stable(struct mnl_socket *nl, struct nlmsghdr *nlh,
 		err = ask(nl, nlh, r, &changed);
 	}
 	if (changed && !err)
-		complain("entries came and went meanwhile, some may be missing");
+		complain("entries changed during the dump, some may be missing");
 	return err;
 }
 

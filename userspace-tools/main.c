@@ -20,29 +20,29 @@ static int cmd_help(int argc, char **argv);
 
 /* An abbreviation means the first that it begins. */
 const struct command commands[] = {
-	{ "links", "[FILTER]", "links to other hosts", cmd_links },
-	{ "sockets", "[FILTER]", "sockets, and what carries their bytes", cmd_sockets },
+	{ "links", "[FILTER]", "RDMA links to other hosts", cmd_links },
+	{ "sockets", "[FILTER]", "sockets, and what carries their data", cmd_sockets },
 	{ "stats", "", "counters that are not zero (all with -s)", cmd_stats },
-	{ "run", "[-v] PROGRAM [ARG]...", "run a program on rdmastream",
+	{ "run", "[-v] PROGRAM [ARG]...", "run a program with rdmastream sockets",
 	  cmd_run },
-	{ "explain", "[REASON]", "what a reason means and what to do",
+	{ "explain", "[REASON]", "what a reason means and what to do about it",
 	  cmd_explain },
-	{ "version", "", "versions and numbers in use", cmd_version },
-	{ "drain", "[on [SECONDS]|off]", "do without RDMA, or end that",
+	{ "version", "", "versions, and the numbers in use", cmd_version },
+	{ "drain", "[on [SECONDS]|off]", "stop using RDMA, or resume",
 	  cmd_drain },
-	{ "monitor", "", "tell what happens, until interrupted", cmd_monitor },
-	{ "peers", "[ID]", "other hosts, and how links to them went",
+	{ "monitor", "", "report events until interrupted", cmd_monitor },
+	{ "peers", "[ID]", "other hosts, and the state of links to them",
 	  cmd_peers },
-	{ "devices", "[NAME]", "RDMA devices: which can be used, which not, why",
+	{ "devices", "[NAME]", "RDMA devices: usable or not, and why",
 	  cmd_devices },
 	{ "memory", "[FILTER]", "registered receive memory", cmd_memory },
-	{ "show", "[SETTING]", "settings, with their ranges", cmd_show },
+	{ "show", "[SETTING]", "settings and their ranges", cmd_show },
 	{ "set", "SETTING VALUE", "change a setting", cmd_set },
-	{ "check", "HOST PORT [probe]", "by RDMA? step by step, and why not",
+	{ "check", "HOST PORT [probe]", "would a connection use RDMA? step by step",
 	  cmd_check },
-	{ "cgroup", "[on|off CGROUP]", "TCP sockets of a cgroup become ours",
+	{ "cgroup", "[on|off CGROUP]", "give processes of a cgroup rdmastream sockets",
 	  cmd_cgroup },
-	{ "help", "", "this text", cmd_help },
+	{ "help", "", "show this text", cmd_help },
 	{ NULL }
 };
 
@@ -57,15 +57,15 @@ static void usage(FILE *to)
 	      "Options:\n"
 	      "  -j, --json          write JSON\n"
 	      "  -p, --pretty        indent the JSON\n"
-	      "  -s, --statistics    more counters\n"
-	      "  -d, --details       everything that is known\n"
-	      "  -n, --numeric       numbers instead of names and units\n"
-	      "  -o, --oneline       never fold lines\n"
-	      "  -w, --watch[=SECS]  stats: again and again, with rates\n"
-	      "  -c, --color[=WHEN]  always (-c alone), auto or never\n"
-	      "  -N, --netns NAME    in this network namespace\n"
-	      "  -V, --version       version of rsctl\n"
-	      "  -h, --help          this text\n"
+	      "  -s, --statistics    show more counters\n"
+	      "  -d, --details       show all details\n"
+	      "  -n, --numeric       show numbers instead of names and units\n"
+	      "  -o, --oneline       do not wrap lines\n"
+	      "  -w, --watch[=SECS]  stats: repeat, and show rates\n"
+	      "  -c, --color[=WHEN]  use colour: always (-c alone), auto or never\n"
+	      "  -N, --netns NAME    run in this network namespace\n"
+	      "  -V, --version       show the version of rsctl\n"
+	      "  -h, --help          show this text\n"
 	      "\n"
 	      "Each command has a manual page: rsctl-COMMAND(8).\n", to);
 }
@@ -135,7 +135,7 @@ int no_arguments(int argc, char **argv)
 {
 	if (argc < 2)
 		return 0;
-	complain("%s takes no argument, but \"%s\" is one", argv[0], argv[1]);
+	complain("%s takes no argument, not \"%s\"", argv[0], argv[1]);
 	return EXIT_USAGE;
 }
 
@@ -189,7 +189,7 @@ static int set_watch(const char *seconds)
 	long val = seconds ? strtol(seconds, &end, 10) : 1;
 
 	if (seconds && (*end || val < 1 || val > 86400)) {
-		complain("watch: \"%s\" is no number of seconds up to a day",
+		complain("watch: \"%s\" is not a number of seconds from 1 to 86400",
 			 seconds);
 		return EXIT_USAGE;
 	}
@@ -325,7 +325,7 @@ int main(int argc, char **argv)
 		argv += optind - 1;
 	}
 	if (opt.watch && command->run != cmd_stats) {
-		complain("-w is for stats only");
+		complain("-w works only with stats");
 		return EXIT_USAGE;
 	}
 	ret = command->run(argc, argv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What kind of program is it that is to be run?  Read from the file, as execve()
+ * What kind of program is to be run?  Read from the file, as execve()
  * and the dynamic linker will read it; nothing is run.
  */
 #include <elf.h>
@@ -66,7 +66,7 @@ char *run_find(const char *name)
 	}
 }
 
-/* More rights than its caller: nothing is preloaded, and most filters take them. */
+/* Nothing is preloaded into a program that gains rights, and most filters take them. */
 static int check_rights(const char *path)
 {
 	struct stat st;
@@ -74,12 +74,12 @@ static int check_rights(const char *path)
 	if (stat(path, &st))
 		return run_failed(path, errno);
 	if (st.st_mode & (S_ISUID | S_ISGID)) {
-		complain("%s is setuid or setgid: no way to reach it leaves it its rights",
+		complain("%s is setuid or setgid; \"rsctl run\" would take away its privileges",
 			 path);
 		return EXIT_CANNOT_RUN;
 	}
 	if (getxattr(path, "security.capability", NULL, 0) > 0) {
-		complain("%s has file capabilities: no way to reach it leaves it its rights",
+		complain("%s has file capabilities; \"rsctl run\" would take away its privileges",
 			 path);
 		return EXIT_CANNOT_RUN;
 	}
@@ -165,7 +165,7 @@ static int look_elf(const char *path, const struct elf *elf, struct look *look)
 
 	read_self(&self);
 	if (self.class && elf->class != self.class) {
-		complain("%s is for another word size: only \"rsctl cgroup\" reaches it",
+		complain("%s has another word size; only \"rsctl cgroup\" works for it",
 			 path);
 		return EXIT_CANNOT_RUN;
 	}
@@ -180,7 +180,7 @@ static int look_elf(const char *path, const struct elf *elf, struct look *look)
 		look->why = "is a Go program";
 	else
 		look->why = look->preload ? "is dynamically linked" :
-					    "has another dynamic linker";
+					    "uses another dynamic linker";
 	return EXIT_OK;
 }
 
@@ -232,7 +232,7 @@ static int look_file(const char *path, int depth, struct look *look)
 	if (ret)
 		return ret;
 	free(look->what);
-	*look = (struct look){ .why = "is of a format of its own", .what = xprintf("%s", path) };
+	*look = (struct look){ .why = "has an unknown format", .what = xprintf("%s", path) };
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		look->why = "cannot be read";

@@ -394,7 +394,7 @@ static int start_guard(void)
 
 static int not_supervised(const char *why)
 {
-	complain("no supervisor, using TCP: %s", why);
+	complain("cannot supervise, using TCP: %s", why);
 	return EXIT_OK;
 }
 
@@ -410,7 +410,7 @@ static bool proc_is_ours(void)
 static int supervised_already(bool rules)
 {
 	if (rules)
-		complain("supervised already: the rules of the outer \"rsctl run\" hold");
+		complain("already supervised, so the rules of the outer \"rsctl run\" apply");
 	return EXIT_OK;
 }
 
@@ -419,7 +419,7 @@ int run_supervise(bool rules)
 	int channel, listener, none, ret = EXIT_OK;
 
 	if (!proc_is_ours())
-		return not_supervised("/proc is not that of this PID namespace");
+		return not_supervised("/proc belongs to another PID namespace");
 	channel = start_guard();
 	if (channel < 0)
 		return not_supervised(strerror(errno));

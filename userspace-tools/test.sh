@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What can be said of rsctl and the preload library without the module.
+# Tests of rsctl and the preload library that do not need the module.
 # usage: test.sh [DIR with rsctl and the library]		TAP on stdout
 
 dir=$(cd "${1:-.}" && pwd)
@@ -49,82 +49,82 @@ exits 2 "unknown command" "$rsctl" frobnicate
 exits 2 "empty command" "$rsctl" ""
 exits 2 "unknown option" "$rsctl" --frobnicate links
 exits 2 "unknown colour" "$rsctl" --color=mauve help
-exits 2 "argument too many" "$rsctl" links all
-exits 1 "network namespace that is none" "$rsctl" -N no-such-netns help
+exits 2 "too many arguments" "$rsctl" links all
+exits 1 "network namespace that does not exist" "$rsctl" -N no-such-netns help
 exits 0 "help" "$rsctl" help
 says "rsctl \[OPTIONS\]" "help tells the usage"
 exits 0 "abbreviation" "$rsctl" he
 exits 0 "version of the tool" "$rsctl" -V
 
 exits 0 "explain one reason" "$rsctl" explain NO_OPTION
-says "^no-option: " "explain tells the name as the spec does"
+says "^no-option: " "explain shows the name as in the spec"
 exits 0 "explain all" "$rsctl" explain
 exits 0 "explain in JSON" "$rsctl" -j explain
 jq -e 'length > 20 and all(.[]; .name and .text and .cause and .remedy)' \
 	"$tmp/out" >/dev/null 2>&1
 result $? "explain's JSON is complete"
-exits 0 "options behind the command" "$rsctl" explain -j no-room --pretty
+exits 0 "options after the command" "$rsctl" explain -j no-room --pretty
 jq -e '.[0].name == "no-room"' "$tmp/out" >/dev/null 2>&1
-result $? "they are heeded"
-exits 2 "unknown option behind the command" "$rsctl" links -x
+result $? "... take effect"
+exits 2 "unknown option after the command" "$rsctl" links -x
 exits 0 "explain in pretty JSON" "$rsctl" -jp explain no-room
 jq -e '.[0].name == "no-room"' "$tmp/out" >/dev/null 2>&1
 result $? "pretty JSON is JSON"
 exits 2 "explain an unknown reason" "$rsctl" explain frobnication
 exits 2 "explain two reasons" "$rsctl" explain none off
 
-exits 0 "explain what a switch may say" "$rsctl" -j explain DRAINED
+exits 0 "explain a reason of a switch" "$rsctl" -j explain DRAINED
 jq -e '.[0] | .name == "drained" and (.remedy | test("drain off"))' \
 	"$tmp/out" >/dev/null 2>&1
-result $? "explain tells how a drain ends"
+result $? "... with the command that ends a drain"
 
-exits 2 "drain by halves" "$rsctl" drain half
-says "on or off" "drain tells what it takes"
-exits 2 "drain on for no number" "$rsctl" drain on soon
-exits 2 "drain on for less than nothing" "$rsctl" drain on -1
-exits 2 "drain on for more than a day" "$rsctl" drain on 86401
-exits 2 "drain on and more" "$rsctl" drain on 5 6
-exits 2 "drain off for a while" "$rsctl" drain off 5
-exits 2 "drain abbreviated is not off" "$rsctl" drain of
-exits 2 "filter that is none" "$rsctl" sockets frob 1
-says "none of port" "it tells which there are"
+exits 2 "drain: neither on nor off" "$rsctl" drain half
+says '"on" or "off"' "drain says what it takes"
+exits 2 "drain on: timeout that is not a number" "$rsctl" drain on soon
+exits 2 "drain on: negative timeout" "$rsctl" drain on -1
+exits 2 "drain on: timeout above its maximum" "$rsctl" drain on 86401
+exits 2 "drain on: too many arguments" "$rsctl" drain on 5 6
+exits 2 "drain off: a timeout" "$rsctl" drain off 5
+exits 2 "drain: an abbreviation of off" "$rsctl" drain of
+exits 2 "unknown filter" "$rsctl" sockets frob 1
+says "there are port" "... says which filters there are"
 exits 2 "filter without a value" "$rsctl" sockets dport =
-exits 2 "filter by a port that is none" "$rsctl" sockets dport :99999
-exits 2 "filter by a state that is none" "$rsctl" links state broke-n
-says "is one of: connecting" "it tells which states there are"
-exits 2 "filter by a reason that is none" "$rsctl" sockets reason frob
-exits 2 "filter by an address that is none" "$rsctl" sockets dst 10.77.0
-exits 2 "filter by too long a prefix" "$rsctl" sockets dst 10.77.0.1/33
-exits 2 "filter by no address" "$rsctl" sockets state framed src
+exits 2 "filter by an invalid port" "$rsctl" sockets dport :99999
+exits 2 "filter by an unknown state" "$rsctl" links state broke-n
+says "is one of: connecting" "... says which states there are"
+exits 2 "filter by an unknown reason" "$rsctl" sockets reason frob
+exits 2 "filter by an invalid address" "$rsctl" sockets dst 10.77.0
+exits 2 "filter by a prefix that is too long" "$rsctl" sockets dst 10.77.0.1/33
+exits 2 "filter without an address" "$rsctl" sockets state framed src
 exits 2 "filter by an empty address" "$rsctl" sockets src ""
-exits 2 "filter by an address without an end" "$rsctl" sockets src "[fd77::1:80"
-exits 2 "filter by an address and a port that is none" "$rsctl" sockets src 10.0.0.1:0x
-exits 2 "filter by a service that is none" "$rsctl" sockets dport frobnicate
-exits 2 "filter by this or that" "$rsctl" sockets dport 80 or dport 443
-exits 2 "filter by what answers do not tell" "$rsctl" sockets carrier != ring
+exits 2 "filter by an address without a closing bracket" "$rsctl" sockets src "[fd77::1:80"
+exits 2 "filter by an address and an invalid port" "$rsctl" sockets src 10.0.0.1:0x
+exits 2 "filter by an unknown service" "$rsctl" sockets dport frobnicate
+exits 2 "filters separated by or" "$rsctl" sockets dport 80 or dport 443
+exits 2 "!= with a filter that does not support it" "$rsctl" sockets carrier != ring
 exits 2 "a setting without a value" "$rsctl" set upgrade
-exits 2 "a value that is no number" "$rsctl" set upgrade 1x
-exits 2 "a value that is too long" "$rsctl" set rmb_max 99999999999999999999G
+exits 2 "a value that is not a number" "$rsctl" set upgrade 1x
+exits 2 "a value that is too large" "$rsctl" set rmb_max 99999999999999999999G
 exits 2 "show two settings" "$rsctl" show upgrade ring_size
-exits 2 "check nothing" "$rsctl" check
-exits 2 "check something else" "$rsctl" check host 1 hard
-exits 1 "check listen at no port" "$rsctl" check listen nowhere
+exits 2 "check without a host" "$rsctl" check
+exits 2 "check with something other than probe" "$rsctl" check host 1 hard
+exits 1 "check listen: port that does not exist" "$rsctl" check listen nowhere
 for port in 99999 65536 0 "" 99999999999999999999; do
-	exits 2 "check listen at port \"$port\"" timeout 5 "$rsctl" check listen "$port"
-	exits 2 "check at port \"$port\"" "$rsctl" check 127.0.0.1 "$port"
+	exits 2 "check listen: invalid port \"$port\"" timeout 5 "$rsctl" check listen "$port"
+	exits 2 "check: invalid port \"$port\"" "$rsctl" check 127.0.0.1 "$port"
 done
-exits 2 "watch what cannot be watched" "$rsctl" -w links
-exits 2 "watch for no time" "$rsctl" --watch=0 stats
+exits 2 "watch with a command that does not support it" "$rsctl" -w links
+exits 2 "watch: interval of 0" "$rsctl" --watch=0 stats
 
-exits 2 "cgroup by halves" "$rsctl" cgroup on
-exits 2 "cgroup half on" "$rsctl" cgroup half /sys/fs/cgroup
-exits 1 "cgroup that is none" "$rsctl" cgroup on /tmp
-exits 1 "cgroup that is not there" "$rsctl" cgroup off /sys/fs/cgroup/no-such-cgroup
+exits 2 "cgroup on without a cgroup" "$rsctl" cgroup on
+exits 2 "cgroup: neither on nor off" "$rsctl" cgroup half /sys/fs/cgroup
+exits 1 "cgroup on: not a cgroup" "$rsctl" cgroup on /tmp
+exits 1 "cgroup off: a cgroup that does not exist" "$rsctl" cgroup off /sys/fs/cgroup/no-such-cgroup
 exits 0 "cgroups in JSON" "$rsctl" -j cgroup
 jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
 result $? "cgroups: JSON is an array"
 
-# What is made of answers, by a tool that makes them up itself: test_genl.c.
+# How rsctl shows what the module answers; test_genl.c makes up the answers.
 here=$(cd "$(dirname "$0")" && pwd)
 made=$dir/rsctl-test
 make -s -C "$here" O="$dir" "$made" >"$tmp/make" 2>&1
@@ -137,7 +137,7 @@ if [ -x "$made" ]; then
 	}
 	shown "-o sockets" '^10.77.0.1:5000 +10.77.0.2:6379 +framed +ring +tcp +120.6K +120.6K +none' \
 		"sockets"
-	shown "-o sockets" '^\[fd77::1\]:6379 +- +listen +- +- +- +- +-$' "what is not there is a dash"
+	shown "-o sockets" '^\[fd77::1\]:6379 +- +listen +- +- +- +- +-$' "a missing value is a dash"
 	shown "-do sockets" 'stall-ring 7x 7.654321s  stall-slot 1x 0.000021s  now stall-ring for 1.234567s' \
 		"sockets: what the sender waited for"
 	shown "-d sockets" '^ +64  #{30} 100$' "sockets: histogram"
@@ -159,12 +159,12 @@ if [ -x "$made" ]; then
 	chooses "dst 10.77.0.4/31 and src != 10.77.0.1" "$mapped" "sockets to an IPv4 network in IPv6"
 	chooses "src ::ffff:10.77.0.0/120" "$first $mapped" "sockets of an IPv4 network written as IPv6"
 	for s in "$first" "$listener" "$mapped"; do
-		chooses "src $s" "$s" "sockets of what is told: $s"
+		chooses "src $s" "$s" "sockets by an address as shown: $s"
 	done
 	chooses "src [fd77::]/16:6379" "$listener" "sockets of a network and a port"
 	chooses "src 10.77.0.1:80" "" "sockets of an address and another port"
 	chooses "src :http" "$mapped" "sockets of a service"
-	chooses "src = *:5000 && dst == 10.77.0.2:*" "$first" "sockets of stars"
+	chooses "src = *:5000 && dst == 10.77.0.2:*" "$first" "sockets by wildcards"
 	chooses "sport != http" "$first $listener" "sockets without a service"
 	chooses "port != 5000 and dport != :40000" "$listener" "sockets without ports"
 	chooses "src != 10.77.0.0/24" "$listener" "sockets without a network"
@@ -191,7 +191,7 @@ if [ -x "$made" ]; then
 		folds "$c"
 	done
 	COLUMNS=80 "$made" -d devices | tr -s ' \n' ' ' >"$tmp/out"
-	says "10.77.0.1 fd77::1 2001[^ ]*:1 2001[^ ]*1111 2001[^ ]*2222 siw0" "nothing is lost by it"
+	says "10.77.0.1 fd77::1 2001[^ ]*:1 2001[^ ]*1111 2001[^ ]*2222 siw0" "... and nothing is lost"
 	shown "-do peers" 'path [*] > 10.77.0.2:4793  named  failed 2  refused 0  flaps 1  retry-ms -' \
 		"peers: paths"
 	shown "peers 7b9a" 'unreachable, 12.345s ago' "peers by the beginning of an id"
@@ -203,12 +203,12 @@ if [ -x "$made" ]; then
 	shown "show ring" '^ring_size +65536 +262144 +16384 to 4194304, powers of 2$' "a setting"
 	shown "show" '^family +22 +- +fixed$' "a setting that is fixed"
 	exits 0 "set a setting" "$made" set ring-size=64K
-	exits 2 "set one that is none" "$made" set rings 1
-	exits 2 "peer that is none" "$made" links peer 7c
+	exits 2 "set a setting that does not exist" "$made" set rings 1
+	exits 2 "links of a peer that does not exist" "$made" links peer 7c
 	timeout 4 "$made" stats -w >"$tmp/out" 2>"$tmp/err"
 	grep -Eq '^active-opens +3000 +[0-9.]+k?' "$tmp/out"
 	result $? "rates"
-	# A server that is sent nothing, though what is told has nowhere to go.
+	# The server must be sent nothing, even though check cannot write its output.
 	python3 - "$tmp/port" "$tmp/got" <<-'PY' &
 		import socket, sys
 		server = socket.create_server(("127.0.0.1", 0))
@@ -225,7 +225,7 @@ if [ -x "$made" ]; then
 	result $? "check without stdout fails"
 	wait $server
 	cp "$tmp/got" "$tmp/out"
-	says "^0$" "... and tells the server nothing"
+	says "^0$" "... and sends the server nothing"
 	"$made" check "[127.0.0.1]" 1 >"$tmp/out" 2>"$tmp/err"
 	says "refused" "check an address in brackets"
 	if python3 -c 'import jsonschema' 2>/dev/null; then
@@ -265,7 +265,7 @@ if [ -x "$made" ]; then
 		skip "JSON as the schema says" "no python3-jsonschema"
 	fi
 else
-	skip "made-up answers" "no rsctl-test, see make check"
+	skip "answers from test_genl.c" "no rsctl-test, see make check"
 fi
 
 # completes "WORDS" WANTED NAME: the last of the words may become what is wanted
@@ -327,7 +327,7 @@ jq -e '."$defs" | has("links") and has("check")' "$(dirname "$0")/rsctl.schema.j
 	>"$tmp/out" 2>"$tmp/err"
 result $? "the schema is JSON"
 
-exits 2 "monitor something" "$rsctl" monitor links
+exits 2 "monitor with an argument" "$rsctl" monitor links
 
 if [ -d /sys/module/rdmastream ]; then
 	for c in links sockets stats version drain peers devices memory show; do
@@ -346,68 +346,68 @@ else
 	done
 fi
 
-exits 2 "run nothing" "$rsctl" run
-exits 2 "run an option" "$rsctl" run --frobnicate
+exits 2 "run without a program" "$rsctl" run
+exits 2 "run with an unknown option" "$rsctl" run --frobnicate
 for rule in 10.0.0.0/33 "" 10.0.0.1: :90-80 :65536 1.2.3.4,5.6.7.8 fd77::1 "[fd77::1" "[::]/129" x; do
-	exits 2 "run without \"$rule\"" "$rsctl" run -x "$rule" true
+	exits 2 "run with an invalid rule: \"$rule\"" "$rsctl" run -x "$rule" true
 done
 exits 0 "run with rules" "$rsctl" run -x 10.0.0.0/8:80-90 -i "[fd77::]/16" --exclude :1 \
 	sh -c 'echo "$RSTREAM_RULES"'
 says "^x10.0.0.0/8:80-90,i\[fd77::\]/16,x:1$" "children inherit rules"
-exits 127 "run what is not there" "$rsctl" run no-such-program
-exits 127 "run a path that is not there" "$rsctl" run /no/such/program
-exits 126 "run what is not executable" "$rsctl" run /etc/passwd
-exits 126 "... and found by PATH" env PATH=/etc:/nowhere "$rsctl" run passwd
-exits 7 "run brings out the exit status" sh -c "
+exits 127 "run a program that does not exist" "$rsctl" run no-such-program
+exits 127 "run a path that does not exist" "$rsctl" run /no/such/program
+exits 126 "run a file that is not executable" "$rsctl" run /etc/passwd
+exits 126 "... and is found in PATH" env PATH=/etc:/nowhere "$rsctl" run passwd
+exits 7 "run returns the exit status of the program" sh -c "
 	'$rsctl' run sh -c 'exit 7'; s=\$?; echo \$s >&2; exit \$s"
-exits 3 "run without stdout leaves it so" sh -c "
+exits 3 "run without stdout does not open another one" sh -c "
 	'$rsctl' run sh -c '[ -e /proc/self/fd/1 ] || exit 3' >&-; s=\$?; echo \$s >&2; exit \$s"
-exits 0 "run tells what it does" "$rsctl" run --verbose sh -c :
-says "dynamically linked: preload library" "it is the preload library for most"
+exits 0 "run --verbose" "$rsctl" run --verbose sh -c :
+says "dynamically linked: using the preload library" "a dynamic program gets the preload library"
 printf '#!/usr/bin/env -S sh -e\nexit 0\n' >"$tmp/byenv" && chmod 755 "$tmp/byenv"
 exits 0 "run a script by env" "$rsctl" run -v "$tmp/byenv"
-says "/sh is dynamically linked" "its interpreter is what counts"
+says "/sh is dynamically linked" "... examines its interpreter"
 exits 0 "run sets LD_PRELOAD" "$rsctl" run sh -c 'echo $LD_PRELOAD'
 says "librdmastream-preload.so" "run names the library"
-LD_PRELOAD=libc.so.6 exits 0 "run beside another preload" \
+LD_PRELOAD=libc.so.6 exits 0 "run with another library in LD_PRELOAD" \
 	"$rsctl" run sh -c 'echo $LD_PRELOAD'
-says "librdmastream-preload.so:libc.so.6" "run keeps the other preload"
+says "librdmastream-preload.so:libc.so.6" "run keeps the other library"
 
 cp "$(command -v env)" "$tmp/setuid" && chmod 4755 "$tmp/setuid"
 exits 126 "run a setuid program" "$rsctl" run "$tmp/setuid"
-says setuid "run tells about setuid"
+says setuid "run says that it is setuid"
 printf '#!%s\n' "$tmp/setuid" >"$tmp/script" && chmod 755 "$tmp/script"
-exits 126 "run a script with such an interpreter" "$rsctl" run "$tmp/script"
+exits 126 "run a script whose interpreter is setuid" "$rsctl" run "$tmp/script"
 
 # A program that knows only TCP, and a protocol that is not TCP, as ours would be.
 static=$tmp/static mptcp=262
 if ${CC:-cc} -static -pthread -D_GNU_SOURCE -o "$static" \
 	"$here/../selftests/programs/rs_echo.c" 2>/dev/null; then
 	exits 126 "preload into a static program" "$rsctl" run --preload "$static" look
-	says "statically linked" "run tells about static programs"
-	exits 2 "a static program's exit status" sh -c "'$rsctl' run '$static' || exit \$?"
+	says "statically linked" "run says that it is statically linked"
+	exits 2 "exit status of a static program" sh -c "'$rsctl' run '$static' || exit \$?"
 	exits 0 "run a static program" "$rsctl" run -v "$static" look
-	says "statically linked: supervisor" "-v tells what was chosen"
+	says "statically linked: using the supervisor" "-v shows the method"
 	says "fd=1 domain=0 protocol=[0-9]* cloexec=1 nonblock=1 uid=0 here" \
-		"it gets sockets as it asks for them"
-	exits 0 "root supervises" "$rsctl" run -S grep NoNewPrivs /proc/self/status
-	[ "$(id -u)" != 0 ] || says "NoNewPrivs:.0" "its programs keep their rights"
+		"its sockets are as requested"
+	exits 0 "supervised by root" "$rsctl" run -S grep NoNewPrivs /proc/self/status
+	[ "$(id -u)" != 0 ] || says "NoNewPrivs:.0" "programs of root can gain privileges"
 	exits 0 "a supervisor in a supervisor, with rules" "$rsctl" run -S "$rsctl" run -S -x :1 true
-	says "rules of the outer" "they are not heeded, it says"
-	exits 0 "no descriptor for a supervised program" "$rsctl" run "$static" full
-	says "fd=-1 EMFILE" "it hears why"
+	says "rules of the outer" "run says that the inner rules have no effect"
+	exits 0 "a supervised program at its limit of descriptors" "$rsctl" run "$static" full
+	says "fd=-1 EMFILE" "socket() fails with EMFILE"
 	if unshare -pf true 2>/dev/null; then
-		exits 0 "no supervisor with another's /proc" unshare -pf "$rsctl" run "$static" look
-		says "no supervisor.*/proc" "why it has none"
+		exits 0 "no supervisor with the /proc of another PID namespace" unshare -pf "$rsctl" run "$static" look
+		says "cannot supervise.*/proc" "... and says why"
 		says "fd=1 .* here tcp" "it gets TCP sockets"
-		exits 0 "a PID namespace with its /proc" unshare -pf --mount-proc "$rsctl" run "$static" look
-		! grep -q "no supervisor" "$tmp/err"
+		exits 0 "a PID namespace with its own /proc" unshare -pf --mount-proc "$rsctl" run "$static" look
+		! grep -q "cannot supervise" "$tmp/err"
 		result $? "it is supervised"
 	fi
 	if [ ! -d /sys/module/rdmastream ]; then
 		exits 0 "children without the module" "$rsctl" run -S sh -c "'$static' look; '$static' look"
 		[ "$(grep -c 'using TCP' "$tmp/err")" = 1 ]
-		result $? "one warning for all of them"
+		result $? "... cause one warning in all"
 	fi
 else
 	skip "run a static program" "no static libc"
@@ -423,7 +423,7 @@ if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ];
 		result $? "$name"
 	}
 	given 8 "a supervised program's sockets" "$static" look
-	given 16 "those of children" -S sh -c "'$static' look; '$static' look"
+	given 16 "sockets of children" -S sh -c "'$static' look; '$static' look"
 	given 8 "a supervisor in a supervisor" -S "$rsctl" run "$static" look
 	exits 0 "a program that empties its environment" "$rsctl" run python3 -c "if 1:
 		import os, socket
@@ -431,15 +431,15 @@ if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ];
 		print(socket.socket().getsockopt(socket.SOL_SOCKET, 38))"
 	says "^$mptcp$" "... keeps its sockets"
 	if unshare -rn true 2>/dev/null; then
-		exits 0 "sockets elsewhere, and here again" unshare -r "$rsctl" run -S \
+		exits 0 "sockets in another network namespace, then in this one" unshare -r "$rsctl" run -S \
 			sh -c "unshare -n '$static' look; '$static' look"
 		[ "$(grep -c "protocol=$mptcp .* here ours" "$tmp/out")" = 16 ]
-		result $? "... are ours"
+		result $? "... are those of the supervisor"
 	fi
 	given 0 "a dynamic program's static child" sh -c "'$static' look"
 	exits 0 "signals" "$rsctl" run "$static" signals
-	says "restarted: .* eintr=0 ours=500 moved=0" "no socket is lost by signals"
-	says "interrupted: .* moved=0" "nor without SA_RESTART"
+	says "restarted: .* eintr=0 ours=500 moved=0" "signals with SA_RESTART lose no socket"
+	says "interrupted: .* moved=0" "signals without SA_RESTART lose no socket"
 	exits 0 "threads" "$rsctl" run "$static" threads
 	says "ours=800" "each thread gets its sockets"
 	# of the supervisor below, not of others
@@ -450,11 +450,11 @@ if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ];
 		sleep 0.2
 	END
 	export RSTREAM_TEST=$$
-	given 8 "without the worker that was" -S sh -c "sh '$tmp/kill' worker $$; '$static' look"
-	given 8 "without the guard" -S sh -c "sh '$tmp/kill' guard $$; '$static' look"
+	given 8 "after the worker was killed" -S sh -c "sh '$tmp/kill' worker $$; '$static' look"
+	given 8 "after the guard was killed" -S sh -c "sh '$tmp/kill' guard $$; '$static' look"
 	unset RSTREAM_PROTO RSTREAM_TEST
 else
-	skip "supervised sockets" "no MPTCP, which stands in for us here"
+	skip "supervised sockets" "no MPTCP, which takes the place of rdmastream here"
 fi
 
 cat >"$tmp/sock.py" <<'PY'

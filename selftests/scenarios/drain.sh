@@ -148,15 +148,15 @@ refused() {	# STATUS WORDS CMD...
 }
 noadmin() { setpriv --bounding-set=-net_admin --inh-caps=-net_admin "$@"; }
 
-ok "not by everybody" refused 1 CAP_NET_ADMIN noadmin rsctl drain on
-ok "not drained by everybody" state 0 '.[0].drain == false'
-ok "everybody may look" noadmin rsctl drain
-ok "not on another day" refused 2 "no number" rsctl drain on tomorrow
-ok "not by halves" refused 2 "on or off" rsctl drain half
-ok "not ended in a while" refused 2 "too much" rsctl drain off 3
-ok "a namespace of one's own" unshare -Urn rsctl drain on
-ok "which is none of ours" state 0 '.[0].drain == false'
-ok "no more than a name" refused 2 "no argument" rsctl monitor all
+ok "an unprivileged user cannot start a drain" refused 1 CAP_NET_ADMIN noadmin rsctl drain on
+ok "... and has not started one" state 0 '.[0].drain == false'
+ok "an unprivileged user can see whether it is drained" noadmin rsctl drain
+ok "a timeout that is not a number is refused" refused 2 "not a number" rsctl drain on tomorrow
+ok "an argument other than on and off is refused" refused 2 '"on" or "off"' rsctl drain half
+ok "\"drain off\" with a timeout is refused" refused 2 "unexpected argument" rsctl drain off 3
+ok "a drain in a new network namespace" unshare -Urn rsctl drain on
+ok "... does not drain this one" state 0 '.[0].drain == false'
+ok "monitor with an argument is refused" refused 2 "no argument" rsctl monitor all
 ok "counters name switches" sh -c "rsctl -j stats | jq -e '[.[] | select(.kind == \"switch\" and .name == \"drained\")] | length == 1'"
 
 # ---- alone ----

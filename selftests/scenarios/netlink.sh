@@ -135,17 +135,17 @@ events_valid() {
 ok "events: JSON as the schema says" events_valid
 
 ok "set a setting" eval 'rsctl set ring-size 64K && [ "$(sysctl -n net.rdmastream.ring_size)" = 65536 ]'
-ok "set another by half of its name" eval 'rsctl set net.rdmastream.hello=1234 &&
+ok "set another by an abbreviation of its name" eval 'rsctl set net.rdmastream.hello=1234 &&
 	rsctl -j show hello | jq -e ".[0] | .name == \"hello_timeout_ms\" and .value == 1234 and .default == 5000"'
 refused() { ! rsctl set "$1" "$2" 2>"$tmp/err" && grep -q "$3" "$tmp/err" && [ "$(wc -l <"$tmp/err")" = 1 ]; }
-ok "out of its range" refused upgrade 3 "range"
-ok "no power of two" refused ring_size 100000 "powers of two"
-ok "fixed" refused family 5 "fixed"
-ok "no number" refused upgrade many "number"
-ok "not clear which" refused up 1 "several"
+ok "a value out of range is refused" refused upgrade 3 "range"
+ok "a value that is not a power of two is refused" refused ring_size 100000 "powers of two"
+ok "a setting that is fixed is refused" refused family 5 "fixed"
+ok "a value that is not a number is refused" refused upgrade many "number"
+ok "an ambiguous setting is refused" refused up 1 "several"
 as_nobody() { setpriv --reuid=65534 --clear-groups rsctl "$@"; }
-ok "another user may not" eval '! as_nobody set upgrade 1 2>"$tmp/err" && grep -q CAP_NET_ADMIN "$tmp/err"'
-ok "but may look" as_nobody show
+ok "an unprivileged user cannot set one" eval '! as_nobody set upgrade 1 2>"$tmp/err" && grep -q CAP_NET_ADMIN "$tmp/err"'
+ok "... but can read them" as_nobody show
 
 ok "rates" eval 'timeout 5 rsctl -j stats -w >"$tmp/rates"; head -n 1 "$tmp/rates" |
 	jq -e "any(.[]; .name == \"ring-rx-bytes\" and .since > 0 and .rate > 0)"'
