@@ -91,15 +91,28 @@ static enum rstream_opt_found opt_of_header(const struct tcphdr *th,
 
 /* ---- client ---- */
 
+/*
+ * A SYN to this very host: no carrier beats TCP over the loopback, so the connection
+ * is plain TCP from here on.  @dst is the segment's route.
+ */
+static bool plain_to_self(struct rstream *rs, const struct dst_entry *dst)
+{
+	if (!dst || !(dst->dev->flags & IFF_LOOPBACK) || READ_ONCE(rs->rn->set.upgrade_self))
+		return false;
+	rs->reason = RSTREAM_R_SELF;
+	return true;
+}
+
 /* Which role does a segment of this connecting socket state, 0: none. */
-static u8 client_role(const struct rstream *rs, const struct sk_buff *skb)
+static u8 client_role(struct rstream *rs, const struct sk_buff *skb)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
 
 	if (th->rst)
 		return 0;
 	if (th->syn)
-		return rs->mode == RSTREAM_CONNECTING && !th->ack ?
+		return rs->mode == RSTREAM_CONNECTING && !th->ack &&
+		       !plain_to_self(rs, __sk_dst_get(rs->sk)) ?
 		       RSW_ROLE_SYN : 0;
 	if (rs->mode != RSTREAM_FRAMED || rs->hello_in || skb_is_gso(skb) ||
 	    (rs->tx_plain && tcp_sk(rs->sk)->snd_una != rs->tx_start) ||
@@ -326,10 +339,11 @@ static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 /* SYN of a v6 socket to a v4-mapped address? */
 static bool hook_mapped_syn(const struct sk_buff *skb, struct rstream_opt *opt)
 {
-	const struct rstream *rs = rstream_of(skb->sk);
+	struct rstream *rs = rstream_of(skb->sk);
 
 	if (!rs || !rs->mapped || rs->af_ops ||
-	    rstream_mode(rs) != RSTREAM_CONNECTING || tcp_hdr(skb)->ack)
+	    rstream_mode(rs) != RSTREAM_CONNECTING || tcp_hdr(skb)->ack ||
+	    plain_to_self(rs, skb_dst(skb)))
 		return false;
 	opt->version = RSW_VERSION;
 	opt->role = RSW_ROLE_SYN;

@@ -25,4 +25,14 @@ for how in tcp ring; do
 	ok "$how: great chunks" carried $how $((4 * size)) rds6 rds6 -w 1M -r 1M
 done
 ok "tiny chunks" stream inet inet -n 20000 -w 50 -r 40
+
+# A connection of VM 0 with itself has no option, so its listener sees a plain client.
+with_itself() {	# KIND ADDRESS
+	mark 0
+	rs_stream -b -k "$1" -l "$2" -n 64K -t 30 &&
+		[ "$(grown 0 reason:self)" = 1 ] && [ "$(grown 0 plain-accepts)" = 1 ]
+}
+ok "a host with itself: plain TCP" with_itself inet "$ADDR4_0"
+ok "a host with itself: plain TCP, IPv6" with_itself inet6 "$ADDR6_0"
+ok "a host with itself: plain TCP, IPv4 by an IPv6 socket" with_itself inet6 "::ffff:$ADDR4_0"
 done_testing
