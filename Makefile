@@ -49,8 +49,8 @@ check-deb:
 	scripts/check-deb
 
 debug-kernel:
-	scripts/install-deps debug-kernel
-	selftests/vm/build-debug-kernel
+	scripts/install-deps kernels
+	selftests/vm/build-kernel debug
 
 demo:
 	scripts/demo
