@@ -18,6 +18,11 @@
 
 /* ---- making the wish for a link known ---- */
 
+static int link_local_dev(const struct sock *sk)
+{
+	return sk->sk_bound_dev_if ?: sk->sk_rx_dst_ifindex;
+}
+
 static void put_addr(const struct sock *sk, bool remote, u16 port,
 		     struct sockaddr_storage *ss)
 {
@@ -37,13 +42,30 @@ static void put_addr(const struct sock *sk, bool remote, u16 port,
 	sin6->sin6_port = htons(port);
 	sin6->sin6_addr = remote ? sk->sk_v6_daddr : inet6_sk(sk)->saddr;
 	if (ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
-		sin6->sin6_scope_id = sk->sk_bound_dev_if ?: sk->sk_rx_dst_ifindex;
+		sin6->sin6_scope_id = link_local_dev(sk);
+}
+
+void rstream_peer_fill(struct rstream *rs, const u8 *instance)
+{
+	struct rstream_peer_name *name = &rs->peer_name;
+	const struct sock *sk = rs->sk;
+
+	memset(name, 0, sizeof(*name));
+	memcpy(name->instance, instance, sizeof(name->instance));
+	if (sk->sk_family == AF_INET) {
+		ipv6_addr_set_v4mapped(sk->sk_rcv_saddr, &name->local);
+		ipv6_addr_set_v4mapped(sk->sk_daddr, &name->remote);
+		return;
+	}
+	name->local = sk->sk_v6_rcv_saddr;
+	name->remote = sk->sk_v6_daddr;
+	if (ipv6_addr_type(&name->remote) & IPV6_ADDR_LINKLOCAL)
+		name->scope = link_local_dev(sk);
 }
 
 static void fill_route(struct rstream *rs, struct rstream_peer_route *route)
 {
-	route->token = rs->peer_token;
-	route->our_token = rs->token;
+	route->ticket = rs->ticket;
 	put_addr(rs->sk, false, 0, &route->local);
 	put_addr(rs->sk, true, rs->peer_cm_port, &route->remote);
 }
@@ -100,8 +122,10 @@ static u64 record_proof(const struct rstream *rs, struct rstream_link *link,
 	} what;
 	size_t len;
 
-	what.from = cpu_to_be64(ours ? rs->token : rs->peer_token);
-	what.to = cpu_to_be64(ours ? rs->peer_token : rs->token);
+	what.from = cpu_to_be64(ours ? rs->ticket.ours.token :
+				  rs->ticket.theirs.token);
+	what.to = cpu_to_be64(ours ? rs->ticket.theirs.token :
+				rs->ticket.ours.token);
 	len = rstream_record_write(what.rec, rec) - sizeof(__be64);
 	return rstream_link_proof(link, ours, &what,
 				  offsetof(typeof(what), rec) + len);
@@ -140,7 +164,7 @@ static enum rstream_reason grant_policy(const struct rstream *rs)
 	if (rn->set.upgrade == RSTREAM_UPGRADE_OFF)
 		return RSTREAM_R_UPGRADE_OFF;
 	if (!rn->set.upgrade_self &&
-	    !memcmp(rs->peer_instance, rn->instance, RSTREAM_INSTANCE_LEN))
+	    !memcmp(rs->peer_name.instance, rn->instance, RSTREAM_INSTANCE_LEN))
 		return RSTREAM_R_SELF;
 	if (rn->set.upgrade == RSTREAM_UPGRADE_BYTES &&
 	    rs->rx.arrived < rn->set.upgrade_bytes &&

@@ -7,6 +7,14 @@
  * destroy, listen) and by rdma_cm.  A handler never destroys an id, its own or
  * another: that is link_down_work()'s, because rdma_destroy_id() may block for
  * as long as the CM repeats a message into the void.
+ *
+ * Whose REQ and REP are these?  rdma_cm does not tell: anybody can send them, and can
+ * pass them on.  So both carry a proof that only the two ends of the connection can
+ * make which they name, for it is keyed with the secrets of its HELLOs; and it covers
+ * the addresses and the numbers of the queue pairs, as its sender sees them.  Who ends
+ * the queue pairs of two others has with each of them another pair, so what one of them
+ * proves is wrong for the other one.  Of the same, with both messages complete, are
+ * the keys of the link, with which each end proves what it says of rings.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -23,21 +31,97 @@
 
 /* ---- private data ---- */
 
+enum purpose {
+	PROOF_REQ = 1,
+	PROOF_REP,
+	KEY_ACTIVE,		/* two words each */
+	KEY_PASSIVE = KEY_ACTIVE + 2,
+};
+
+/*
+ * What the two ends must have said and must see alike, in the words of the wire; what
+ * is not known yet is 0.
+ */
+struct transcript {
+	u8 passive_secret[RSTREAM_SECRET_LEN];
+	struct rstream_cm_hello req, rep;
+	union ib_gid active_gid, passive_gid;
+	__be32 active_qpn, passive_qpn;
+	__be32 purpose;
+	__be32 zero;
+};
+
+static_assert(sizeof(struct transcript) == 160);
+
+static u64 transcript_hash(struct transcript *t, enum purpose why,
+			   const struct rstream_ticket *ticket, bool active)
+{
+	__le64 secret[RSTREAM_SECRET_LEN / sizeof(__le64)];
+	siphash_key_t key;
+
+	memcpy(secret, active ? ticket->ours.secret : ticket->theirs.secret,
+	       sizeof(secret));
+	memcpy(t->passive_secret, active ? ticket->theirs.secret :
+					   ticket->ours.secret,
+	       RSTREAM_SECRET_LEN);
+	key.key[0] = le64_to_cpu(secret[0]);
+	key.key[1] = le64_to_cpu(secret[1]);
+	t->purpose = cpu_to_be32(why);
+	return siphash(t, sizeof(*t), &key);
+}
+
+/* The addresses are those that the queue pair is made for. */
+static void transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
+			    bool active, u32 active_qpn, u32 passive_qpn)
+{
+	const struct sa_path_rec *path = id->route.path_rec;
+
+	t->active_gid = active ? path->sgid : path->dgid;
+	t->passive_gid = active ? path->dgid : path->sgid;
+	t->active_qpn = cpu_to_be32(active_qpn);
+	t->passive_qpn = cpu_to_be32(passive_qpn);
+}
+
+static void link_keys(struct rstream_link *link, struct transcript *t)
+{
+	siphash_key_t keys[2];		/* active, passive */
+	int i;
+
+	for (i = 0; i < 4; i++)
+		keys[i / 2].key[i % 2] = transcript_hash(t, KEY_ACTIVE + i,
+							 &link->ticket,
+							 link->active);
+	spin_lock_bh(&link->lock);
+	link->proof_key = keys[link->active ? 0 : 1];
+	link->peer_proof_key = keys[link->active ? 1 : 0];
+	spin_unlock_bh(&link->lock);
+}
+
+/* All but the proof. */
 static void hello_fill(const struct rstream_link *link,
 		       struct rstream_cm_hello *hello)
 {
 	*hello = (struct rstream_cm_hello){
 		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
 		.version = RSTREAM_CM_VERSION,
-		.rq_depth = cpu_to_be16(link->depth),
-		.token = cpu_to_be64(link->token),
-		.own_token = cpu_to_be64(link->our_token),
-		.link_id = cpu_to_be32(link->id),
 		.slot = link->slot,
+		.rq_depth = cpu_to_be16(link->depth),
+		.token = cpu_to_be64(link->ticket.theirs.token),
+		.own_token = cpu_to_be64(link->ticket.ours.token),
+		.link_id = cpu_to_be32(link->id),
 		.key = cpu_to_be64(link->key),
 	};
-	memcpy(hello->instance, link->ln->rn->instance,
-	       RSTREAM_INSTANCE_LEN);
+}
+
+/* The REQ of @link, and what it is the proof of. */
+static void req_fill(const struct rstream_link *link,
+		     const struct rdma_cm_id *id, struct transcript *t)
+{
+	memset(t, 0, sizeof(*t));
+	hello_fill(link, &t->req);
+	transcript_ends(t, id, true, link->qpn, 0);
+	t->req.proof = cpu_to_be64(transcript_hash(t, PROOF_REQ, &link->ticket,
+						   true));
 }
 
 static bool hello_valid(const struct rstream_cm_hello *hello, u8 len)
@@ -54,7 +138,6 @@ static void hello_apply(struct rstream_link *link,
 {
 	spin_lock_bh(&link->lock);
 	link->peer_id = be32_to_cpu(hello->link_id);
-	link->peer_key = be64_to_cpu(hello->key);
 	link->rq_credits_max = be16_to_cpu(hello->rq_depth) -
 			       RSTREAM_RQ_RESERVE;
 	link->rq_credits = link->rq_credits_max;
@@ -67,8 +150,7 @@ u64 rstream_link_proof(struct rstream_link *link, bool ours, const void *what,
 	siphash_key_t key;
 
 	spin_lock_bh(&link->lock);
-	key.key[0] = ours ? link->key : link->peer_key;
-	key.key[1] = ours ? link->peer_key : link->key;
+	key = ours ? link->proof_key : link->peer_proof_key;
 	spin_unlock_bh(&link->lock);
 	return siphash(what, len, &key);
 }
@@ -107,28 +189,40 @@ static int resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 
 static int resolved_route(struct rstream_link *link, struct rdma_cm_id *id)
 {
-	struct rstream_cm_hello hello;
 	struct rdma_conn_param param;
+	struct transcript t;
 	int err;
 
+	if (!id->route.path_rec)
+		return -EPROTO;
 	err = rstream_verbs_create(link);
 	if (err)
 		return err;
-	hello_fill(link, &hello);
-	conn_param(link, &hello, &param);
+	req_fill(link, id, &t);
+	conn_param(link, &t.req, &param);
 	return rdma_connect_locked(id, &param);
 }
 
-static int accepted(struct rstream_link *link, struct rdma_cm_event *event)
+/* REP */
+static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
+		    struct rdma_cm_event *event)
 {
-	const struct rstream_cm_hello *hello = event->param.conn.private_data;
+	const struct rstream_cm_hello *rep = event->param.conn.private_data;
+	struct transcript t;
 
-	if (!hello_valid(hello, event->param.conn.private_data_len) ||
-	    memcmp(hello->instance, link->peer->instance,
-		   RSTREAM_INSTANCE_LEN) ||
-	    be64_to_cpu(hello->token) != link->our_token)
+	if (!hello_valid(rep, event->param.conn.private_data_len) ||
+	    !id->route.path_rec)
 		return -EPROTO;
-	hello_apply(link, hello);
+	req_fill(link, id, &t);
+	transcript_ends(&t, id, true, link->qpn, event->param.conn.qp_num);
+	t.rep = *rep;
+	t.rep.proof = 0;
+	if (be64_to_cpu(rep->proof) !=
+	    transcript_hash(&t, PROOF_REP, &link->ticket, true))
+		return -EPROTO;
+	t.rep.proof = rep->proof;
+	link_keys(link, &t);
+	hello_apply(link, rep);
 	return 0;
 }
 
@@ -149,7 +243,7 @@ static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
 		err = resolved_route(link, id);
 		break;
 	default:
-		err = link->active ? accepted(link, event) : 0;
+		err = link->active ? accepted(link, id, event) : 0;
 		if (err)
 			break;
 		spin_lock_bh(&link->lock);
@@ -234,8 +328,7 @@ int rstream_cm_connect(struct rstream_link *link,
 	mutex_lock(&link->setup_lock);
 	if (link->closing)
 		goto out;
-	link->token = route->token;
-	link->our_token = route->our_token;
+	link->ticket = route->ticket;
 	link->local = route->local;
 	link->remote = route->remote;
 	local = route->local.ss_family == AF_UNSPEC ? NULL :
@@ -260,30 +353,33 @@ out:
 /* ---- passive side ---- */
 
 static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
-		   enum rstream_cm_why why)
+		   enum rstream_reason reason)
 {
-	static const u8 reasons[] = {
-		[RSTREAM_CM_BAD_REQ] = RSTREAM_R_LINK_MALFORMED,
-		[RSTREAM_CM_BAD_TOKEN] = RSTREAM_R_LINK_STRANGER,
-		[RSTREAM_CM_BUSY] = RSTREAM_R_LINK_BUSY,
-		[RSTREAM_CM_DRAINED] = RSTREAM_R_DRAINED,
+	static const u8 whys[] = {
+		[RSTREAM_R_LINK_MALFORMED] = RSTREAM_CM_BAD_REQ,
+		[RSTREAM_R_LINK_STRANGER] = RSTREAM_CM_BAD_TOKEN,
+		[RSTREAM_R_LINK_UNPROVEN] = RSTREAM_CM_BAD_TOKEN,
+		[RSTREAM_R_LINK_BUSY] = RSTREAM_CM_BUSY,
+		[RSTREAM_R_DRAINED] = RSTREAM_CM_DRAINED,
 	};
 	struct rstream_cm_reject rej = {
 		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
 		.version = RSTREAM_CM_VERSION,
-		.why = why,
+		.why = whys[reason],
 	};
 
-	rstream_event_link_refused(ln->net, &id->route.addr.dst_addr,
-				   reasons[why]);
+	rstream_event_link_refused(ln->net, &id->route.addr.dst_addr, reason);
 	rdma_reject(id, &rej, sizeof(rej), IB_CM_REJ_CONSUMER_DEFINED);
 }
 
-/* Takes over @id; what fails from here on ends with link_down_work(). */
+/*
+ * Takes over @id, whose REQ is in @t; what fails from here on ends with
+ * link_down_work().
+ */
 static int accept_link(struct rstream_link *link, struct rdma_cm_id *id,
-		       const struct rstream_cm_hello *req)
+		       const struct rstream_ticket *ticket,
+		       struct transcript *t)
 {
-	struct rstream_cm_hello hello;
 	struct rdma_conn_param param;
 	int err;
 
@@ -291,21 +387,76 @@ static int accept_link(struct rstream_link *link, struct rdma_cm_id *id,
 	link->cm_id = id;
 	id->context = link;
 	id->event_handler = link_handler;
-	link->token = be64_to_cpu(req->own_token);
-	link->our_token = be64_to_cpu(req->token);
+	link->ticket = *ticket;
 	memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
 	memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
 	err = rstream_verbs_attach(link, id->device);
 	if (err)
 		return err;
 	rdma_set_ack_timeout(id, rstream_link_set(link->ln)->ack_timeout);
-	hello_apply(link, req);
+	hello_apply(link, &t->req);
 	err = rstream_verbs_create(link);
 	if (err)
 		return err;
-	hello_fill(link, &hello);
-	conn_param(link, &hello, &param);
+	hello_fill(link, &t->rep);
+	t->passive_qpn = cpu_to_be32(link->qpn);
+	t->rep.proof = cpu_to_be64(transcript_hash(t, PROOF_REP, ticket, false));
+	link_keys(link, t);
+	conn_param(link, &t->rep, &param);
 	return rdma_accept(id, &param);
+}
+
+/*
+ * Does the REQ in @t come from the other end of a living connection?  Return: NONE
+ * with @ticket, @name and @t complete, or why not.
+ */
+static enum rstream_reason req_whose(struct rstream_link_net *ln,
+				     const struct rdma_cm_id *id, u32 qpn,
+				     struct transcript *t,
+				     struct rstream_ticket *ticket,
+				     struct rstream_peer_name *name)
+{
+	__be64 proof = t->req.proof;
+
+	ticket->ours.token = be64_to_cpu(t->req.token);
+	ticket->theirs.token = be64_to_cpu(t->req.own_token);
+	if (!rstream_ticket_find(ln->net, ticket, name))
+		return RSTREAM_R_LINK_STRANGER;
+	if (!id->route.path_rec)
+		return RSTREAM_R_LINK_UNPROVEN;
+	t->req.proof = 0;
+	transcript_ends(t, id, false, qpn, 0);
+	if (be64_to_cpu(proof) != transcript_hash(t, PROOF_REQ, ticket, false))
+		return RSTREAM_R_LINK_UNPROVEN;
+	t->req.proof = proof;
+	return RSTREAM_R_NONE;
+}
+
+/* A link for @id, or why there is none.  Nothing of it is proven before. */
+static struct rstream_link *link_requested(struct rstream_link_net *ln,
+					   const struct rdma_cm_id *id, u32 qpn,
+					   struct transcript *t,
+					   struct rstream_ticket *ticket,
+					   enum rstream_reason *reason)
+{
+	struct rstream_peer_name name;
+	struct rstream_link *link = NULL;
+	struct rstream_peer *peer;
+
+	*reason = req_whose(ln, id, qpn, t, ticket, &name);
+	if (*reason)
+		return NULL;
+	*reason = RSTREAM_R_LINK_BUSY;
+	peer = rstream_peer_get(ln->net, &name);
+	if (!peer)
+		return NULL;
+	/* the active side of a pair is decided for ever */
+	if (!peer->active || peer->self)
+		link = rstream_link_new(peer, NULL, t->req.slot);
+	rstream_peer_put(peer);
+	if (!link && rstream_link_drained(ln->net))
+		*reason = RSTREAM_R_DRAINED;
+	return link;
 }
 
 /* Non-zero: rdma_cm destroys the id. */
@@ -313,39 +464,27 @@ static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 			   struct rdma_cm_event *event)
 {
 	const struct rstream_cm_hello *req = event->param.conn.private_data;
-	enum rstream_cm_why why = RSTREAM_CM_BAD_REQ;
-	u8 instance[RSTREAM_INSTANCE_LEN];
+	enum rstream_reason reason = RSTREAM_R_LINK_MALFORMED;
 	struct rstream_link *link = NULL;
-	struct rstream_peer *peer;
+	struct rstream_ticket ticket;
+	struct transcript t = {};
 	int err = -ENOTCONN;
 	bool ours;
 
-	if (!hello_valid(req, event->param.conn.private_data_len))
-		goto refuse;
-	why = RSTREAM_CM_BAD_TOKEN;
-	if (!rstream_token_valid(ln->net, be64_to_cpu(req->token),
-				 be64_to_cpu(req->own_token), instance) ||
-	    memcmp(instance, req->instance, RSTREAM_INSTANCE_LEN))
-		goto refuse;
-	why = RSTREAM_CM_BUSY;
-	peer = rstream_peer_get(ln->net, instance);
-	if (!peer)
-		goto refuse;
-	/* the active side of a pair is decided for ever */
-	if (!peer->active || peer->self) {
-		rstream_peer_replace(peer, req->slot);
-		link = rstream_link_new(peer, NULL, req->slot);
+	if (hello_valid(req, event->param.conn.private_data_len)) {
+		t.req = *req;
+		link = link_requested(ln, id, event->param.conn.qp_num, &t,
+				      &ticket, &reason);
 	}
-	rstream_peer_put(peer);
-	if (!link && rstream_link_drained(ln->net))
-		why = RSTREAM_CM_DRAINED;
-	if (!link)
-		goto refuse;
+	if (!link) {
+		reject(ln, id, reason);
+		return -ECONNREFUSED;
+	}
 	mutex_lock(&link->setup_lock);
 	if (!link->closing) {
-		err = accept_link(link, id, req);
+		err = accept_link(link, id, &ticket, &t);
 		if (err)
-			reject(ln, id, why);
+			reject(ln, id, RSTREAM_R_LINK_BUSY);
 	}
 	mutex_unlock(&link->setup_lock);
 	if (err)
@@ -354,10 +493,6 @@ static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 	ours = id->context == link;
 	rstream_link_put(link);
 	return ours ? 0 : -ECONNREFUSED;
-
-refuse:
-	reject(ln, id, why);
-	return -ECONNREFUSED;
 }
 
 static int listen_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)

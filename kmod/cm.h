@@ -10,22 +10,21 @@
 #include "link_priv.h"
 
 #define RSTREAM_CM_MAGIC	0x5253544c	/* "RSTL" */
-#define RSTREAM_CM_VERSION	2
+#define RSTREAM_CM_VERSION	3
 
 /**
  * struct rstream_cm_hello - private data of REQ and of REP
  * @magic:	RSTREAM_CM_MAGIC
  * @version:	RSTREAM_CM_VERSION
- * @flags:	0
+ * @slot:	which of the links of the side that connects, below RSTREAM_SLOTS: once
+ *		it is up it replaces the one that had the slot before
  * @rq_depth:	messages that the sender of this can receive at once
- * @instance:	of its sender
  * @token:	that the other side stated in the HELLO of a live connection
  * @own_token:	that its sender stated on the same connection
  * @link_id:	the sender's id of the link
- * @slot:	which of the links of the side that connects, below RSTREAM_SLOTS: it
- *		replaces the one that had the slot before
  * @reserved:	0
- * @key:	its sender's half of the link's key, random
+ * @key:	random, its sender's half of the link's key
+ * @proof:	that all this comes from the other end of that connection, see cm.c
  *
  * An IB REQ through rdma_cm has room for 56 bytes (92 minus 36 for the IP
  * header of IBTA annex A11).
@@ -33,22 +32,21 @@
 struct rstream_cm_hello {
 	__be32 magic;
 	u8 version;
-	u8 flags;			/* 0 */
+	u8 slot;
 	__be16 rq_depth;
-	u8 instance[RSTREAM_INSTANCE_LEN];
 	__be64 token;
 	__be64 own_token;
 	__be32 link_id;
-	u8 slot;
-	u8 reserved[3];			/* 0 */
+	__be32 reserved;		/* 0 */
 	__be64 key;
+	__be64 proof;
 };
 
-static_assert(sizeof(struct rstream_cm_hello) == 56);
+static_assert(sizeof(struct rstream_cm_hello) == 48);
 
 enum rstream_cm_why {
 	RSTREAM_CM_BAD_REQ = 1,		/* not a request of this protocol */
-	RSTREAM_CM_BAD_TOKEN = 2,	/* no connection owns the token */
+	RSTREAM_CM_BAD_TOKEN = 2,	/* no connection owns the token, or the proof is wrong */
 	RSTREAM_CM_BUSY = 3,		/* no memory, too many links, device */
 	RSTREAM_CM_DRAINED = 4,		/* no links at all for the time being */
 };

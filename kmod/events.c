@@ -95,7 +95,7 @@ static int put_switch(struct sk_buff *skb, const struct rstream *rs,
 	return put_addr(skb, RDMASTREAM_A_SWITCH_LOCAL, rs->sk, false) ||
 	       put_addr(skb, RDMASTREAM_A_SWITCH_REMOTE, rs->sk, true) ||
 	       nla_put(skb, RDMASTREAM_A_SWITCH_PEER, RSTREAM_INSTANCE_LEN,
-		       rs->peer_instance) ||
+		       rs->peer_name.instance) ||
 	       nla_put_u32(skb, RDMASTREAM_A_SWITCH_WAY, way) ||
 	       nla_put_u32(skb, RDMASTREAM_A_SWITCH_CARRIER, sw->to) ||
 	       nla_put_u32(skb, RDMASTREAM_A_SWITCH_REASON, sw->reason) ||
@@ -169,7 +169,7 @@ static int put_link(struct sk_buff *skb, const struct rstream_link *link,
 	       nla_put_u32(skb, RDMASTREAM_A_LINK_STATE, link->state) ||
 	       (link->active && nla_put_flag(skb, RDMASTREAM_A_LINK_ACTIVE)) ||
 	       nla_put(skb, RDMASTREAM_A_LINK_PEER, RSTREAM_INSTANCE_LEN,
-		       link->peer->instance) ||
+		       link->peer->name.instance) ||
 	       (link->dev_name[0] &&
 		nla_put_string(skb, RDMASTREAM_A_LINK_DEVICE,
 			       link->dev_name)) ||
@@ -192,10 +192,10 @@ void rstream_event_link(const struct rstream_link *link,
 
 	lockdep_assert_held(&link->lock);
 	if (link->state == RSTREAM_LINK_UP)
-		trace_rstream_link_up(link->id, link->peer->instance,
+		trace_rstream_link_up(link->id, link->peer->name.instance,
 				      link->dev_name, reason, why);
 	else
-		trace_rstream_link_lost(link->id, link->peer->instance,
+		trace_rstream_link_lost(link->id, link->peer->name.instance,
 					link->dev_name, reason, why);
 	if (!listened(net))
 		return;

@@ -344,7 +344,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 		.nonce = rs->nonce,
 		.caps = RSW_CAP_RDMA | RSW_CAP_URG,
 		.cm_port = rn->set.cm_port,
-		.token = rs->token,
+		.token = rs->ticket.ours.token,
 	};
 	unsigned int len;
 
@@ -353,6 +353,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	if (rstream_link_drained(sock_net(rs->sk)))
 		hello.caps |= RSW_CAP_DRAINED;
 	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
+	memcpy(hello.secret, rs->ticket.ours.secret, sizeof(hello.secret));
 	if (READ_ONCE(rn->set.tell_addresses))
 		hello.naddr = other_addrs(rs, &hello);
 	len = rstream_hello_write(to, &hello);
@@ -372,13 +373,14 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 		rstream_prelude_heard(rs);
 	rs->hello_in = true;
 	rs->peer_cm_port = hello->cm_port;
-	memcpy(rs->peer_instance, hello->instance, RSTREAM_INSTANCE_LEN);
-	/* pairs with rstream_token_valid() */
-	smp_store_release(&rs->peer_token, hello->token);
+	rstream_peer_fill(rs, hello->instance);
+	memcpy(rs->ticket.theirs.secret, hello->secret, sizeof(hello->secret));
+	/* pairs with rstream_ticket_find() */
+	smp_store_release(&rs->ticket.theirs.token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	rs->peer_urg = hello->caps & RSW_CAP_URG;
 	if (hello->caps & RSW_CAP_RDMA && !rs->mute)
-		rs->peer = rstream_peer_get(sock_net(sk), hello->instance);
+		rs->peer = rstream_peer_get(sock_net(sk), &rs->peer_name);
 	if (rs->peer) {
 		rstream_peer_tells(rs->peer, hello->caps & RSW_CAP_DRAINED);
 		rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,

@@ -157,6 +157,7 @@ struct rstream_path_info {
 };
 
 struct rstream_peer_info {
+	u64 key;			/* of no two peers the same */
 	u8 instance[RSTREAM_INSTANCE_LEN];
 	bool active;			/* we make the links */
 	bool self;

@@ -107,7 +107,7 @@ void rstream_link_break_locked(struct rstream_link *link, const char *why)
 	link->reason = link_end(link);
 	link_set_state(link, RSTREAM_LINK_BROKEN);
 	pr_debug("rdmastream: link %u to %*phN: %s\n", link->id,
-		 RSTREAM_INSTANCE_LEN, link->peer->instance, why);
+		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
 	rstream_event_link(link, link->reason, why);
 	rstream_ring_tell(link, RSTREAM_LINK_EV_LOST);
 	wake_up_all(&link->wait);
@@ -602,6 +602,8 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	link->slot = slot;
 	link->made_at = jiffies;
 	link->key = get_random_u64();
+	get_random_bytes(&link->proof_key, sizeof(link->proof_key));
+	get_random_bytes(&link->peer_proof_key, sizeof(link->peer_proof_key));
 	link->ln = peer->ln;
 	link->peer = peer;
 	if (link_enlist(link))

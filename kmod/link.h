@@ -48,34 +48,67 @@ struct rstream_link;
 struct rstream_peer;
 struct ubuf_info;
 
-/* ---- peers: the other network namespace, known by its instance id ---- */
+/* ---- peers: the other network namespace ---- */
 
 #define RSTREAM_INSTANCE_LEN 16
 
 /**
- * rstream_peer_get() - find or make the peer with this instance id
+ * struct rstream_peer_name - who a peer is: what it says, and from where
+ * @instance:	the id that its HELLO has stated
+ * @local:	our address of the TCP connection, IPv6 or v4-mapped
+ * @remote:	its address of the TCP connection, likewise
+ * @scope:	interface of a link-local @remote, else 0
+ *
+ * Anybody can state an instance id.  So it counts only together with the addresses
+ * between which it was said: who takes the name of another host shares nothing with
+ * that host.  Both ends name the same pair, so they agree whose a link is.
+ */
+struct rstream_peer_name {
+	u8 instance[RSTREAM_INSTANCE_LEN];
+	struct in6_addr local, remote;
+	int scope;
+};
+
+/**
+ * rstream_peer_get() - find or make the peer of this name
  * @net:	our network namespace
- * @instance:	the id that the peer's HELLO stated, RSTREAM_INSTANCE_LEN bytes
+ * @name:	of a connection whose HELLO has come
  *
  * Context: any, does not sleep.
  * Return: the peer with a reference, or NULL without memory or beyond the
  * bound on peers per namespace.
  */
-struct rstream_peer *rstream_peer_get(struct net *net, const u8 *instance);
+struct rstream_peer *rstream_peer_get(struct net *net,
+				      const struct rstream_peer_name *name);
 void rstream_peer_put(struct rstream_peer *peer);
+
+#define RSTREAM_SECRET_LEN 16
+
+/**
+ * struct rstream_ticket - a TCP connection, for which a link is made
+ * @ours:	said by our HELLO
+ * @theirs:	said by the peer's; its token is 0 until that is here
+ *
+ * The tokens name the connection to rdma_cm of the peer, where others may read them.
+ * The secrets are said on TCP only: who knows them has heard both HELLOs.
+ */
+struct rstream_ticket {
+	struct {
+		u64 token;
+		u8 secret[RSTREAM_SECRET_LEN];
+	} ours, theirs;
+};
 
 /**
  * struct rstream_peer_route - how the peer is reached by rdma_cm
  * @local:	our address of the TCP connection (never v4-mapped)
  * @remote:	the peer's address, port = its rdma_cm port, network order
- * @token:	the token of the peer's HELLO, proves that we have a connection
- * @our_token:	the token of our HELLO on the same connection
+ * @ticket:	of that connection
  */
 struct rstream_peer_route {
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
-	u64 token;
-	u64 our_token;
+	struct rstream_ticket ticket;
 };
 
 /**
@@ -606,12 +639,12 @@ void rstream_ring_told(struct rstream *rs);
 void rstream_link_event(struct rstream *rs, enum rstream_link_event ev);
 
 /*
- * Does a live connection own this token of ours?  Looked up by the rdma_cm
- * listener before a link is accepted; fills the peer's instance id as that
- * connection's HELLO stated it.  Implemented in stream.c; any context.
+ * Is there a living connection with these tokens?  Looked up by the rdma_cm
+ * listener before a link is accepted; fills the secrets of @ticket, and the peer's
+ * name.  Implemented in stream.c; any context.
  */
-bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
-			 u8 *instance);
+bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
+			 struct rstream_peer_name *name);
 
 /* ---- per namespace ---- */
 

@@ -5,6 +5,7 @@
  * Called in process context.  Takes the lock of one object at a time, to copy what
  * is there; what several of them tell may be of different moments.  Changes nothing.
  */
+#include <linux/jhash.h>
 #include <linux/slab.h>
 
 #include "cm.h"
@@ -20,7 +21,7 @@ static void link_info(struct rstream_link *link, struct rstream_link_info *info)
 	info->state = link->state;
 	info->active = link->active;
 	info->was_up = link->was_up;
-	memcpy(info->peer, link->peer->instance, RSTREAM_INSTANCE_LEN);
+	memcpy(info->peer, link->peer->name.instance, RSTREAM_INSTANCE_LEN);
 	strscpy(info->dev, link->dev_name, sizeof(info->dev));
 	info->port = link->port;
 	info->qpn = link->qpn;
@@ -105,7 +106,10 @@ static void peer_info(struct rstream_peer *peer, struct rstream_peer_info *info)
 
 	static_assert(RSTREAM_INFO_PATHS == RSTREAM_PATHS_MAX);
 	memset(info, 0, sizeof(*info));
-	memcpy(info->instance, peer->instance, sizeof(info->instance));
+	/* the ids are random, but what is stated as one need not be */
+	memcpy(&info->key, peer->name.instance, sizeof(info->key));
+	info->key ^= jhash(&peer->name, sizeof(peer->name), 0);
+	memcpy(info->instance, peer->name.instance, sizeof(info->instance));
 	info->active = peer->active;
 	info->self = peer->self;
 	spin_lock_bh(&peer->lock);

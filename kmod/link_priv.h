@@ -10,6 +10,7 @@
 #include <linux/idr.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -157,7 +158,7 @@ struct rstream_peer {
 	struct hlist_node node;		/* ln->peers */
 	refcount_t ref;
 	struct rstream_link_net *ln;
-	u8 instance[RSTREAM_INSTANCE_LEN];
+	struct rstream_peer_name name;
 	bool active;
 	bool self;			/* our own instance id */
 
@@ -168,7 +169,7 @@ struct rstream_peer {
 	unsigned int n_waiters;
 	struct rstream_path paths[RSTREAM_PATHS_MAX];
 	struct rstream_path *trying;	/* used without the lock */
-	u64 token, our_token;		/* of who has asked last */
+	struct rstream_ticket ticket;	/* of who has asked last */
 	bool want_more;			/* than the links that are up */
 	u64 more_at;			/* 64-bit jiffies; no more links before */
 	bool declined;			/* the last try, by a peer that is drained */
@@ -208,8 +209,9 @@ struct rstream_link {
 	bool renewed;			/* broken to get its memory back: no flap */
 	u8 reason;			/* enum rstream_reason, once BROKEN */
 	const char *why;		/* the same in words; a constant */
-	u64 token, our_token;		/* private data of the connection manager */
-	u64 key, peer_key;		/* random: our half, the peer's */
+	struct rstream_ticket ticket;	/* of the connection for which it is made */
+	u64 key;			/* random, our half */
+	siphash_key_t proof_key, peer_proof_key; /* see cm.c; random until it is known */
 
 	/* bring-up and end */
 	struct mutex setup_lock;
@@ -323,7 +325,6 @@ void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
 void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
 void rstream_peer_link_up(struct rstream_link *link);
 void rstream_peer_link_down(struct rstream_link *link);
-void rstream_peer_replace(struct rstream_peer *peer, u8 slot);
 void rstream_peer_declines(struct rstream_peer *peer);
 void rstream_peer_bad_token(struct rstream_link *link);
 void rstream_peers_retry(struct rstream_link_net *ln);

@@ -443,20 +443,18 @@ static int dump_peer(const struct rstream_peer_info *info, void *arg)
 {
 	struct dump *dump = arg;
 	void *hdr;
-	u64 key;
 
-	/* the ids are random */
-	memcpy(&key, info->instance, sizeof(key));
-	if (dump_revisited(dump, key))
+	if (dump_revisited(dump, info->key))
 		return 0;
 	if (!wants_id(dump, RDMASTREAM_A_PEER_INSTANCE, info->instance)) {
-		dump_passed(dump, key);
+		dump_passed(dump, info->key);
 		return 0;
 	}
 	hdr = dump_entry_start(dump);
 	if (!hdr)
 		return -EMSGSIZE;
-	return dump_entry_end(dump, hdr, put_peer(dump->skb, info), key);
+	return dump_entry_end(dump, hdr, put_peer(dump->skb, info),
+			      info->key);
 }
 
 int rdmastream_nl_peer_get_dumpit(struct sk_buff *skb,

@@ -21,7 +21,7 @@
 struct waiter {
 	struct hlist_node node;
 	struct rstream *rs;
-	u64 token, our_token;	/* 0: it waits for memory */
+	struct rstream_ticket ticket;	/* without tokens: it waits for memory */
 	u8 refused;		/* tries with this token that the peer refused */
 };
 
@@ -34,13 +34,13 @@ static struct hlist_head *peer_bucket(struct rstream_link_net *ln,
 }
 
 static struct rstream_peer *peer_find(struct rstream_link_net *ln,
-				      const u8 *instance)
+				      const struct rstream_peer_name *name)
 {
 	struct rstream_peer *peer;
 
 	lockdep_assert_held(&ln->lock);
-	hlist_for_each_entry(peer, peer_bucket(ln, instance), node)
-		if (!memcmp(peer->instance, instance, RSTREAM_INSTANCE_LEN) &&
+	hlist_for_each_entry(peer, peer_bucket(ln, name->instance), node)
+		if (!memcmp(&peer->name, name, sizeof(*name)) &&
 		    refcount_inc_not_zero(&peer->ref))
 			return peer;
 	return NULL;
@@ -48,11 +48,12 @@ static struct rstream_peer *peer_find(struct rstream_link_net *ln,
 
 static void peer_work(struct work_struct *work);
 
-static struct rstream_peer *peer_new(struct net *net, const u8 *instance)
+static struct rstream_peer *peer_new(struct net *net,
+				     const struct rstream_peer_name *name)
 {
 	struct rstream_net *rn = rstream_net(net);
 	struct rstream_peer *peer = kzalloc(sizeof(*peer), GFP_ATOMIC);
-	int order = memcmp(rn->instance, instance, RSTREAM_INSTANCE_LEN);
+	int order = memcmp(rn->instance, name->instance, RSTREAM_INSTANCE_LEN);
 
 	if (!peer)
 		return NULL;
@@ -61,30 +62,31 @@ static struct rstream_peer *peer_new(struct net *net, const u8 *instance)
 	INIT_LIST_HEAD(&peer->links);
 	hash_init(peer->waiters);
 	INIT_DELAYED_WORK(&peer->work, peer_work);
-	memcpy(peer->instance, instance, RSTREAM_INSTANCE_LEN);
+	peer->name = *name;
 	peer->ln = rn->links;
 	peer->active = order >= 0;
 	peer->self = !order;
 	return peer;
 }
 
-struct rstream_peer *rstream_peer_get(struct net *net, const u8 *instance)
+struct rstream_peer *rstream_peer_get(struct net *net,
+				      const struct rstream_peer_name *name)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	struct rstream_peer *peer, *new;
 
 	spin_lock_bh(&ln->lock);
-	peer = peer_find(ln, instance);
+	peer = peer_find(ln, name);
 	spin_unlock_bh(&ln->lock);
 	if (peer)
 		return peer;
-	new = peer_new(net, instance);
+	new = peer_new(net, name);
 	if (!new)
 		return NULL;
 	spin_lock_bh(&ln->lock);
-	peer = peer_find(ln, instance);
+	peer = peer_find(ln, name);
 	if (!peer && !ln->exiting && ln->n_peers < RSTREAM_PEERS_MAX) {
-		hlist_add_head(&new->node, peer_bucket(ln, instance));
+		hlist_add_head(&new->node, peer_bucket(ln, name->instance));
 		ln->n_peers++;
 		peer = new;
 	}
@@ -389,7 +391,7 @@ static struct waiter *waiter_to_try(struct rstream_peer *peer)
 
 	lockdep_assert_held(&peer->lock);
 	hash_for_each(peer->waiters, i, w, node)
-		if (w->token && (!best || w->refused < best->refused))
+		if (w->ticket.theirs.token && (!best || w->refused < best->refused))
 			best = w;
 	return best;
 }
@@ -403,8 +405,7 @@ static void fill_route(struct rstream_peer *peer,
 	*route = (struct rstream_peer_route){
 		.local = path->local,
 		.remote = path->remote,
-		.token = w ? w->token : peer->token,
-		.our_token = w ? w->our_token : peer->our_token,
+		.ticket = w ? w->ticket : peer->ticket,
 	};
 }
 
@@ -452,8 +453,7 @@ static void peer_name(struct rstream_peer *peer,
 		      const struct rstream_peer_route *route)
 {
 	rstream_path_name(peer, &route->local, &route->remote, true);
-	peer->token = route->token;
-	peer->our_token = route->our_token;
+	peer->ticket = route->ticket;
 }
 
 void rstream_peer_want_link(struct rstream_peer *peer,
@@ -468,10 +468,8 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	} else {
 		peer_name(peer, route);
 		w = waiter_add(peer, rs);
-		if (w) {
-			w->token = route->token;
-			w->our_token = route->our_token;
-		}
+		if (w)
+			w->ticket = route->ticket;
 		peer_schedule(peer);
 	}
 	spin_unlock_bh(&peer->lock);
@@ -617,7 +615,8 @@ void rstream_peer_bad_token(struct rstream_link *link)
 
 	spin_lock_bh(&peer->lock);
 	hash_for_each(peer->waiters, i, w, node)
-		if (w->token == link->token && w->refused < U8_MAX)
+		if (w->ticket.theirs.token == link->ticket.theirs.token &&
+		    w->refused < U8_MAX)
 			w->refused++;
 	w = waiter_to_try(peer);
 	link->bad_token = w && !w->refused;
@@ -680,11 +679,28 @@ static void tell_up(struct rstream_peer *peer)
 		     DIV_ROUND_UP(peer->n_waiters, share));
 }
 
+/*
+ * The peer has made @link in a slot where we have an older one, which it knows to be
+ * of no use.
+ */
+static void replaces(struct rstream_peer *peer, struct rstream_link *link)
+{
+	struct rstream_link *older = link;
+
+	lockdep_assert_held(&peer->lock);
+	if (link->active)
+		return;
+	list_for_each_entry_continue(older, &peer->links, peer_list)
+		if (!older->active && older->slot == link->slot)
+			rstream_link_break(older, "peer made a new one");
+}
+
 void rstream_peer_link_up(struct rstream_link *link)
 {
 	struct rstream_peer *peer = link->peer;
 
 	spin_lock_bh(&peer->lock);
+	replaces(peer, link);
 	peer->drained = false;
 	if (link->path)
 		rstream_path_works(link->path);
@@ -732,21 +748,6 @@ void rstream_peer_link_down(struct rstream_link *link)
 		peer_asked(peer);
 	peer_schedule(peer);
 out:
-	spin_unlock_bh(&peer->lock);
-}
-
-/*
- * The peer makes a link in this slot although we have one there: it knows that
- * the old one is of no use.
- */
-void rstream_peer_replace(struct rstream_peer *peer, u8 slot)
-{
-	struct rstream_link *link;
-
-	spin_lock_bh(&peer->lock);
-	list_for_each_entry(link, &peer->links, peer_list)
-		if (!link->active && link->slot == slot)
-			rstream_link_break(link, "peer made a new one");
 	spin_unlock_bh(&peer->lock);
 }
 

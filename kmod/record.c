@@ -29,6 +29,7 @@ unsigned int rstream_hello_write(__u8 *to, const struct rstream_hello *hello)
 
 	memcpy(raw.magic, RSW_MAGIC, RSW_MAGIC_LEN);
 	memcpy(raw.instance, hello->instance, sizeof(raw.instance));
+	memcpy(raw.secret, hello->secret, sizeof(raw.secret));
 	memcpy(to, &raw, sizeof(raw));
 	memcpy(to + sizeof(raw), hello->addr, addrs);
 	return sizeof(raw) + addrs;
@@ -51,6 +52,7 @@ static bool hello_unpack(const __u8 *from, struct rstream_hello *hello,
 	hello->token = be64_to_cpu(raw.token);
 	hello->window = be64_to_cpu(raw.window);
 	memcpy(hello->instance, raw.instance, sizeof(hello->instance));
+	memcpy(hello->secret, raw.secret, sizeof(hello->secret));
 	memset(hello->addr, 0, sizeof(hello->addr));
 	return hello->naddr <= RSW_HELLO_ADDRS && hello->token &&
 	       hello->version_min <= hello->version_max &&

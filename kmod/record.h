@@ -17,6 +17,7 @@ struct rstream_hello {
 	__u8 instance[16];
 	__u64 token;
 	__u64 window;
+	__u8 secret[RSW_SECRET_LEN];
 };
 
 /* Write a HELLO.  Return: bytes written, at most RSW_HELLO_MAX. */

@@ -125,7 +125,8 @@ enum rstream_mib_item {
 	X(LINK_MALFORMED, "peer's request for a link is none of ours") \
 	X(LINK_STRANGER, "peer's request for a link names no living connection") \
 	X(LINK_BUSY, "no memory, no device or too many links for a request of the peer") \
-	X(EXCLUDED, "program does not want this peer or port")
+	X(EXCLUDED, "program does not want this peer or port") \
+	X(LINK_UNPROVEN, "request for a link does not prove whose it is")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

@@ -478,10 +478,11 @@ void rstream_register(struct rstream *rs)
 	struct rstream_net *rn = rs->rn;
 
 	do {
-		rs->token = get_random_u64();
-	} while (!rs->token);
+		get_random_bytes(&rs->ticket.ours, sizeof(rs->ticket.ours));
+	} while (!rs->ticket.ours.token);
 	spin_lock_bh(&rn->streams_lock);
-	hlist_add_head_rcu(&rs->token_node, &rn->tokens[rs->token & 0xff]);
+	hlist_add_head_rcu(&rs->token_node,
+			   &rn->tokens[rs->ticket.ours.token & 0xff]);
 	spin_unlock_bh(&rn->streams_lock);
 	rs->registered = true;
 	rstream_link_use(rn->net);
@@ -500,20 +501,24 @@ static void unregister(struct rstream *rs)
 	rstream_link_unuse(rn->net);
 }
 
-bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
-			 u8 *instance)
+bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
+			 struct rstream_peer_name *name)
 {
 	struct rstream_net *rn = rstream_net(net);
 	struct rstream *rs;
 	bool found = false;
 
 	rcu_read_lock();
-	hlist_for_each_entry_rcu(rs, &rn->tokens[token & 0xff], token_node) {
-		/* peer_instance is written: pairs with rstream_hello_got() */
-		if (rs->token != token || !smp_load_acquire(&rs->peer_token) ||
-		    rs->peer_token != peer_token)
+	hlist_for_each_entry_rcu(rs, &rn->tokens[ticket->ours.token & 0xff],
+				 token_node) {
+		/* the rest is written: pairs with rstream_hello_got() */
+		u64 theirs = smp_load_acquire(&rs->ticket.theirs.token);
+
+		if (rs->ticket.ours.token != ticket->ours.token || !theirs ||
+		    theirs != ticket->theirs.token)
 			continue;
-		memcpy(instance, rs->peer_instance, RSTREAM_INSTANCE_LEN);
+		*ticket = rs->ticket;
+		*name = rs->peer_name;
 		found = true;
 		break;
 	}

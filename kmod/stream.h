@@ -191,12 +191,11 @@ struct rstream_hist {
  * @hello_end:	TCP sequence number behind our HELLO
  * @close_acked: close_progress() when a close was last looked at
  *
- * @token:	of our HELLO
- * @peer_token:	of the peer's HELLO; smp_store_release() after @peer_instance
+ * @ticket:	of the two HELLOs; theirs.token by smp_store_release(), last
  * @token_node:	in rstream_net.tokens, under its streams_lock
  * @node:	in rstream_net.streams, likewise
  * @peer:	from the peer's HELLO, referenced; NULL: none
- * @peer_instance: of the peer's HELLO
+ * @peer_name:	instance of its HELLO, addresses of the connection
  * @peer_cm_port: of the peer's HELLO, host order
  * @tx_link:	id of the link of @txring; a copy for rsctl, read locklessly
  * @tx_ring_size: bytes of @txring, likewise
@@ -342,10 +341,9 @@ struct rstream {
 		u32 hello_end;		/* TCP sequence number behind our HELLO */
 		u64 close_acked;	/* progress of a close, see stream_close.c */
 
-		u64 token;
-		u64 peer_token;
+		struct rstream_ticket ticket;
 		struct rstream_peer *peer;
-		u8 peer_instance[RSTREAM_INSTANCE_LEN];
+		struct rstream_peer_name peer_name;
 		u16 peer_cm_port;
 		u32 tx_link, tx_ring_size;	/* copies for rsctl, read locklessly */
 		u32 rx_link, rx_ring_size;
@@ -484,7 +482,7 @@ void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);
 void rstream_wake_readers(struct rstream *rs);
 void rstream_wake_writers(struct rstream *rs);
-void rstream_register(struct rstream *rs);	/* draws a token */
+void rstream_register(struct rstream *rs);	/* draws token and secret */
 void rstream_timer(struct rstream *rs, unsigned int ms);
 void rstream_retry_by(struct rstream *rs, unsigned long at);
 void rstream_retry(struct rstream *rs, unsigned int ms);
@@ -567,6 +565,7 @@ bool rstream_ring_ended(const struct rstream *rs);
 u64 rstream_ring_at(const struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
 void rstream_grant_look(struct rstream *rs);
+void rstream_peer_fill(struct rstream *rs, const u8 *instance);
 void rstream_link_wanted(struct rstream *rs);
 void rstream_link_try(struct rstream *rs);
 void rstream_link_asked(struct rstream *rs);

@@ -163,7 +163,7 @@ int rstream_info_dump(struct net *net, unsigned int skip,
 						    sock_i_uid(sk));
 			info.inode = sock_i_ino(sk);
 			info.has_peer = rs->hello_in;
-			memcpy(info.peer, rs->peer_instance, sizeof(info.peer));
+			memcpy(info.peer, rs->peer_name.instance, sizeof(info.peer));
 			dir_info(rs, &info);
 			err = fn(&info, arg);
 		}

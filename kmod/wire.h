@@ -33,7 +33,7 @@
 #define RSW_OPT_KIND	254
 #define RSW_OPT_LEN	8
 #define RSW_OPT_EXID	0x5253
-#define RSW_VERSION	1
+#define RSW_VERSION	2
 #define RSW_NONCE_MASK	0xffffff
 
 #define RSW_OPT_PRELUDE	8	/* both directions begin without records */
@@ -61,6 +61,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 #define RSW_MAGIC_LEN	8
 #define RSW_HELLO_LEN	72
 #define RSW_HELLO_ADDRS	4		/* at most */
+#define RSW_SECRET_LEN	16
 #define RSW_HELLO_MAX	(RSW_HELLO_LEN + 16 * RSW_HELLO_ADDRS)
 
 /* Stream bytes that who says HELLO first may send before it has the other's. */
@@ -84,7 +85,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
  * @instance:	random id of the network namespace
  * @token:	random, names this connection, never 0
  * @window:	stream bytes that may be sent before the first ACK record
- * @reserved:	0
+ * @secret:	random, of this connection; said nowhere else
  */
 struct rsw_hello {
 	__u8 magic[RSW_MAGIC_LEN];
@@ -98,7 +99,7 @@ struct rsw_hello {
 	__u8 instance[16];
 	__be64 token;
 	__be64 window;
-	__u8 reserved[16];
+	__u8 secret[RSW_SECRET_LEN];
 };
 
 static_assert(sizeof(struct rsw_hello) == RSW_HELLO_LEN);

@@ -112,6 +112,9 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_LINK_STRANGER] = {
 		"The connection for which the peer wants a link has just ended here.",
 		"Nothing; the peer tries again for its next connection." },
+	[RDMASTREAM_REASON_LINK_UNPROVEN] = {
+		"Another host forwards, replays or forges what this peer says; or there is NAT on the way of RoCE.",
+		"\"rsctl monitor\" shows which address sends it; see Documentation/security.rst." },
 	[RDMASTREAM_REASON_LINK_BUSY] = {
 		"This host is short of memory, or the peer establishes very many links.",
 		"See dmesg, \"rsctl devices\", and net.rdmastream.links_per_peer on the peer." },

@@ -20,6 +20,7 @@
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -56,8 +57,8 @@ struct rstream {
 	wait_queue_head_t wait;
 	atomic_t up, failed, lost, drained, data, space;
 	bool bad;
-	u64 token, peer_token;
-	u8 peer_instance[RSTREAM_INSTANCE_LEN];
+	struct rstream_ticket ticket;
+	struct rstream_peer_name name;
 	struct list_head list;
 	struct socket *sock;
 	struct task_struct *task;
@@ -126,18 +127,21 @@ void rstream_event_link(const struct rstream_link *link,
 {
 }
 
-bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
-			 u8 *instance)
+bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
+			 struct rstream_peer_name *name)
 {
 	struct rstream *rs;
 	bool found = false;
 
 	spin_lock_bh(&streams_lock);
 	list_for_each_entry(rs, &streams, list) {
-		if (rs->token != token || rs->peer_token != peer_token)
+		if (rs->ticket.ours.token != ticket->ours.token ||
+		    rs->ticket.theirs.token != ticket->theirs.token)
 			continue;
-		memcpy(instance, rs->peer_instance, RSTREAM_INSTANCE_LEN);
+		*ticket = rs->ticket;
+		*name = rs->name;
 		found = true;
+		break;
 	}
 	spin_unlock_bh(&streams_lock);
 	return found;
@@ -147,6 +151,7 @@ bool rstream_token_valid(struct net *net, u64 token, u64 peer_token,
 
 struct msg {
 	u8 instance[RSTREAM_INSTANCE_LEN];
+	u8 secret[RSTREAM_SECRET_LEN];
 	u64 token;
 	u32 ring, link, rkey, size, id, cell_rkey;
 	u64 raddr, cell_addr, bytes, proof;
@@ -584,17 +589,24 @@ err_rx:
 
 static int exchange_hello(struct rstream *rs)
 {
-	struct msg out = { .token = rs->token }, in;
+	struct msg out = { .token = rs->ticket.ours.token }, in;
+	struct sockaddr_in sin;
 	int err;
 
+	memcpy(out.secret, rs->ticket.ours.secret, sizeof(out.secret));
 	memcpy(out.instance, rstream_net(&init_net)->instance,
 	       RSTREAM_INSTANCE_LEN);
 	err = talk(rs, &out, &in);
 	if (err)
 		return err;
+	kernel_getsockname(rs->sock, (struct sockaddr *)&sin);
+	ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &rs->name.local);
+	kernel_getpeername(rs->sock, (struct sockaddr *)&sin);
+	ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &rs->name.remote);
+	memcpy(rs->name.instance, in.instance, RSTREAM_INSTANCE_LEN);
 	spin_lock_bh(&streams_lock);
-	rs->peer_token = in.token;
-	memcpy(rs->peer_instance, in.instance, RSTREAM_INSTANCE_LEN);
+	rs->ticket.theirs.token = in.token;
+	memcpy(rs->ticket.theirs.secret, in.secret, sizeof(in.secret));
 	list_add(&rs->list, &streams);
 	spin_unlock_bh(&streams_lock);
 	return talk(rs, &out, &in);
@@ -613,8 +625,7 @@ static int check_serial(const struct rstream_rmb_info *info, void *arg)
 
 static int run_rounds(struct rstream *rs)
 {
-	struct rstream_peer_route route = { .token = rs->peer_token,
-					    .our_token = rs->token };
+	struct rstream_peer_route route = { .ticket = rs->ticket };
 	struct sockaddr_in *sin = (struct sockaddr_in *)&route.remote;
 	struct rstream_peer *peer;
 	int i, err = 0, lost = 0;
@@ -623,7 +634,7 @@ static int run_rounds(struct rstream *rs)
 	kernel_getsockname(rs->sock, (struct sockaddr *)&route.local);
 	kernel_getpeername(rs->sock, (struct sockaddr *)&route.remote);
 	sin->sin_port = htons(rstream_net(&init_net)->set.cm_port);
-	peer = rstream_peer_get(&init_net, rs->peer_instance);
+	peer = rstream_peer_get(&init_net, &rs->name);
 	if (!peer)
 		return -ENOMEM;
 	rstream_link_use(&init_net);
@@ -672,7 +683,8 @@ static int start(struct rstream *rs, bool server, const char *name)
 	init_waitqueue_head(&rs->wait);
 	init_completion(&rs->end);
 	INIT_LIST_HEAD(&rs->list);
-	rs->token = get_random_u64() | 1;
+	get_random_bytes(&rs->ticket.ours, sizeof(rs->ticket.ours));
+	rs->ticket.ours.token |= 1;
 	rs->server = server;
 	rs->name = name;
 	rs->task = kthread_run(run, rs, "linktest-%s", name);

@@ -2,136 +2,51 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A peer that lies about rings and links, in TAP.
 
-It takes the name of a host that we have a link to.  So it gets and gives
-grants of that link, and proves what it says with the link's key, which it reads
-off the wire of eth0.  A case passes if what was not proved has no effect, and
-what can't be resets the connection, for a reason that is counted.  Needs root,
-the module, and somebody who wants that link all the time.
+It has a link to this host, with a queue pair of its own (rs_qp), so it proves what
+it says as it likes.  A case passes if what was not proved has no effect, and what
+can't be resets the connection, for a reason that is counted.  Needs root, the
+module, and this host's RDMA address in ADDR4_0.
 
 rs_liar [PATTERN]: the cases whose names have PATTERN in them.
 """
-import ctypes
-import json
 import os
-import socket
 import struct
-import subprocess
 import sys
 import time
 from functools import partial
 
+from rs_end import End, Ticket, counters, dump, siphash, until
 from rs_peer import (ACK_REC, BROKEN, DATA, GRANT, PEER, RESUME, SWITCH,
                      Failed, Served, ack, agreed, broken, chosen, end, expect,
                      read_hello, record, resume, run, switch)
 
 
-def siphash(k0, k1, data):
-    """SipHash-2-4 of Aumasson and Bernstein."""
-    mask = (1 << 64) - 1
-    v0, v1 = k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d
-    v2, v3 = k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573
-
-    def left(word, n):
-        return (word << n | word >> 64 - n) & mask
-
-    def rounds(n, v0, v1, v2, v3):
-        for _ in range(n):
-            v0, v2 = (v0 + v1) & mask, (v2 + v3) & mask
-            v1, v3 = left(v1, 13) ^ v0, left(v3, 16) ^ v2
-            v0, v2 = (left(v0, 32) + v3) & mask, (v2 + v1) & mask
-            v1, v3 = left(v1, 17) ^ v2, left(v3, 21) ^ v0
-            v2 = left(v2, 32)
-        return v0, v1, v2, v3
-
-    data += bytes(-(len(data) + 1) % 8) + bytes([len(data) & 255])
-    for word, in struct.iter_unpack("<Q", data):
-        v0, v1, v2, v3 = rounds(2, v0, v1, v2, v3 ^ word)
-        v0 ^= word
-    v0, v1, v2, v3 = rounds(4, v0, v1, v2 ^ 0xff, v3)
-    return v0 ^ v1 ^ v2 ^ v3
-
-
-def rsctl(what):
-    return subprocess.run(["rsctl"] + what.split(), check=True,
-                          stdout=subprocess.PIPE).stdout
-
-
-def counters():
-    lines = (line.split() for line in rsctl("-s -o stats").decode().splitlines())
-    return {words[0]: int(words[1]) for words in lines if words[1].isdigit()}
-
-
-class Wire:
-    """The keys of links, read off the wire as the links are made."""
-    # IPv4, UDP to RoCE's port, queue pair 1: the connection manager's messages
-    FILTER = ((0x30, 0, 0, 0), (0x15, 0, 8, 0x45), (0x30, 0, 0, 9),
-              (0x15, 0, 6, 17), (0x28, 0, 0, 22), (0x15, 0, 4, 4791),
-              (0x20, 0, 0, 32), (0x54, 0, 0, 0xffffff), (0x15, 0, 1, 1),
-              (6, 0, 0, 65535), (6, 0, 0, 0))
-    HEADERS = 20 + 8 + 12 + 8   # IP, UDP, BTH, DETH
-    REQ, REP = 0x10, 0x13
-
-    def __init__(self, dev="eth0"):
-        code = ctypes.create_string_buffer(
-            b"".join(struct.pack("HBBI", *step) for step in self.FILTER))
-        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
-        self.sock.setsockopt(socket.SOL_SOCKET, 26,     # SO_ATTACH_FILTER
-                             struct.pack("HL", len(self.FILTER),
-                                         ctypes.addressof(code)))
-        self.sock.bind((dev, 3))
-        self.sock.setblocking(False)
-        self.asked, self.keys = {}, {}
-
-    def take(self, mad):
-        kind, = struct.unpack("!H", mad[16:18])
-        at = mad.find(b"RSTL")
-        if at < 0:
-            return
-        said = mad[at:at + 56]
-        if kind == self.REQ:
-            self.asked[mad[24:28]] = said
-        elif kind == self.REP and mad[28:32] in self.asked:
-            asked = self.asked[mad[28:32]]
-            for one, other in (asked, said), (said, asked):
-                link_id, = struct.unpack("!I", one[40:44])
-                self.keys[other[8:24], link_id] = struct.unpack(
-                    "!QQ", other[48:56] + one[48:56])
-
-    def key(self, link):
-        """The peer's half and ours of the key of a link of ours, or None."""
-        try:
-            while True:
-                self.take(self.sock.recv(4096)[self.HEADERS:])
-        except BlockingIOError:
-            return self.keys.get((bytes.fromhex(link["peer"]), link["id"]))
-
-
 class Linked:
-    """HELLOs are exchanged under the name of the link's other end."""
-    wire = None
+    """HELLOs are exchanged, and there is a link: that of the last one, if it can be."""
+    host = os.environ["ADDR4_0"]
+    instance = b"\xff" * 4 + os.urandom(12)     # the greater one: we make the link
+    end = None
 
     def __init__(self, tun):
-        self.token = struct.unpack("!Q", os.urandom(8))[0] | 1
-        self.link, self.key = self.wait_link()
+        self.ticket = Ticket()
         self.before = counters()
-        served = agreed(tun, instance=bytes.fromhex(self.link["peer"]),
-                        token=self.token)
+        served = agreed(tun, instance=self.instance, token=self.ticket.token,
+                        secret=self.ticket.secret)
         self.peer, self.sock = served.peer, served.sock
-        self.our_token, = struct.unpack("!Q", read_hello(self.peer)[40:48])
+        self.ticket.heard(read_hello(self.peer))
+        if not (Linked.end and Linked.end.is_up() and self.links()):
+            if Linked.end:
+                Linked.end.close()
+            Linked.end = End(self.ticket, self.host).connect().ready()
+        until(self.links, "the link, up")
+        self.link, = self.links()
+        self.key, self.host_key = self.end.key, self.end.host_key
+        self.token, self.our_token = self.ticket.token, self.ticket.host_token
 
     @classmethod
-    def wait_link(cls):
-        """A link that is up, and its key."""
-        for _ in range(600):
-            for link in json.loads(rsctl("-j links")):
-                key = cls.wire.key(link)
-                if link["state"] == "up" and key:
-                    return link, key
-                if link["state"] == "up":       # made before we listened
-                    rsctl("drain on")
-                    rsctl("drain off")
-            time.sleep(0.1)
-        raise Failed("a link in time")
+    def links(cls):
+        return [link for link in dump("links") if link["state"] == "up"
+                and link["id"] == cls.end.host_id]
 
     def prove(self, rec, key=None, tokens=None):
         """@rec, as the peer sends it, or with something not as it must be."""
@@ -154,11 +69,9 @@ class Linked:
 
     def left_alone(self):
         """Neither the link nor its peer's memory has been touched."""
-        expect(self.link["id"] in (link["id"] for link in
-                                   json.loads(rsctl("-j links"))
-                                   if link["state"] == "up"), "the link, up")
-        written, = (sock["tx"]["ring_bytes"] for sock in
-                    json.loads(rsctl("-j sockets"))
+        expect(self.link["id"] in (link["id"] for link in self.links()),
+               "the link, up")
+        written, = (sock["tx"]["ring_bytes"] for sock in dump("sockets")
                     if sock["remote"] == f"{PEER}:{self.peer.port}")
         expect(not written, f"no byte by RDMA, not {written}")
 
@@ -293,9 +206,9 @@ WRONG = (
      make(tokens=(other.token, other.our_token))),
     ("tokens swapped", lambda make, linked, other:
      make(tokens=(linked.our_token, linked.token))),
-    ("by our end", lambda make, linked, other: make(key=linked.key[::-1])),
+    ("by our end", lambda make, linked, other: make(key=linked.host_key)),
     ("by our end, sent back", lambda make, linked, other:
-     make(key=linked.key[::-1], tokens=(linked.our_token, linked.token))))
+     make(key=linked.host_key, tokens=(linked.our_token, linked.token))))
 
 
 def link_grant_unproven(tun):
@@ -396,9 +309,9 @@ def link_rings_nobody_ends(tun):
     first.peer.close()
     first.sock.close()
     with open(setting, "w") as file:
-        file.write(str(4 << 20))
+        file.write(str(16 << 20))
     try:
-        for _ in range(40):
+        for _ in range(80):
             linked = Linked(tun)
             if linked.link["id"] != first.link["id"]:
                 break
@@ -407,7 +320,7 @@ def link_rings_nobody_ends(tun):
             linked.sock.close()
         for _ in range(100):
             if all(link["id"] != first.link["id"]
-                   for link in json.loads(rsctl("-j links"))):
+                   for link in dump("links")):
                 break
             time.sleep(0.1)
         else:
@@ -423,5 +336,4 @@ def link_rings_nobody_ends(tun):
 
 
 if __name__ == "__main__":
-    Linked.wire = Wire()
     sys.exit(run(chosen(globals(), "link_", "".join(sys.argv[1:2]))))

@@ -27,17 +27,21 @@ NONCE = 0x5a17c3
 TOKEN = 77
 
 
-def option(role, nonce=NONCE, version=1):
+def option(role, nonce=NONCE, version=2):
     return struct.pack("!BBHI", 254, 8, 0x5253,
                        version << 28 | role << 24 | nonce)
 
 
-def hello(role, nonce=NONCE, size=72, window=WINDOW, versions=(1, 1),
-          instance=None, token=TOKEN):
-    return (MAGIC + struct.pack("!HBBIIHH", size, *versions,
-                                role << 24 | nonce, bool(instance), 4793, 0)
+def hello(role, nonce=NONCE, size=None, window=WINDOW, versions=(2, 2),
+          instance=None, token=TOKEN, secret=bytes(16), port=4793,
+          addresses=()):
+    """With an RDMA device, if @instance is stated; @addresses: 16 bytes each."""
+    if size is None:
+        size = 72 + 16 * len(addresses)
+    return (MAGIC + struct.pack("!HBBIIHH", size, *versions, role << 24 | nonce,
+                                bool(instance), port, len(addresses))
             + (instance or os.urandom(16)) + struct.pack("!QQ", token, window)
-            + bytes(16))
+            + secret + b"".join(addresses))
 
 
 def record(kind, payload=b"", flags=0, size=None):

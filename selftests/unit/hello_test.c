@@ -15,6 +15,7 @@ static const struct rstream_hello sample = {
 	.instance = "0123456789abcde",
 	.token = 0x1122334455667788,
 	.window = 0x1000020000,
+	.secret = "that nobody else",
 };
 
 static enum rstream_hello_state read_hello(const u8 *from, unsigned int len,
@@ -58,6 +59,8 @@ TEST(hello__layout)
 		'8', '9', 'a', 'b', 'c', 'd', 'e', 0,
 		0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
 		0, 0, 0, 0x10, 0, 2, 0, 0,
+		't', 'h', 'a', 't', ' ', 'n', 'o', 'b',
+		'o', 'd', 'y', ' ', 'e', 'l', 's', 'e',
 	};
 	u8 *to = tap_edge(want, sizeof(want));
 
@@ -88,6 +91,7 @@ TEST(hello__round_trip)
 	EXPECT_EQ(out.token, sample.token);
 	EXPECT_EQ(out.window, sample.window);
 	EXPECT(!memcmp(out.instance, sample.instance, 16));
+	EXPECT(!memcmp(out.secret, sample.secret, sizeof(out.secret)));
 	EXPECT(!memcmp(out.addr, no_addr, sizeof(no_addr)));
 }
 

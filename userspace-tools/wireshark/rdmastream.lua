@@ -52,6 +52,7 @@ local f = {
 	instance = ProtoField.bytes("rdmastream.hello.instance", "Instance"),
 	token = ProtoField.uint64("rdmastream.hello.token", "Token", base.HEX),
 	window = ProtoField.uint64("rdmastream.hello.window", "Window"),
+	secret = ProtoField.bytes("rdmastream.hello.secret", "Secret"),
 	address = ProtoField.ipv6("rdmastream.hello.address", "RDMA address"),
 
 	prelude_len = ProtoField.uint32("rdmastream.prelude.len", "Bytes of the prelude"),
@@ -152,7 +153,7 @@ local function show_hello(tvb, pinfo, tree)
 	sub:add(f.instance, tvb(24, 16))
 	sub:add(f.token, tvb(40, 8))
 	sub:add(f.window, tvb(48, 8))
-	sub:add(f.reserved, tvb(56, 16))
+	sub:add(f.secret, tvb(56, 16))
 	for at = HELLO_LEN, tvb:len() - 16, 16 do
 		sub:add(f.address, tvb(at, 16))
 	end

@@ -16,13 +16,13 @@ NONCE = 0xabcdef
 
 
 def option(role, length=8):
-    return struct.pack(">BBHI", 254, length, 0x5253, 1 << 28 | role << 24 | NONCE)
+    return struct.pack(">BBHI", 254, length, 0x5253, 2 << 28 | role << 24 | NONCE)
 
 
 def hello(role, addresses=()):
-    return struct.pack(">8sHBBIIHH16sQQ16s", b"\xd5RSTRM\r\n", 72 + 16 * len(addresses), 1, 1,
+    return struct.pack(">8sHBBIIHH16sQQ16s", b"\xd5RSTRM\r\n", 72 + 16 * len(addresses), 2, 2,
                        role << 24 | NONCE, 3, 4793, len(addresses), b"instance-of-host",
-                       0x1122334455667788, 65536, bytes(16)) + b"".join(addresses)
+                       0x1122334455667788, 65536, b"secret-of-stream") + b"".join(addresses)
 
 
 def record(number, payload=b"", flags=0):

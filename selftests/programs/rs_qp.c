@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A queue pair for programs in Python that speak the protocol of links, and lie.
+ *
+ * usage: rs_qp [-d RECEIVES]
+ *
+ * One reliable connection, and 1 MiB of memory that its peer may write.  Reads a
+ * command a line, answers each with a line, "ok ..." or "no REASON".  Bytes are in
+ * hexadecimal.  It knows nothing of the protocol.
+ *
+ *	route FROM TO PORT	-> ok QPN ADDR RKEY	TO is reached; then
+ *	connect BYTES		-> ok REMOTE-QPN BYTES	REQ with these, and REP's
+ *	listen FROM PORT	-> ok
+ *	await MS		-> ok QPN ADDR RKEY REMOTE-QPN BYTES	a REQ has come
+ *	accept BYTES		-> ok			REP with these
+ *	reject BYTES		-> ok			of that REQ; await the next one
+ *	write RADDR RKEY BYTES	-> ok			RDMA_WRITE, has completed
+ *	imm VALUE RADDR RKEY BYTES	-> ok		RDMA_WRITE_WITH_IMM, likewise
+ *	recv MS			-> ok VALUE LENGTH	the next message
+ *	read OFFSET LENGTH	-> ok BYTES		of the memory
+ *	fill OFFSET BYTES	-> ok
+ *	state			-> ok NUMBER		of the queue pair: 3 is RTS
+ *	hush			-> ok			no receive is posted any more
+ *	disconnect		-> ok
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <rdma/rdma_cma.h>
+
+#define MEMORY	1048576
+#define STAGE	1048576	/* what is sent */
+#define LINE	(2 * STAGE + 256)
+#define WAIT_MS	10000
+#define PRIVATE	56
+
+static struct rdma_event_channel *channel;
+static struct rdma_cm_id *listener, *id;
+static struct ibv_pd *pd;
+static struct ibv_cq *send_cq, *recv_cq;
+static struct ibv_mr *mr, *stage_mr, *recv_mr;
+static uint8_t *memory, *stage, recv_buf[64];
+static unsigned int receives = 512;
+static bool hushed;
+
+static bool no(const char *why)
+{
+	printf("no %s\n", why);
+	return false;
+}
+
+static int unhex(const char *text, uint8_t *to, int max)
+{
+	int n = 0;
+	unsigned int byte;
+
+	while (n < max && sscanf(text + 2 * n, "%2x", &byte) == 1)
+		to[n++] = byte;
+	return n;
+}
+
+static void hex(const uint8_t *from, unsigned int n)
+{
+	while (n--)
+		printf("%02x", *from++);
+}
+
+/* The next event, if it is @wanted; NULL: it was said why not. */
+static struct rdma_cm_event *event_of(enum rdma_cm_event_type wanted, int ms)
+{
+	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+
+	if (poll(&fd, 1, ms) != 1) {
+		no("time");
+		return NULL;
+	}
+	if (rdma_get_cm_event(channel, &event)) {
+		no(strerror(errno));
+		return NULL;
+	}
+	if (event->event == wanted)
+		return event;
+	printf("no %s %d ", rdma_event_str(event->event), event->status);
+	if (event->event == RDMA_CM_EVENT_REJECTED &&
+	    event->param.conn.private_data_len >= 8)
+		hex(event->param.conn.private_data, 8);
+	printf("\n");
+	rdma_ack_cm_event(event);
+	return NULL;
+}
+
+static bool happens(enum rdma_cm_event_type wanted)
+{
+	struct rdma_cm_event *event = event_of(wanted, WAIT_MS);
+
+	if (event)
+		rdma_ack_cm_event(event);
+	return event;
+}
+
+static void post_recv(void)
+{
+	struct ibv_sge sge = { (uintptr_t)recv_buf, sizeof(recv_buf), recv_mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	ibv_post_recv(id->qp, &wr, &bad);
+}
+
+static bool make_queues(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { .max_send_wr = 64, .max_recv_wr = receives + 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+	};
+	unsigned int i;
+
+	pd = ibv_alloc_pd(id->verbs);
+	send_cq = ibv_create_cq(id->verbs, 64, NULL, NULL, 0);
+	recv_cq = ibv_create_cq(id->verbs, receives + 1, NULL, NULL, 0);
+	if (!pd || !send_cq || !recv_cq)
+		return no("queues");
+	mr = ibv_reg_mr(pd, memory, MEMORY, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	stage_mr = ibv_reg_mr(pd, stage, STAGE, 0);
+	recv_mr = ibv_reg_mr(pd, recv_buf, sizeof(recv_buf), IBV_ACCESS_LOCAL_WRITE);
+	if (!mr || !stage_mr || !recv_mr)
+		return no("memory");
+	attr.send_cq = send_cq;
+	attr.recv_cq = recv_cq;
+	if (rdma_create_qp(id, pd, &attr))
+		return no(strerror(errno));
+	for (i = 0; i < receives; i++)
+		post_recv();
+	return true;
+}
+
+static void tell_queues(void)
+{
+	printf("ok %u %llu %u", id->qp->qp_num, (unsigned long long)(uintptr_t)memory, mr->rkey);
+}
+
+static bool address(const char *text, int port, struct sockaddr_storage *to)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)to;
+	struct sockaddr_in *in4 = (struct sockaddr_in *)to;
+
+	memset(to, 0, sizeof(*to));
+	if (inet_pton(AF_INET, text, &in4->sin_addr) == 1) {
+		in4->sin_family = AF_INET;
+		in4->sin_port = htons(port);
+	} else if (inet_pton(AF_INET6, text, &in6->sin6_addr) == 1) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(port);
+	} else {
+		return no("address");
+	}
+	return true;
+}
+
+static bool do_route(const char *args)
+{
+	struct sockaddr_storage from, to;
+	char a[64], b[64];
+	int port;
+
+	if (sscanf(args, "%63s %63s %d", a, b, &port) != 3 || !address(a, 0, &from) ||
+	    !address(b, port, &to))
+		return no("arguments");
+	if (rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(id, (void *)&from, (void *)&to, WAIT_MS))
+		return no(strerror(errno));
+	if (!happens(RDMA_CM_EVENT_ADDR_RESOLVED))
+		return false;
+	if (rdma_resolve_route(id, WAIT_MS))
+		return no(strerror(errno));
+	if (!happens(RDMA_CM_EVENT_ROUTE_RESOLVED) || !make_queues())
+		return false;
+	tell_queues();
+	printf("\n");
+	return true;
+}
+
+static void conn_param(struct rdma_conn_param *param, const char *args, uint8_t *bytes)
+{
+	*param = (struct rdma_conn_param){
+		.private_data = bytes,
+		.private_data_len = unhex(args, bytes, PRIVATE),
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.retry_count = 6,
+		.rnr_retry_count = 3,
+	};
+}
+
+static bool do_connect(const char *args)
+{
+	struct rdma_cm_event *event;
+	struct rdma_conn_param param;
+	uint8_t bytes[PRIVATE];
+
+	conn_param(&param, args, bytes);
+	if (rdma_connect(id, &param))
+		return no(strerror(errno));
+	event = event_of(RDMA_CM_EVENT_ESTABLISHED, WAIT_MS);
+	if (!event)
+		return false;
+	printf("ok %u ", event->param.conn.qp_num);
+	hex(event->param.conn.private_data, event->param.conn.private_data_len < PRIVATE ?
+	    event->param.conn.private_data_len : PRIVATE);
+	printf("\n");
+	rdma_ack_cm_event(event);
+	return true;
+}
+
+static bool do_listen(const char *args)
+{
+	struct sockaddr_storage from;
+	char a[64];
+	int port;
+
+	if (sscanf(args, "%63s %d", a, &port) != 2 || !address(a, port, &from))
+		return no("arguments");
+	if (rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(listener, (void *)&from) || rdma_listen(listener, 8))
+		return no(strerror(errno));
+	printf("ok\n");
+	return true;
+}
+
+static bool do_await(const char *args)
+{
+	struct rdma_cm_event *event;
+	uint8_t bytes[PRIVATE] = {};
+	unsigned int remote, len;
+
+	event = event_of(RDMA_CM_EVENT_CONNECT_REQUEST, atoi(args));
+	if (!event)
+		return false;
+	id = event->id;
+	remote = event->param.conn.qp_num;
+	len = event->param.conn.private_data_len;
+	len = len < PRIVATE ? len : PRIVATE;
+	memcpy(bytes, event->param.conn.private_data, len);
+	rdma_ack_cm_event(event);
+	if (!make_queues())
+		return false;
+	tell_queues();
+	printf(" %u ", remote);
+	hex(bytes, len);
+	printf("\n");
+	return true;
+}
+
+static bool do_accept(const char *args)
+{
+	struct rdma_conn_param param;
+	uint8_t bytes[PRIVATE];
+
+	conn_param(&param, args, bytes);
+	if (rdma_accept(id, &param))
+		return no(strerror(errno));
+	if (!happens(RDMA_CM_EVENT_ESTABLISHED))
+		return false;
+	printf("ok\n");
+	return true;
+}
+
+static bool do_reject(const char *args)
+{
+	uint8_t bytes[PRIVATE];
+	int n = unhex(args, bytes, PRIVATE);
+
+	if (rdma_reject(id, bytes, n))
+		return no(strerror(errno));
+	rdma_destroy_qp(id);
+	rdma_destroy_id(id);
+	id = NULL;
+	printf("ok\n");
+	return true;
+}
+
+static int poll_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
+{
+	struct timespec pause = { .tv_nsec = 200000 };
+	int n, i;
+
+	for (i = 0; i <= ms * 5; i++) {
+		n = ibv_poll_cq(cq, 1, wc);
+		if (n)
+			return n;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static bool post(uint64_t raddr, uint32_t rkey, const char *text, bool with_imm, uint32_t imm)
+{
+	struct ibv_send_wr wr = {
+		.opcode = with_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+		.imm_data = htonl(imm),
+		.wr.rdma = { .remote_addr = raddr, .rkey = rkey },
+	}, *bad;
+	struct ibv_sge sge = { .addr = (uintptr_t)stage, .lkey = stage_mr->lkey };
+	struct ibv_wc wc;
+
+	sge.length = unhex(text, stage, STAGE);
+	if (sge.length) {
+		wr.sg_list = &sge;
+		wr.num_sge = 1;
+	}
+	if (ibv_post_send(id->qp, &wr, &bad))
+		return no("post");
+	if (poll_cq(send_cq, &wc, WAIT_MS) != 1)
+		return no("time");
+	if (wc.status)
+		return no(ibv_wc_status_str(wc.status));
+	printf("ok\n");
+	return true;
+}
+
+static bool do_write(const char *args)
+{
+	unsigned long long raddr;
+	unsigned int rkey;
+	int at = 0;
+
+	if (sscanf(args, "%llu %u %n", &raddr, &rkey, &at) < 2)
+		return no("arguments");
+	return post(raddr, rkey, args + at, false, 0);
+}
+
+static bool do_imm(const char *args)
+{
+	unsigned long long raddr;
+	unsigned int imm, rkey;
+	int at = 0;
+
+	if (sscanf(args, "%u %llu %u %n", &imm, &raddr, &rkey, &at) < 3)
+		return no("arguments");
+	return post(raddr, rkey, args + at, true, imm);
+}
+
+static bool do_recv(const char *args)
+{
+	struct ibv_wc wc;
+
+	if (poll_cq(recv_cq, &wc, atoi(args)) != 1)
+		return no("time");
+	if (wc.status)
+		return no(ibv_wc_status_str(wc.status));
+	if (!hushed)
+		post_recv();
+	printf("ok %u %u\n", ntohl(wc.imm_data), wc.byte_len);
+	return true;
+}
+
+static bool do_read(const char *args)
+{
+	unsigned int off, len;
+
+	if (sscanf(args, "%u %u", &off, &len) != 2 || off > MEMORY || len > MEMORY - off)
+		return no("arguments");
+	printf("ok ");
+	hex(memory + off, len);
+	printf("\n");
+	return true;
+}
+
+static bool do_fill(const char *args)
+{
+	unsigned int off;
+	int at = 0;
+
+	if (sscanf(args, "%u %n", &off, &at) != 1 || off > MEMORY)
+		return no("arguments");
+	unhex(args + at, memory + off, MEMORY - off);
+	printf("ok\n");
+	return true;
+}
+
+static bool do_state(const char *args)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	(void)args;
+	if (ibv_query_qp(id->qp, &attr, IBV_QP_STATE, &init))
+		return no("query");
+	printf("ok %d\n", attr.qp_state);
+	return true;
+}
+
+static bool do_hush(const char *args)
+{
+	(void)args;
+	hushed = true;
+	printf("ok\n");
+	return true;
+}
+
+static bool do_disconnect(const char *args)
+{
+	(void)args;
+	rdma_disconnect(id);
+	printf("ok\n");
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool (*fn)(const char *args);
+	bool wants_id;
+} commands[] = {
+	{ "route", do_route, false }, { "connect", do_connect, true },
+	{ "listen", do_listen, false }, { "await", do_await, false },
+	{ "accept", do_accept, true }, { "reject", do_reject, true },
+	{ "write", do_write, true }, { "imm", do_imm, true },
+	{ "recv", do_recv, true }, { "read", do_read, false },
+	{ "fill", do_fill, false }, { "state", do_state, true },
+	{ "hush", do_hush, false }, { "disconnect", do_disconnect, true },
+};
+
+static void obey(char *line)
+{
+	size_t i, n = strcspn(line, " \n");
+
+	line[strcspn(line, "\n")] = '\0';
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strlen(commands[i].name) != n || strncmp(commands[i].name, line, n))
+			continue;
+		if (commands[i].wants_id && !(id && id->qp))
+			no("connection");
+		else
+			commands[i].fn(line + n + (line[n] == ' '));
+		return;
+	}
+	no("command");
+}
+
+int main(int argc, char **argv)
+{
+	char *line = malloc(LINE);
+	int opt;
+
+	while ((opt = getopt(argc, argv, "d:")) != -1) {
+		if (opt != 'd')
+			return 2;
+		receives = atoi(optarg);
+	}
+	channel = rdma_create_event_channel();
+	memory = aligned_alloc(4096, MEMORY);
+	stage = aligned_alloc(4096, STAGE);
+	if (!line || !memory || !stage || !channel) {
+		perror("rs_qp");
+		return 1;
+	}
+	memset(memory, 0, MEMORY);
+	while (fgets(line, LINE, stdin)) {
+		obey(line);
+		fflush(stdout);
+	}
+	return 0;
+}
