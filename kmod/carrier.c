@@ -176,7 +176,9 @@ enum rstream_reason rstream_tx_revoke(struct rstream_tx *tx, u32 epoch)
 
 bool rstream_tx_left(struct rstream_tx *tx, u64 acked)
 {
-	if (tx->state != RSTREAM_LEAVING || tx->base + acked != tx->sent)
+	/* behind RESUME its count decides where to go on */
+	if (tx->state != RSTREAM_LEAVING || tx->resumed ||
+	    tx->base + acked != tx->sent)
 		return false;
 	tx->state = RSTREAM_ON_TCP;
 	return true;

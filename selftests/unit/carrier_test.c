@@ -682,3 +682,15 @@ TEST(carrier__tx_lost_while_revoked)
 	EXPECT_FINE(rstream_tx_resume(&tx, 1, 3));
 	EXPECT_EQ(rstream_tx_rewind(&tx), 17);
 }
+
+TEST(carrier__tx_resumed_while_revoked)
+{
+	struct rstream_tx tx = writer();
+
+	rstream_tx_revoke(&tx, 1);
+	EXPECT_FINE(rstream_tx_resume(&tx, 1, 20));
+	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 20), false);
+	EXPECT(!rstream_tx_lost(&tx));
+	EXPECT_EQ(rstream_tx_rewind(&tx), 0);
+	EXPECT(!tx.resumed);
+}
