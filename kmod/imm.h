@@ -8,8 +8,12 @@
 #ifndef RSTREAM_IMM_H
 #define RSTREAM_IMM_H
 
+#ifdef __KERNEL__
 #include <linux/types.h>
 #include <asm/byteorder.h>
+#else
+#include "host.h"
+#endif
 
 #define RSTREAM_IMM_ID_BITS	20
 #define RSTREAM_IMM_ID_MAX	((1U << RSTREAM_IMM_ID_BITS) - 1)

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The numbers that two hosts must agree on, as protocol.rst and links.rst write
+ * them down.  Here they are written once more: the other tests use the names.
+ */
+#include "imm.h"
+#include "record.h"
+#include "tap.h"
+
+/* Field @name of @type is at @at, and has @n bytes. */
+#define EXPECT_FIELD(type, name, at, n) do {				\
+	EXPECT_EQ(offsetof(struct type, name), at);			\
+	EXPECT_EQ(sizeof(((struct type *)NULL)->name), n);		\
+} while (0)
+
+TEST(wire__option)
+{
+	EXPECT_EQ(RSW_OPT_KIND, 254);
+	EXPECT_EQ(RSW_OPT_LEN, 8);
+	EXPECT_EQ(RSW_OPT_EXID, 0x5253);
+	EXPECT_EQ(RSW_VERSION, 2);
+	EXPECT_EQ(RSW_NONCE_MASK, 0xffffff);
+	EXPECT_EQ(RSW_ROLE_SYN, 1);
+	EXPECT_EQ(RSW_ROLE_SYNACK, 2);
+	EXPECT_EQ(RSW_ROLE_CONFIRM, 3);
+	EXPECT_EQ(RSW_OPT_PRELUDE, 8);
+	EXPECT_FIELD(rsw_option, kind, 0, 1);
+	EXPECT_FIELD(rsw_option, len, 1, 1);
+	EXPECT_FIELD(rsw_option, exid, 2, 2);
+	EXPECT_FIELD(rsw_option, vrn, 4, 4);
+}
+
+TEST(wire__prelude)
+{
+	EXPECT_EQ(RSW_PRELUDE, 16384);
+	EXPECT_EQ(RSW_FIRST_WINDOW, 65536);
+}
+
+TEST(wire__hello)
+{
+	static const u8 magic[] = {
+		0xd5, 0x52, 0x53, 0x54, 0x52, 0x4d, 0x0d, 0x0a
+	};
+
+	EXPECT_EQ(RSW_MAGIC_LEN, sizeof(magic));
+	EXPECT(!memcmp(RSW_MAGIC, magic, sizeof(magic)));
+	EXPECT_EQ(RSW_HELLO_LEN, 72);
+	EXPECT_EQ(RSW_HELLO_ADDRS, 4);
+	EXPECT_EQ(RSW_SECRET_LEN, 16);
+	EXPECT_EQ(RSW_HELLO_MAX, 72 + 4 * 16);
+	EXPECT_EQ(RSW_CAP_RDMA, 1 << 0);
+	EXPECT_EQ(RSW_CAP_URG, 1 << 1);
+	EXPECT_EQ(RSW_CAP_DRAINED, 1 << 2);
+	EXPECT_FIELD(rsw_hello, magic, 0, 8);
+	EXPECT_FIELD(rsw_hello, len, 8, 2);
+	EXPECT_FIELD(rsw_hello, version_min, 10, 1);
+	EXPECT_FIELD(rsw_hello, version_max, 11, 1);
+	EXPECT_FIELD(rsw_hello, role_nonce, 12, 4);
+	EXPECT_FIELD(rsw_hello, caps, 16, 4);
+	EXPECT_FIELD(rsw_hello, cm_port, 20, 2);
+	EXPECT_FIELD(rsw_hello, naddr, 22, 2);
+	EXPECT_FIELD(rsw_hello, instance, 24, 16);
+	EXPECT_FIELD(rsw_hello, token, 40, 8);
+	EXPECT_FIELD(rsw_hello, window, 48, 8);
+	EXPECT_FIELD(rsw_hello, secret, 56, 16);
+}
+
+TEST(wire__types)
+{
+	EXPECT_EQ(RSW_DATA, 1);
+	EXPECT_EQ(RSW_ACK, 2);
+	EXPECT_EQ(RSW_GRANT, 3);
+	EXPECT_EQ(RSW_SWITCH, 4);
+	EXPECT_EQ(RSW_REVOKE, 5);
+	EXPECT_EQ(RSW_BROKEN, 6);
+	EXPECT_EQ(RSW_RESUME, 7);
+	EXPECT_EQ(RSW_FIN, 8);
+	EXPECT_EQ(RSW_URG, 9);
+	EXPECT_EQ(RSW_LINK, 10);
+	EXPECT_EQ(RSW_STOPPED, 11);
+	EXPECT_EQ(RSW_TYPE_MUST, 128);
+	EXPECT_EQ(RSW_DATA_MAX, 262144);
+	EXPECT_EQ(RSW_CTL_MAX, 256);
+}
+
+TEST(wire__layouts)
+{
+	EXPECT_FIELD(rsw_header, type, 0, 1);
+	EXPECT_FIELD(rsw_header, flags, 1, 1);
+	EXPECT_FIELD(rsw_header, reserved, 2, 2);
+	EXPECT_FIELD(rsw_header, len, 4, 4);
+	EXPECT_FIELD(rsw_ack, consumed, 0, 8);
+	EXPECT_FIELD(rsw_ack, limit, 8, 8);
+	EXPECT_FIELD(rsw_grant, epoch, 0, 4);
+	EXPECT_FIELD(rsw_grant, link, 4, 4);
+	EXPECT_FIELD(rsw_grant, ring, 8, 4);
+	EXPECT_FIELD(rsw_grant, rkey, 12, 4);
+	EXPECT_FIELD(rsw_grant, addr, 16, 8);
+	EXPECT_FIELD(rsw_grant, size, 24, 4);
+	EXPECT_FIELD(rsw_grant, reserved, 28, 4);
+	EXPECT_FIELD(rsw_grant, proof, 32, 8);
+	EXPECT_FIELD(rsw_switch, offset, 0, 8);
+	EXPECT_FIELD(rsw_switch, epoch, 8, 4);
+	EXPECT_FIELD(rsw_switch, ring, 12, 4);
+	EXPECT_FIELD(rsw_switch, cell_addr, 16, 8);
+	EXPECT_FIELD(rsw_switch, cell_rkey, 24, 4);
+	EXPECT_FIELD(rsw_switch, reserved, 28, 4);
+	EXPECT_FIELD(rsw_switch, proof, 32, 8);
+	EXPECT_FIELD(rsw_epoch, epoch, 0, 4);
+	EXPECT_FIELD(rsw_epoch, reserved, 4, 4);
+	EXPECT_FIELD(rsw_resume, epoch, 0, 4);
+	EXPECT_FIELD(rsw_resume, reserved, 4, 4);
+	EXPECT_FIELD(rsw_resume, count, 8, 8);
+	EXPECT_FIELD(rsw_offset, offset, 0, 8);
+	EXPECT_EQ(RSTREAM_RECORD_MAX, 8 + 40);
+}
+
+/* "The immediate value" of links.rst: type, number, id from the top */
+TEST(wire__immediate_value)
+{
+	__be32 imm = rstream_imm(RSTREAM_IMM_READY, 0x12, 0x34567);
+
+	EXPECT(!memcmp(&imm, "\x71\x23\x45\x67", 4));
+	EXPECT_EQ(rstream_imm_type(imm), 7);
+	EXPECT_EQ(rstream_imm_number(imm), 0x12);
+	EXPECT_EQ(rstream_imm_id(imm), 0x34567);
+	/* an id is cut, and reaches no other field */
+	imm = rstream_imm(0, 0, 0xffffffff);
+	EXPECT(!memcmp(&imm, "\x00\x0f\xff\xff", 4));
+	imm = rstream_imm(15, 0xff, 0);
+	EXPECT(!memcmp(&imm, "\xff\xf0\x00\x00", 4));
+	EXPECT_EQ(rstream_imm_type(imm), 15);
+	EXPECT_EQ(rstream_imm_number(imm), 0xff);
+	EXPECT_EQ(rstream_imm_id(imm), 0);
+	EXPECT_EQ(RSTREAM_IMM_ID_MAX, 0xfffff);
+}
+
+TEST(wire__immediate_types)
+{
+	EXPECT_EQ(RSTREAM_IMM_DATA, 1);
+	EXPECT_EQ(RSTREAM_IMM_DATA_WANT, 2);
+	EXPECT_EQ(RSTREAM_IMM_CREDIT, 3);
+	EXPECT_EQ(RSTREAM_IMM_DONE, 4);
+	EXPECT_EQ(RSTREAM_IMM_FREED, 5);
+	EXPECT_EQ(RSTREAM_IMM_RQ_CREDIT, 6);
+	EXPECT_EQ(RSTREAM_IMM_READY, 7);
+}
