@@ -32,6 +32,10 @@ SECONDS ?= 600
 soak:
 	scripts/soak $(SOAKFLAGS) $(SECONDS) $(SEED)
 
+RUNS ?= 100000000
+fuzz:
+	scripts/fuzz -r $(RUNS) $(TARGETS)
+
 SUITES ?=
 suites:
 	scripts/suites $(SUITESFLAGS) $(SUITES)
@@ -73,7 +77,7 @@ bench-plot:
 
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/run build/bench build/bench-instr build/bench-programs build/bench-memory build/bench-hosts \
+	rm -rf build/module build/selftests build/tools build/unit build/fuzz build/run build/bench build/bench-instr build/bench-programs build/bench-memory build/bench-hosts \
 		build/check build/deb build/check-deb build/doc
 	rm -f rdmastream.ko
 
@@ -91,6 +95,7 @@ help:
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
 	@echo "soak          random traffic while links are lost, SECONDS=N long (600); SEED=N"
 	@echo "              repeats one, SOAKFLAGS=\"-k 6.1\" chooses the kernel"
+	@echo "fuzz          the pure files of the module by libFuzzer, RUNS=N of each target (10^8)"
 	@echo "suites        suites that others wrote (Python's, Redis', nginx, ...), compared with"
 	@echo "              TCP; SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
 	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
@@ -107,4 +112,4 @@ help:
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
 	@echo "clean         remove what was built; distclean: and the kernels"
 
-.PHONY: all module tools check check-debug soak suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
+.PHONY: all module tools check check-debug soak fuzz suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help

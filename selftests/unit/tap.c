@@ -62,7 +62,7 @@ u64 tap_random(u64 *seed)
 	return *seed * 0x2545f4914f6cdd1dULL;
 }
 
-int main(void)
+int tap_run(void)
 {
 	unsigned int i, n_failed = 0;
 

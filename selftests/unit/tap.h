@@ -30,9 +30,18 @@ bool tap_failed(void);
 	}							\
 	static void name(void)
 
-#define EXPECT(cond)	tap_expect(cond, #cond, __FILE__, __LINE__)
+#define EXPECT(cond) ({						\
+	bool good_ = (cond);					\
+								\
+	if (!good_)						\
+		tap_expect(false, #cond, __FILE__, __LINE__);	\
+	good_;							\
+})
 #define EXPECT_EQ(got, want) \
 	tap_expect_eq(got, want, #got " == " #want, __FILE__, __LINE__)
+
+/* run all cases. Return: the program's exit status */
+int tap_run(void);
 
 /*
  * @len bytes that end where the heap block ends, so that the address sanitizer
