@@ -45,7 +45,7 @@ const struct proto_ops *rstream_ops_of(const struct socket *sock)
 /* ---- addresses ---- */
 
 /* AF_RDMASTREAM in an address means the family inside. */
-static struct sockaddr *inner_addr(const struct sock *sk, struct sockaddr *addr,
+static struct sockaddr_unsized *inner_addr(const struct sock *sk, struct sockaddr_unsized *addr,
 				   int len, struct sockaddr_storage *copy)
 {
 	if (len < (int)sizeof(addr->sa_family) || len > (int)sizeof(*copy) ||
@@ -53,10 +53,10 @@ static struct sockaddr *inner_addr(const struct sock *sk, struct sockaddr *addr,
 		return addr;
 	memcpy(copy, addr, len);
 	copy->ss_family = sk->sk_family;
-	return (struct sockaddr *)copy;
+	return (struct sockaddr_unsized *)copy;
 }
 
-static int rstream_bind(struct socket *sock, struct sockaddr *addr, int len)
+static int rstream_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 {
 	struct sockaddr_storage copy;
 
@@ -77,7 +77,7 @@ static enum rstream_reason option_policy(const struct rstream_net *rn)
 }
 
 static enum rstream_reason connect_policy(const struct rstream *rs,
-					  const struct sockaddr *addr, int len)
+					  const struct sockaddr_unsized *addr, int len)
 {
 	enum rstream_reason reason = option_policy(rs->rn);
 
@@ -91,7 +91,7 @@ static enum rstream_reason connect_policy(const struct rstream *rs,
 	return reason;
 }
 
-static bool is_mapped(const struct sock *sk, const struct sockaddr *addr,
+static bool is_mapped(const struct sock *sk, const struct sockaddr_unsized *addr,
 		      int len)
 {
 	return sk->sk_family == AF_INET6 && len >= SIN6_LEN_RFC2133 &&
@@ -112,7 +112,7 @@ static bool offers_prelude(const struct rstream *rs)
 		READ_ONCE(set->upgrade_bytes) >= RSW_PRELUDE);
 }
 
-static void connect_prepare(struct rstream *rs, const struct sockaddr *addr,
+static void connect_prepare(struct rstream *rs, const struct sockaddr_unsized *addr,
 			    int len)
 {
 	enum rstream_reason reason = connect_policy(rs, addr, len);
@@ -144,7 +144,7 @@ static void connect_settle(struct rstream *rs)
 }
 
 static int connect_locked(struct rstream *rs, struct socket *sock,
-			  struct sockaddr *addr, int len, int flags)
+			  struct sockaddr_unsized *addr, int len, int flags)
 {
 	struct sock *sk = sock->sk;
 	bool first = rs->mode == RSTREAM_IDLE && sk->sk_state == TCP_CLOSE &&
@@ -171,7 +171,7 @@ out:
 	return err;
 }
 
-static int rstream_connect(struct socket *sock, struct sockaddr *addr, int len,
+static int rstream_connect(struct socket *sock, struct sockaddr_unsized *addr, int len,
 			   int flags)
 {
 	struct rstream *rs = rstream_of(sock->sk);

@@ -78,7 +78,8 @@ static bool allows(const struct rstream_rules *rules, const struct in6_addr *add
 	return rules->rule[rules->n - 1].exclude;
 }
 
-bool rstream_rules_connect(const struct rstream *rs, const struct sockaddr *addr, int len)
+bool rstream_rules_connect(const struct rstream *rs, const struct sockaddr_unsized *addr,
+			   int len)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;

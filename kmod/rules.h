@@ -12,7 +12,8 @@
 int rstream_rules_set(struct rstream *rs, sockptr_t optval, unsigned int optlen);
 
 /* With the peer that connect() was told? */
-bool rstream_rules_connect(const struct rstream *rs, const struct sockaddr *addr, int len);
+bool rstream_rules_connect(const struct rstream *rs, const struct sockaddr_unsized *addr,
+			   int len);
 
 /* @rs: the listener.  With this client: a request, or what became of it? */
 bool rstream_rules_accept(const struct rstream *rs, const struct sock_common *client);

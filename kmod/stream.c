@@ -436,7 +436,7 @@ int rstream_link_make(struct net *net, u64 inode, bool any_user)
 			continue;
 		}
 		err = 0;
-		if (!any_user && !uid_eq(sock_i_uid(sk), current_fsuid()))
+		if (!any_user && !uid_eq(rstream_sk_uid(sk), current_fsuid()))
 			err = -EPERM;
 		else if (rstream_mode(rs) != RSTREAM_FRAMED)
 			err = -ENOTCONN;

@@ -178,8 +178,5 @@ bool rstream_close_end(struct rstream *rs)
 	    rs->error || rs->txring || rs->rxring || sock_owned_by_user(sk) ||
 	    release_needed(sk))
 		return false;
-	this_cpu_inc(*sk->sk_prot->orphan_count);
-	sock_orphan(sk);
-	inet_csk_destroy_sock(sk);	/* and puts the program's reference */
-	return true;
+	return rstream_tcp_end(sk);
 }

@@ -160,7 +160,7 @@ int rstream_info_dump(struct net *net, unsigned int skip,
 			info.tcp_state = READ_ONCE(sk->sk_state);
 			info.reason = READ_ONCE(rs->reason);
 			info.uid = from_kuid_munged(current_user_ns(),
-						    sock_i_uid(sk));
+						    rstream_sk_uid(sk));
 			info.inode = sock_i_ino(sk);
 			info.has_peer = rs->hello_in;
 			memcpy(info.peer, rs->peer_name.instance, sizeof(info.peer));

@@ -166,7 +166,7 @@ struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg)
 	}
 	if (!sock_flag(sk, SOCK_ZEROCOPY))
 		return NULL;
-	uarg = msg_zerocopy_realloc(sk, msg_data_left(msg), last_uarg(rs));
+	uarg = rstream_msg_zerocopy_realloc(sk, msg_data_left(msg), last_uarg(rs));
 	return uarg ?: ERR_PTR(-ENOBUFS);
 }
 

@@ -18,6 +18,11 @@
 #define RSTREAM_ACCEPT_FLAGS	(accept_arg->flags)
 #endif
 
+/* 6.19: the addresses of bind() and connect() have a type that states no size */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+#define sockaddr_unsized	sockaddr
+#endif
+
 /*
  * 6.5: sendpage went, sendmsg takes MSG_SPLICE_PAGES (dc97391e6610).  A kernel
  * that does not know the flag does not keep programs from saying it.

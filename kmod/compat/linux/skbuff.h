@@ -16,4 +16,15 @@ static inline bool rstream_uarg_is_msgzc(const struct ubuf_info *uarg)
 #endif
 }
 
+/* 6.16: a last argument for the memory of devices ("net: devmem: Implement TX path") */
+static inline struct ubuf_info *
+rstream_msg_zerocopy_realloc(struct sock *sk, size_t size, struct ubuf_info *uarg)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+	return msg_zerocopy_realloc(sk, size, uarg);
+#else
+	return msg_zerocopy_realloc(sk, size, uarg, false);
+#endif
+}
+
 #endif

@@ -61,4 +61,21 @@ static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
 	return ret;
 }
 
+/*
+ * End a sock in TCP_CLOSE that its program has closed, as TCP ends an orphan.  Socket
+ * held, any context.  False: this kernel does not export how (found by Kbuild), so
+ * TCP's close() has to do it.
+ */
+static inline bool rstream_tcp_end(struct sock *sk)
+{
+#ifdef RSTREAM_HAVE_DESTROY_SOCK
+	this_cpu_inc(*sk->sk_prot->orphan_count);
+	sock_orphan(sk);
+	inet_csk_destroy_sock(sk);	/* and puts the program's reference */
+	return true;
+#else
+	return false;
+#endif
+}
+
 #endif
