@@ -60,24 +60,15 @@ demo:
 	scripts/demo
 
 bench:
-	scripts/bench
-	scripts/bench-instr
+	scripts/bench streams
+	scripts/bench instr
 
-bench-instr:
-	scripts/bench-instr
-
-bench-programs:
-	scripts/bench-programs
-
-bench-memory:
-	scripts/bench-memory
-
-bench-plot:
-	scripts/bench-plot
+bench-instr bench-programs bench-memory bench-plot:
+	scripts/bench $(@:bench-%=%)
 
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/fuzz build/run build/bench build/bench-instr build/bench-programs build/bench-memory build/bench-hosts \
+	rm -rf build/module build/selftests build/tools build/unit build/fuzz build/run build/bench \
 		build/check build/deb build/check-deb build/doc
 	rm -f rdmastream.ko
 
@@ -87,29 +78,30 @@ distclean: clean
 
 help:
 	@echo "all           rdmastream.ko for one kernel, and rsctl (default)"
-	@echo "module        rdmastream.ko only; KVER=release or KDIR=headers choose the kernel,"
+	@echo "module        only rdmastream.ko; KVER=release or KDIR=headers choose the kernel,"
 	@echo "              W=1 and C=1 as in the kernel's own build"
 	@echo "tools         rsctl and the preload library, in userspace-tools/"
 	@echo "check         all tests, in virtual machines with Linux 6.12 and 6.1"
-	@echo "check-debug   the tests again, on a kernel with KASAN, lockdep and kmemleak"
+	@echo "check-debug   the tests on a kernel with KASAN, lockdep and kmemleak"
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
-	@echo "soak          random traffic while links are lost, SECONDS=N long (600); SEED=N"
-	@echo "              repeats one, SOAKFLAGS=\"-k 6.1\" chooses the kernel"
-	@echo "fuzz          the pure files of the module by libFuzzer, RUNS=N of each target (10^8)"
-	@echo "suites        suites that others wrote (Python's, Redis', nginx, ...), compared with"
-	@echo "              TCP; SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
-	@echo "style         what reads the sources: checkpatch, sparse, kernel-doc, ..."
+	@echo "soak          random traffic while links are lost, for SECONDS=N (600); SEED=N"
+	@echo "              repeats a run, SOAKFLAGS=\"-k 6.1\" chooses the kernel"
+	@echo "fuzz          fuzz the pure files of the module with libFuzzer; RUNS=N of each target (10^8)"
+	@echo "suites        test suites of others (Python, Redis, nginx, ...), compared with TCP;"
+	@echo "              SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
+	@echo "style         checks of the sources: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
-	@echo "bench         tables: TCP, rsockets, SMC-R, rdmastream, by the clock and by bench-instr"
-	@echo "bench-instr   instructions that they cost; fails if ours have grown, or a fallback"
-	@echo "              costs what a user would notice"
-	@echo "bench-programs  what redis, nginx, memcached, PostgreSQL get of TCP, SMC-R, rdmastream"
-	@echo "bench-memory  what connections pin of memory: rsockets, SMC-R, rdmastream"
-	@echo "bench-plot    draws what \"make bench\" has measured, SVG files in build/bench/"
-	@echo "doc           these texts and the manual pages as HTML, in build/doc/"
+	@echo "bench         compares TCP, rsockets, SMC-R and rdmastream, by time and by"
+	@echo "              instructions; scripts/bench -h has more"
+	@echo "bench-instr   counts instructions; fails if rdmastream needs more than before, or if"
+	@echo "              falling back to TCP has a cost that users would notice"
+	@echo "bench-programs  Redis, nginx, memcached, PostgreSQL with TCP, SMC-R and rdmastream"
+	@echo "bench-memory  memory that connections pin: rsockets, SMC-R, rdmastream"
+	@echo "bench-plot    draws the results of \"make bench\", SVG files in build/bench/streams/"
+	@echo "doc           this documentation and the manual pages as HTML, in build/doc/"
 	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
-	@echo "check-deb     install, load, upgrade and purge them in a Debian of their own; as root"
+	@echo "check-deb     as root: install, load, upgrade and purge them in a separate Debian"
 	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
-	@echo "clean         remove what was built; distclean: and the kernels"
+	@echo "clean         remove everything that was built; distclean: the kernels, too"
 
 .PHONY: all module tools check check-debug soak fuzz suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help

@@ -98,8 +98,8 @@ def table:
 
 def tracked:
 	read
-	| "# Instructions that \"make bench-instr\" has counted, which compares with them.",
-	"# Written by scripts/bench-instr --update: \(.setting | join(", "))",
+	| "# Instructions as counted by \"make bench-instr\", the reference for its next runs.",
+	"# Written by scripts/bench instr --update: \(.setting | join(", "))",
 	(.counts[] | "\(.[0]) \(.[1]) \(.[2])");
 
 def worse:

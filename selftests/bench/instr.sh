@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The guest's part of "make bench-instr": every way of carrying a stream within the
+# The guest's part of "scripts/bench instr": every way of carrying a stream within the
 # VM, between two sockets at its own address; and RDMA writes without a stream, from
-# the device to itself.  scripts/bench-instr calls it.
+# the device to itself.  scripts/bench instr calls it.
 #
 # From the environment: MODULE, FLOOR (rs_floor.ko), TOOLS (rsctl), BIN (rs_bench,
 # smc_setup).  Writes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# What bench.sh and instr.sh share: counters before and after, in files in $tmp.
+# What streams.sh and instr.sh share: counters before and after, in files in $tmp.
 set -u
 : "${MODULE:?}" "${TOOLS:?}" "${BIN:?}"
 # shellcheck source=/dev/null

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The guest's part of scripts/bench-memory, in VM 0: what connections to VM 1 have
+# The guest's part of scripts/bench memory, in VM 0: what connections to VM 1 have
 # registered with the RDMA device, memory that is pinned.
 #
 # usage: memory.sh CONNECTIONS

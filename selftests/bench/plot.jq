@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# From bench.json to what gnuplot draws of it, three files in DIR:
-#	jq -r --arg dir DIR --arg type svg -L HERE 'include "plot"; plots' bench.json
+# gnuplot's input for streams.json; it draws three files in DIR:
+#	jq -r --arg dir DIR --arg type svg -L HERE 'include "plot"; plots' streams.json
 include "report";
 
 # Where a measure stands on the x axis.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The guest's part of scripts/bench-programs, in VM 0: programs as they are, their
+# The guest's part of scripts/bench programs, in VM 0: programs as they are, their
 # servers in VM 1, over TCP, SMC-R and rdmastream in turn, ROUNDS times over.
 #
 # usage: programs.sh ROUNDS SECONDS PROGRAM...    SECONDS: of one measurement, about

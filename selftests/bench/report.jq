@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# From the lines of bench.sh to bench.json, and from that to the table:
+# From the lines of streams.sh to streams.json, and from that to the table:
 #	jq -nR -L DIR 'include "report"; collect' results
-#	jq -r -L DIR 'include "report"; table' bench.json
+#	jq -r -L DIR 'include "report"; table' streams.json
 
 def paths: [
 	["tcp", "TCP"], ["rsockets", "rsockets"], ["smc", "SMC-R"],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Load for "make bench" and "make bench-instr".  One client and one server measure one
+ * Load for scripts/bench.  One client and one server measure one
  * way of carrying a stream: connections a second, round trips, streaming; or streaming
  * on many connections at once.  One thread only, and blocking calls but for the many.
  * The client prints lines "NAME VALUE".

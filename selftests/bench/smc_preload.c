@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * LD_PRELOAD: a program's TCP sockets become SMC sockets, for scripts/bench-programs.
+ * LD_PRELOAD: a program's TCP sockets become SMC sockets, for scripts/bench programs.
  */
 #include <netinet/in.h>
 #include <sys/socket.h>

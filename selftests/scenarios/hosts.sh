@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12 timeout=400
-# scripts/bench-hosts between two machines that know each other by ssh.
+# "scripts/bench hosts" between two machines that know each other by ssh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -33,8 +33,8 @@ server=$!
 ok "sshd listens" wait_for 60 listens 1 2022
 export BENCH_SSH="ssh -p 2022 -F none -i $tmp/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=$tmp/known"
 
-bench_hosts() { timeout 300 "$top/scripts/bench-hosts" -r 1 -t 20 -n "1 4" -d eth0:rxe0 "$@" tcp ours-ring; }
-measured() { jq -e '[.paths[] | select(.name == ("tcp", "ours-ring")) | .results["rtt-64"].median] | length == 2 and all(. > 0)' "$top/build/bench-hosts/bench.json"; }
+bench_hosts() { timeout 300 "$top/scripts/bench" hosts -r 1 -t 20 -n "1 4" -d eth0:rxe0 "$@" tcp ours-ring; }
+measured() { jq -e '[.paths[] | select(.name == ("tcp", "ours-ring")) | .results["rtt-64"].median] | length == 2 and all(. > 0)' "$top/build/bench/hosts/hosts.json"; }
 as_before() { [ "$(in_all sysctl -n net.rdmastream.upgrade net.rdmastream.link_idle_ms | sort -u | tr '\n' ' ')" = "2 7777 " ]; }
 nothing_left() {
 	! in_all ls -d /tmp/rdmastream-bench.* && ! in_all pgrep -l 'rs_bench|^ssh$'

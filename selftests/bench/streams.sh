@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The guest's part of "make bench", in VM 0: every way of carrying a stream to VM 1,
+# The guest's part of "scripts/bench streams", in VM 0: every way of carrying a stream to VM 1,
 # RDMA writes without a stream and perftest, one after the other, ROUNDS times over.
-# scripts/bench calls it.
 #
-# usage: bench.sh ROUNDS MS [PATH...]    MS: time of one measurement
+# usage: streams.sh ROUNDS MS [PATH...]    MS: time of one measurement
 #
 # From the environment: MODULE, FLOOR (rs_floor.ko), TOOLS (rsctl), BIN (rs_bench,
 # smc_setup); perhaps CROWDS, numbers of connections at once.  Writes $RESULTS/results:
