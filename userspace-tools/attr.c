@@ -35,6 +35,7 @@ bool attrs_nested(struct attrs *a, const struct nlattr *nest)
 	const struct nlattr *attr;
 
 	memset(a, 0, sizeof(*a));
+	a->nest = nest;
 	if (!nest)
 		return false;
 	mnl_attr_for_each_nested(attr, nest)

@@ -449,6 +449,19 @@ static int cgroup_off(const char *name)
 	return ret;
 }
 
+static void object(uint64_t id, char *path)
+{
+	json_object(NULL);
+	json_uint("id", &id);
+	json_take("cgroup", path);
+	json_object_end();
+}
+
+void cgroup_json(void)
+{
+	object(0, NULL);
+}
+
 static int cgroup_list(void)
 {
 	static const struct column columns[] = { { "ID", true }, { "CGROUP", false } };
@@ -473,10 +486,7 @@ static int cgroup_list(void)
 			continue;
 		path = find_path(entry->d_name, &gone);
 		if (opt.json) {
-			json_object(NULL);
-			json_uint("id", &id);
-			json_take("cgroup", path);
-			json_object_end();
+			object(id, path);
 		} else {
 			table_cell(table, xprintf("%s", entry->d_name), PAINT_NONE);
 			table_cell(table, path, PAINT_NONE);

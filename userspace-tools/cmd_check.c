@@ -58,22 +58,35 @@ static void tell_text(const char *head, const char *reason, const char *text)
 	putchar('\n');
 }
 
+static void object(const char *step, bool good, const char *reason, const char *text,
+		   const double *val, const char *cause, const char *remedy)
+{
+	static const char * const steps[] = {
+		"module", "settings", "memory", "device", "connect", "option", "hello",
+		"link", "rtt", "rings", "ping", "send", "receive", "load", NULL
+	};
+
+	json_object(NULL);
+	json_choice("step", step, steps);
+	json_bool("ok", good);
+	json_str("reason", reason);
+	json_str("text", text);
+	json_double("value", val);
+	json_str("cause", cause);
+	json_str("remedy", remedy);
+	json_object_end();
+}
+
+void check_json(void)
+{
+	object(NULL, false, NULL, "", NULL, NULL, NULL);
+}
+
 static void tell(const char *step, bool good, const char *reason, char *text,
 		 const double *val, const char *cause, const char *remedy)
 {
 	if (opt.json) {
-		json_object(NULL);
-		json_str("step", step);
-		json_bool("ok", good);
-		json_str("reason", reason);
-		json_str("text", text);
-		if (val)
-			json_double("value", *val);
-		else
-			json_uint("value", NULL);
-		json_str("cause", cause);
-		json_str("remedy", remedy);
-		json_object_end();
+		object(step, good, reason, text, val, cause, remedy);
 	} else {
 		printf("%s%-4s%s  %-9s ",
 		       opt.color ? good ? "\033[32m" : "\033[31m" : "",

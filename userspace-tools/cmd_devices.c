@@ -98,21 +98,17 @@ static void row(struct table *t, const struct attrs *a)
 
 static void object(const struct attrs *a)
 {
-	const struct nlattr *attr;
 	uint64_t val;
 	char *why = problem(a, &val);
 
 	json_object(NULL);
-	json_str("device", attr_str(a, RDMASTREAM_A_DEVICE_NAME));
+	json_attr_str("device", a, RDMASTREAM_A_DEVICE_NAME);
 	json_attr("port", a, RDMASTREAM_A_DEVICE_PORT);
 	json_bool("usable", !val);
 	json_take("problem", why);
 	json_attr("links", a, RDMASTREAM_A_DEVICE_LINKS);
 	json_take("netdev", netdev(a));
-	json_array_in("addresses");
-	each_attr(attr, a->msg, RDMASTREAM_A_DEVICE_ADDR)
-		json_take(NULL, endpoint_of(attr, false));
-	json_array_end();
+	json_list("addresses", a, RDMASTREAM_A_DEVICE_ADDR, json_address);
 	json_object_end();
 }
 
@@ -125,6 +121,11 @@ static const struct entries entries = {
 	RDMASTREAM_CMD_DEVICE_GET, keys, columns,
 	sizeof(columns) / sizeof(columns[0]), row, object
 };
+
+void devices_json(void)
+{
+	entries_schema(&entries);
+}
 
 int cmd_devices(int argc, char **argv)
 {

@@ -40,6 +40,21 @@ static int get_state(struct state *state)
 	return ret;
 }
 
+static void object(const struct state *state)
+{
+	json_object(NULL);
+	json_bool("drain", state->drain);
+	json_uint("links", &state->links);
+	json_object_end();
+}
+
+void drain_json(void)
+{
+	static const struct state none;
+
+	object(&none);
+}
+
 static int show(void)
 {
 	struct state state;
@@ -49,10 +64,7 @@ static int show(void)
 		return ret;
 	if (opt.json) {
 		json_array();
-		json_object(NULL);
-		json_bool("drain", state.drain);
-		json_uint("links", &state.links);
-		json_object_end();
+		object(&state);
 		json_array_end();
 	} else {
 		printf("drain %s, links %" PRIu64 "\n",

@@ -147,18 +147,28 @@ const char *reason_remedy(uint64_t reason)
 	return advice_of(reason)->remedy;
 }
 
+static void object(const struct item *item, const struct advice *advice)
+{
+	json_object(NULL);
+	json_str("name", item->name);
+	json_str("text", item->text);
+	json_str("cause", advice->cause);
+	json_str("remedy", advice->remedy);
+	json_object_end();
+}
+
+void explain_json(void)
+{
+	object(reason_item(0), &peer_fault);
+}
+
 static void show(uint64_t reason)
 {
 	const struct item *item = reason_item(reason);
 	const struct advice *advice = advice_of(reason);
 
 	if (opt.json) {
-		json_object(NULL);
-		json_str("name", item->name);
-		json_str("text", item->text);
-		json_str("cause", advice->cause);
-		json_str("remedy", advice->remedy);
-		json_object_end();
+		object(item, advice);
 		return;
 	}
 	printf("%s: ", item->name);

@@ -125,16 +125,16 @@ static void object(const struct attrs *a)
 {
 	json_object(NULL);
 	json_attr("id", a, RDMASTREAM_A_LINK_ID);
-	json_take("state", state(a));
+	json_attr_word("state", a, RDMASTREAM_A_LINK_STATE, WORD_LINK_STATE);
 	json_bool("active", a->tb[RDMASTREAM_A_LINK_ACTIVE]);
-	json_take("peer", attr_hex(a, RDMASTREAM_A_LINK_PEER));
-	json_str("device", attr_str(a, RDMASTREAM_A_LINK_DEVICE));
+	json_attr_id("peer", a, RDMASTREAM_A_LINK_PEER);
+	json_attr_str("device", a, RDMASTREAM_A_LINK_DEVICE);
 	json_attr("port", a, RDMASTREAM_A_LINK_PORT);
 	json_attr("qpn", a, RDMASTREAM_A_LINK_QPN);
 	json_attr("peer_qpn", a, RDMASTREAM_A_LINK_PEER_QPN);
 	json_attr("path_mtu", a, RDMASTREAM_A_LINK_PATH_MTU);
-	json_take("local", attr_endpoint(a, RDMASTREAM_A_LINK_LOCAL));
-	json_take("remote", attr_endpoint(a, RDMASTREAM_A_LINK_REMOTE));
+	json_attr_endpoint("local", a, RDMASTREAM_A_LINK_LOCAL);
+	json_attr_endpoint("remote", a, RDMASTREAM_A_LINK_REMOTE);
 	json_attr("tx_bytes", a, RDMASTREAM_A_LINK_TX_BYTES);
 	json_attr("tx_msgs", a, RDMASTREAM_A_LINK_TX_MSGS);
 	json_attr("rx_bytes", a, RDMASTREAM_A_LINK_RX_BYTES);
@@ -162,6 +162,11 @@ static const struct entries entries = {
 	RDMASTREAM_CMD_LINK_GET, keys, columns,
 	sizeof(columns) / sizeof(columns[0]), row, object
 };
+
+void links_json(void)
+{
+	entries_schema(&entries);
+}
 
 int cmd_links(int argc, char **argv)
 {

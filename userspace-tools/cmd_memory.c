@@ -56,8 +56,8 @@ static void object(const struct attrs *a)
 {
 	json_object(NULL);
 	json_attr("link", a, RDMASTREAM_A_RMB_LINK);
-	json_str("device", attr_str(a, RDMASTREAM_A_RMB_DEVICE));
-	json_take("kind", attr_word(a, RDMASTREAM_A_RMB_KIND, WORD_RMB_KIND));
+	json_attr_str("device", a, RDMASTREAM_A_RMB_DEVICE);
+	json_attr_word("kind", a, RDMASTREAM_A_RMB_KIND, WORD_RMB_KIND);
 	json_attr("bytes", a, RDMASTREAM_A_RMB_BYTES);
 	json_attr("used", a, RDMASTREAM_A_RMB_USED);
 	json_object_end();
@@ -94,6 +94,11 @@ static const struct entries entries = {
 	RDMASTREAM_CMD_MEMORY_GET, keys, columns,
 	sizeof(columns) / sizeof(columns[0]), row, object
 };
+
+void memory_json(void)
+{
+	entries_schema(&entries);
+}
 
 int cmd_memory(int argc, char **argv)
 {

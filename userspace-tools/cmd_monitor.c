@@ -9,8 +9,22 @@
 
 #include "rsctl.h"
 
+/* Each event is an object with one of these names; some share their other keys. */
+static const char * const link_events[] = { "link-up", "link-down", NULL };
+static const char * const switch_events[] = { "switch", NULL };
+static const char * const drain_events[] = { "drain", NULL };
+static const char * const setting_events[] = { "setting", NULL };
+static const char * const missed_events[] = { "missed", NULL };
+
+static void json_begin(uint64_t ms, const char *event, const char * const *events)
+{
+	json_object(NULL);
+	json_uint("time_ms", &ms);
+	json_choice("event", event, events);
+}
+
 /* Begins a line: the time, and with -j an object and the event's name. */
-static void begin(const char *event)
+static void begin(const char *event, const char * const *events)
 {
 	struct timespec now;
 	char text[16];
@@ -20,10 +34,7 @@ static void begin(const char *event)
 	clock_gettime(CLOCK_REALTIME, &now);
 	ms = now.tv_nsec / 1000000;
 	if (opt.json) {
-		ms += 1000ULL * now.tv_sec;
-		json_object(NULL);
-		json_uint("time_ms", &ms);
-		json_str("event", event);
+		json_begin(ms + 1000ULL * now.tv_sec, event, events);
 		return;
 	}
 	localtime_r(&now.tv_sec, &tm);
@@ -55,13 +66,13 @@ static void json_link(const struct attrs *a)
 {
 	json_attr("id", a, RDMASTREAM_A_LINK_ID);
 	json_bool("active", a->tb[RDMASTREAM_A_LINK_ACTIVE]);
-	json_take("peer", attr_hex(a, RDMASTREAM_A_LINK_PEER));
-	json_str("device", attr_str(a, RDMASTREAM_A_LINK_DEVICE));
+	json_attr_id("peer", a, RDMASTREAM_A_LINK_PEER);
+	json_attr_str("device", a, RDMASTREAM_A_LINK_DEVICE);
 	json_attr("port", a, RDMASTREAM_A_LINK_PORT);
-	json_take("local", attr_endpoint(a, RDMASTREAM_A_LINK_LOCAL));
-	json_take("remote", attr_endpoint(a, RDMASTREAM_A_LINK_REMOTE));
-	json_take("reason", attr_reason(a, RDMASTREAM_A_LINK_REASON));
-	json_str("why", attr_str(a, RDMASTREAM_A_LINK_WHY));
+	json_attr_endpoint("local", a, RDMASTREAM_A_LINK_LOCAL);
+	json_attr_endpoint("remote", a, RDMASTREAM_A_LINK_REMOTE);
+	json_attr_reason("reason", a, RDMASTREAM_A_LINK_REASON);
+	json_attr_str("why", a, RDMASTREAM_A_LINK_WHY);
 }
 
 static int link_event(const struct attrs *a)
@@ -73,7 +84,7 @@ static int link_event(const struct attrs *a)
 
 	attr_uint(a, RDMASTREAM_A_LINK_STATE, &state);
 	up = state == RDMASTREAM_LINK_STATE_UP;
-	begin(up ? "link-up" : "link-down");
+	begin(link_events[!up], link_events);
 	if (opt.json) {
 		json_link(a);
 		return end();
@@ -92,12 +103,12 @@ static int link_event(const struct attrs *a)
 
 static void json_switch(const struct attrs *a)
 {
-	json_take("local", attr_endpoint(a, RDMASTREAM_A_SWITCH_LOCAL));
-	json_take("remote", attr_endpoint(a, RDMASTREAM_A_SWITCH_REMOTE));
-	json_take("peer", attr_hex(a, RDMASTREAM_A_SWITCH_PEER));
-	json_take("way", attr_word(a, RDMASTREAM_A_SWITCH_WAY, WORD_WAY));
-	json_take("carrier", attr_word(a, RDMASTREAM_A_SWITCH_CARRIER, WORD_CARRIER));
-	json_take("reason", attr_reason(a, RDMASTREAM_A_SWITCH_REASON));
+	json_attr_endpoint("local", a, RDMASTREAM_A_SWITCH_LOCAL);
+	json_attr_endpoint("remote", a, RDMASTREAM_A_SWITCH_REMOTE);
+	json_attr_id("peer", a, RDMASTREAM_A_SWITCH_PEER);
+	json_attr_word("way", a, RDMASTREAM_A_SWITCH_WAY, WORD_WAY);
+	json_attr_word("carrier", a, RDMASTREAM_A_SWITCH_CARRIER, WORD_CARRIER);
+	json_attr_reason("reason", a, RDMASTREAM_A_SWITCH_REASON);
 	json_attr("offset", a, RDMASTREAM_A_SWITCH_OFFSET);
 	json_attr("epoch", a, RDMASTREAM_A_SWITCH_EPOCH);
 	json_attr("link", a, RDMASTREAM_A_SWITCH_LINK);
@@ -105,7 +116,7 @@ static void json_switch(const struct attrs *a)
 
 static int switch_event(const struct attrs *a)
 {
-	begin("switch");
+	begin(switch_events[0], switch_events);
 	if (opt.json) {
 		json_switch(a);
 		return end();
@@ -125,7 +136,7 @@ static int drain_event(const struct attrs *a)
 	uint64_t drain = 0;
 
 	attr_uint(a, RDMASTREAM_A_INFO_DRAIN, &drain);
-	begin("drain");
+	begin(drain_events[0], drain_events);
 	if (opt.json)
 		json_bool("drain", drain);
 	else
@@ -133,14 +144,19 @@ static int drain_event(const struct attrs *a)
 	return end();
 }
 
+static void json_setting(const struct attrs *a)
+{
+	json_attr_str("name", a, RDMASTREAM_A_SETTING_NAME);
+	json_attr("value", a, RDMASTREAM_A_SETTING_VALUE);
+}
+
 static int setting_event(const struct attrs *a)
 {
 	const char *name = attr_str(a, RDMASTREAM_A_SETTING_NAME);
 
-	begin("setting");
+	begin(setting_events[0], setting_events);
 	if (opt.json) {
-		json_str("name", name);
-		json_attr("value", a, RDMASTREAM_A_SETTING_VALUE);
+		json_setting(a);
 		return end();
 	}
 	printf("setting %s ", name ? name : "-");
@@ -154,7 +170,7 @@ static int told(const struct nlmsghdr *msg)
 	struct attrs a;
 
 	if (!msg) {
-		begin("missed");
+		begin(missed_events[0], missed_events);
 		if (!opt.json)
 			printf("events were lost");
 		return end();
@@ -187,6 +203,26 @@ static int ready(void)
 	ret = drain_event(&a);
 	replies_free(&r);
 	return ret;
+}
+
+void monitor_json(void)
+{
+	static const struct attrs none;
+
+	json_begin(0, NULL, link_events);
+	json_link(&none);
+	json_object_end();
+	json_begin(0, NULL, switch_events);
+	json_switch(&none);
+	json_object_end();
+	json_begin(0, NULL, drain_events);
+	json_bool("drain", false);
+	json_object_end();
+	json_begin(0, NULL, setting_events);
+	json_setting(&none);
+	json_object_end();
+	json_begin(0, NULL, missed_events);
+	json_object_end();
 }
 
 int cmd_monitor(int argc, char **argv)

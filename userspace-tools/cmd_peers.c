@@ -84,8 +84,8 @@ static void object_path(const struct nlattr *nest)
 
 	attrs_nested(&p, nest);
 	json_object(NULL);
-	json_take("local", attr_address(&p, RDMASTREAM_A_PATH_LOCAL));
-	json_take("remote", attr_endpoint(&p, RDMASTREAM_A_PATH_REMOTE));
+	json_attr_address("local", &p, RDMASTREAM_A_PATH_LOCAL);
+	json_attr_endpoint("remote", &p, RDMASTREAM_A_PATH_REMOTE);
 	json_bool("own", p.tb[RDMASTREAM_A_PATH_OWN]);
 	json_attr("fails", &p, RDMASTREAM_A_PATH_FAILS);
 	json_attr("refused", &p, RDMASTREAM_A_PATH_REFUSED);
@@ -96,22 +96,17 @@ static void object_path(const struct nlattr *nest)
 
 static void object(const struct attrs *a)
 {
-	const struct nlattr *attr;
-
 	json_object(NULL);
-	json_take("peer", attr_hex(a, RDMASTREAM_A_PEER_INSTANCE));
+	json_attr_id("peer", a, RDMASTREAM_A_PEER_INSTANCE);
 	json_bool("active", a->tb[RDMASTREAM_A_PEER_ACTIVE]);
 	json_bool("self", a->tb[RDMASTREAM_A_PEER_SELF]);
 	json_bool("drained", a->tb[RDMASTREAM_A_PEER_DRAINED]);
 	json_attr("links", a, RDMASTREAM_A_PEER_LINKS);
 	json_attr("connecting", a, RDMASTREAM_A_PEER_CONNECTING);
 	json_attr("waiting", a, RDMASTREAM_A_PEER_WAITING);
-	json_str("why", attr_str(a, RDMASTREAM_A_PEER_WHY));
+	json_attr_str("why", a, RDMASTREAM_A_PEER_WHY);
 	json_attr("why_ms", a, RDMASTREAM_A_PEER_WHY_MS);
-	json_array_in("paths");
-	each_attr(attr, a->msg, RDMASTREAM_A_PEER_PATH)
-		object_path(attr);
-	json_array_end();
+	json_list("paths", a, RDMASTREAM_A_PEER_PATH, object_path);
 	json_object_end();
 }
 
@@ -124,6 +119,11 @@ static const struct entries entries = {
 	RDMASTREAM_CMD_PEER_GET, keys, columns,
 	sizeof(columns) / sizeof(columns[0]), row, object
 };
+
+void peers_json(void)
+{
+	entries_schema(&entries);
+}
 
 int cmd_peers(int argc, char **argv)
 {

@@ -99,7 +99,7 @@ static void row(struct table *t, const struct attrs *a)
 static void object(const struct attrs *a)
 {
 	json_object(NULL);
-	json_str("name", attr_str(a, RDMASTREAM_A_SETTING_NAME));
+	json_attr_str("name", a, RDMASTREAM_A_SETTING_NAME);
 	json_attr("value", a, RDMASTREAM_A_SETTING_VALUE);
 	json_attr("default", a, RDMASTREAM_A_SETTING_DEFAULT);
 	json_attr("least", a, RDMASTREAM_A_SETTING_LEAST);
@@ -127,6 +127,11 @@ static void show(const struct replies *r, int only)
 		entry_show(&entries, t, &a);
 	}
 	entries_end(t);
+}
+
+void show_json(void)
+{
+	entries_schema(&entries);
 }
 
 int cmd_show(int argc, char **argv)

@@ -280,49 +280,22 @@ static void row(struct table *t, const struct attrs *a)
 			  rx.tb[RDMASTREAM_A_DIRECTION_HIST]);
 }
 
-static void object_stalls(const struct nlattr *nest)
+static void object_stall(const struct nlattr *nest)
 {
-	const struct nlattr *attr;
 	struct attrs s;
 
-	json_array_in("stalls");
-	if (nest) {
-		mnl_attr_for_each_nested(attr, nest) {
-			if (mnl_attr_get_type(attr) !=
-			    RDMASTREAM_A_DIRECTION_STALLS)
-				continue;
-			attrs_nested(&s, attr);
-			json_object(NULL);
-			json_take("reason", attr_reason(&s, RDMASTREAM_A_STALL_REASON));
-			json_attr("count", &s, RDMASTREAM_A_STALL_COUNT);
-			json_attr("us", &s, RDMASTREAM_A_STALL_US);
-			json_object_end();
-		}
-	}
-	json_array_end();
+	attrs_nested(&s, nest);
+	json_object(NULL);
+	json_attr_reason("reason", &s, RDMASTREAM_A_STALL_REASON);
+	json_attr("count", &s, RDMASTREAM_A_STALL_COUNT);
+	json_attr("us", &s, RDMASTREAM_A_STALL_US);
+	json_object_end();
 }
 
-static void object_hist(const struct nlattr *hist)
-{
-	const uint32_t *count;
-	unsigned int i, n;
-	uint64_t val;
-
-	json_array_in("hist");
-	n = hist ? mnl_attr_get_payload_len(hist) / sizeof(*count) : 0;
-	count = hist ? mnl_attr_get_payload(hist) : NULL;
-	for (i = 0; i < n; i++) {
-		val = count[i];
-		json_uint(NULL, &val);
-	}
-	json_array_end();
-}
-
-static void object_direction(const char *key, const struct attrs *dir,
-			     const struct nlattr *nest)
+static void object_direction(const char *key, const struct attrs *dir)
 {
 	json_object(key);
-	json_take("carrier", carrier(dir));
+	json_attr_word("carrier", dir, RDMASTREAM_A_DIRECTION_CARRIER, WORD_CARRIER);
 	json_attr("epoch", dir, RDMASTREAM_A_DIRECTION_EPOCH);
 	json_attr("link", dir, RDMASTREAM_A_DIRECTION_LINK);
 	json_attr("ring_size", dir, RDMASTREAM_A_DIRECTION_RING_SIZE);
@@ -333,15 +306,13 @@ static void object_direction(const char *key, const struct attrs *dir,
 	json_attr("ring_bytes", dir, RDMASTREAM_A_DIRECTION_RING_BYTES);
 	json_attr("ring_msgs", dir, RDMASTREAM_A_DIRECTION_RING_MSGS);
 	json_attr("switches", dir, RDMASTREAM_A_DIRECTION_SWITCHES);
-	json_take("switch_to", attr_word(dir, RDMASTREAM_A_DIRECTION_SWITCH_TO,
-				    WORD_CARRIER));
-	json_take("switch_reason",
-		  attr_reason(dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON));
+	json_attr_word("switch_to", dir, RDMASTREAM_A_DIRECTION_SWITCH_TO, WORD_CARRIER);
+	json_attr_reason("switch_reason", dir, RDMASTREAM_A_DIRECTION_SWITCH_REASON);
 	json_attr("switch_ms", dir, RDMASTREAM_A_DIRECTION_SWITCH_MS);
-	json_take("stall", attr_reason(dir, RDMASTREAM_A_DIRECTION_STALL));
+	json_attr_reason("stall", dir, RDMASTREAM_A_DIRECTION_STALL);
 	json_attr("stall_us", dir, RDMASTREAM_A_DIRECTION_STALL_US);
-	object_stalls(nest);
-	object_hist(dir->tb[RDMASTREAM_A_DIRECTION_HIST]);
+	json_list("stalls", dir, RDMASTREAM_A_DIRECTION_STALLS, object_stall);
+	json_counts("hist", dir, RDMASTREAM_A_DIRECTION_HIST);
 	json_object_end();
 }
 
@@ -352,17 +323,16 @@ static void object(const struct attrs *a)
 	attrs_nested(&tx, a->tb[RDMASTREAM_A_SOCK_TX]);
 	attrs_nested(&rx, a->tb[RDMASTREAM_A_SOCK_RX]);
 	json_object(NULL);
-	json_take("local", attr_endpoint(a, RDMASTREAM_A_SOCK_LOCAL));
-	json_take("remote", attr_endpoint(a, RDMASTREAM_A_SOCK_REMOTE));
-	json_take("mode", attr_word(a, RDMASTREAM_A_SOCK_MODE, WORD_MODE));
-	json_take("tcp_state", attr_word(a, RDMASTREAM_A_SOCK_TCP_STATE,
-				    WORD_TCP_STATE));
-	json_take("reason", attr_reason(a, RDMASTREAM_A_SOCK_REASON));
+	json_attr_endpoint("local", a, RDMASTREAM_A_SOCK_LOCAL);
+	json_attr_endpoint("remote", a, RDMASTREAM_A_SOCK_REMOTE);
+	json_attr_word("mode", a, RDMASTREAM_A_SOCK_MODE, WORD_MODE);
+	json_attr_word("tcp_state", a, RDMASTREAM_A_SOCK_TCP_STATE, WORD_TCP_STATE);
+	json_attr_reason("reason", a, RDMASTREAM_A_SOCK_REASON);
 	json_attr("uid", a, RDMASTREAM_A_SOCK_UID);
 	json_attr("inode", a, RDMASTREAM_A_SOCK_INODE);
-	json_take("peer", attr_hex(a, RDMASTREAM_A_SOCK_PEER));
-	object_direction("tx", &tx, a->tb[RDMASTREAM_A_SOCK_TX]);
-	object_direction("rx", &rx, a->tb[RDMASTREAM_A_SOCK_RX]);
+	json_attr_id("peer", a, RDMASTREAM_A_SOCK_PEER);
+	object_direction("tx", &tx);
+	object_direction("rx", &rx);
 	json_object_end();
 }
 
@@ -386,6 +356,11 @@ static const struct entries entries = {
 	RDMASTREAM_CMD_SOCK_GET, keys, columns,
 	sizeof(columns) / sizeof(columns[0]), row, object
 };
+
+void sockets_json(void)
+{
+	entries_schema(&entries);
+}
 
 int cmd_sockets(int argc, char **argv)
 {

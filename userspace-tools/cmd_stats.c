@@ -20,11 +20,13 @@ static void row(struct table *t, char *name, uint64_t val,
 	table_cell(t, item ? xprintf("%s", item->text) : NULL, PAINT_NONE);
 }
 
+static const char * const kinds[] = { "counter", "reason", "switch", NULL };
+
 static void object(const char *kind, char *name, uint64_t val,
 		   const struct item *item)
 {
 	json_object(NULL);
-	json_str("kind", kind);
+	json_choice("kind", kind, kinds);
 	json_take("name", name);
 	json_uint("value", &val);
 	json_str("text", item ? item->text : NULL);
@@ -107,11 +109,11 @@ static void watch_object(const char *kind, const char *name,
 	uint64_t since = w->last - w->first;
 
 	json_object(NULL);
-	json_str("kind", kind);
+	json_choice("kind", kind, kinds);
 	json_str("name", name);
 	json_uint("value", &w->last);
 	json_uint("since", &since);
-	json_double("rate", w->rates[SAMPLES - 1]);
+	json_double("rate", &w->rates[SAMPLES - 1]);
 	json_object_end();
 }
 
@@ -195,6 +197,18 @@ static int watch(void)
 		last = at;
 	}
 	return ret;
+}
+
+void stats_json(void)
+{
+	object(NULL, xprintf("%s", ""), 0, NULL);
+}
+
+void stats_watch_json(void)
+{
+	static const struct watched none;
+
+	watch_object(NULL, "", &none);
 }
 
 int cmd_stats(int argc, char **argv)

@@ -42,10 +42,9 @@ static void json(const struct attrs *a)
 {
 	uint64_t drain;
 
-	json_array();
 	json_object(NULL);
 	json_str("rsctl", VERSION);
-	json_str("module", attr_str(a, RDMASTREAM_A_INFO_VERSION));
+	json_attr_str("module", a, RDMASTREAM_A_INFO_VERSION);
 	json_attr("wire_version", a, RDMASTREAM_A_INFO_WIRE_VERSION);
 	json_attr("family", a, RDMASTREAM_A_INFO_FAMILY);
 	json_attr("protocol", a, RDMASTREAM_A_INFO_PROTOCOL);
@@ -54,9 +53,15 @@ static void json(const struct attrs *a)
 	json_bool("drain", attr_uint(a, RDMASTREAM_A_INFO_DRAIN, &drain) &&
 			   drain);
 	json_attr("links", a, RDMASTREAM_A_INFO_LINKS);
-	json_take("instance", attr_hex(a, RDMASTREAM_A_INFO_INSTANCE));
+	json_attr_id("instance", a, RDMASTREAM_A_INFO_INSTANCE);
 	json_object_end();
-	json_array_end();
+}
+
+void version_json(void)
+{
+	static const struct attrs none;
+
+	json(&none);
 }
 
 int cmd_version(int argc, char **argv)
@@ -70,10 +75,13 @@ int cmd_version(int argc, char **argv)
 	ret = ask_one(RDMASTREAM_CMD_INFO_GET, &r, &a);
 	if (ret)
 		return ret;
-	if (opt.json)
+	if (opt.json) {
+		json_array();
 		json(&a);
-	else
+		json_array_end();
+	} else {
 		text(&a);
+	}
 	replies_free(&r);
 	return EXIT_OK;
 }

@@ -41,6 +41,13 @@ void entry_show(const struct entries *e, struct table *t, const struct attrs *a)
 		e->object(a);
 }
 
+void entries_schema(const struct entries *e)
+{
+	static const struct attrs none;
+
+	e->object(&none);
+}
+
 int entries_show(const struct entries *e, int argc, char **argv)
 {
 	struct filter filter = { 0 };

@@ -74,7 +74,10 @@ static int cmd_help(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	usage(stdout);
+	if (opt.json)
+		schema_write();
+	else
+		usage(stdout);
 	return EXIT_OK;
 }
 

@@ -84,6 +84,12 @@ bool number_of(enum word list, const char *word, uint32_t *val)
 	return false;
 }
 
+bool word_at(enum word list, uint32_t val, const char **word)
+{
+	*word = val < words[list].n ? words[list].words[val] : NULL;
+	return val < words[list].n;
+}
+
 char *all_words(enum word list)
 {
 	char *all = xprintf("%s", ""), *more;

@@ -106,7 +106,8 @@ int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg));
 /* ---- attr.c: attributes by number; NULL where one is left out ---- */
 
 struct attrs {
-	const struct nlmsghdr *msg;	/* NULL of a nest */
+	const struct nlmsghdr *msg;	/* one of both is NULL */
+	const struct nlattr *nest;
 	unsigned int max;
 	const struct nlattr *tb[64 + 1];
 };
@@ -145,6 +146,8 @@ char *word_of(enum word list, uint64_t val);
 /* The contrary; false: there is no such word. */
 bool number_of(enum word list, const char *word, uint32_t *val);
 char *all_words(enum word list);	/* "one, two, three" */
+/* The word for @val, or NULL.  Return: whether there may be more. */
+bool word_at(enum word list, uint32_t val, const char **word);
 
 struct item {
 	const char *name;	/* as in the netlink spec */
@@ -169,10 +172,48 @@ void json_object_end(void);
 void json_str(const char *key, const char *val);
 void json_uint(const char *key, const uint64_t *val);
 void json_bool(const char *key, bool val);
-void json_double(const char *key, double val);
-/* The same from an attribute. */
-void json_attr(const char *key, const struct attrs *a, unsigned int type);
+void json_double(const char *key, const double *val);
 void json_take(const char *key, char *val);	/* frees @val */
+/* @val, not NULL, is one of @all, which ends with NULL. */
+void json_choice(const char *key, const char *val, const char *const *all);
+/* An attribute; null if it was left out. */
+void json_attr(const char *key, const struct attrs *a, unsigned int type);
+void json_attr_str(const char *key, const struct attrs *a, unsigned int type);
+void json_attr_reason(const char *key, const struct attrs *a, unsigned int type);
+void json_attr_word(const char *key, const struct attrs *a, unsigned int type, int list);
+void json_attr_id(const char *key, const struct attrs *a, unsigned int type);
+void json_attr_endpoint(const char *key, const struct attrs *a, unsigned int type);
+void json_attr_address(const char *key, const struct attrs *a, unsigned int type);
+/* An array of u32 */
+void json_counts(const char *key, const struct attrs *a, unsigned int type);
+/* An array with an @item for each attribute of @type; one of them writes its address. */
+void json_list(const char *key, const struct attrs *a, unsigned int type,
+	       void (*item)(const struct nlattr *attr));
+void json_address(const struct nlattr *attr);
+/*
+ * From now on write types in place of values, which may be null where NULL is passed.  The
+ * type of the next object or array is written as @key, or without one.
+ */
+void json_schema(bool on, const char *key);
+
+/* ---- schema.c ---- */
+
+void schema_write(void);
+/* What the commands write: one object; of monitor, one of each kind. */
+void links_json(void);
+void sockets_json(void);
+void stats_json(void);
+void stats_watch_json(void);
+void peers_json(void);
+void devices_json(void);
+void memory_json(void);
+void show_json(void);
+void explain_json(void);
+void version_json(void);
+void drain_json(void);
+void cgroup_json(void);
+void check_json(void);
+void monitor_json(void);
 
 /* ---- out.c: tables ---- */
 
@@ -263,6 +304,8 @@ struct entries {
 	void (*row)(struct table *t, const struct attrs *a);
 	void (*object)(const struct attrs *a);
 };
+
+void entries_schema(const struct entries *e);	/* an entry's JSON schema */
 
 /* Those that fit the words behind the command.  Return: exit status */
 int entries_show(const struct entries *e, int argc, char **argv);

@@ -323,9 +323,13 @@ while read -r o; do
 done <"$tmp/options"
 exit $missing) >"$tmp/out" 2>"$tmp/err"
 result $? "the manual has each option"
-jq -e '."$defs" | has("links") and has("check")' "$(dirname "$0")/rsctl.schema.json" \
-	>"$tmp/out" 2>"$tmp/err"
-result $? "the schema is JSON"
+exits 0 "JSON schema" "$rsctl" -jp help
+diff -u "$here/rsctl.schema.json" "$tmp/out" >"$tmp/diff" 2>&1
+s=$?
+mv "$tmp/diff" "$tmp/out"
+result $s "rsctl.schema.json is up to date (else: make generate)"
+jq -e '."$defs" | has("links") and has("check")' "$here/rsctl.schema.json" >"$tmp/out" 2>"$tmp/err"
+result $? "... and is JSON"
 
 exits 2 "monitor with an argument" "$rsctl" monitor links
 
