@@ -8,24 +8,13 @@ dir=$(cd "${1:-.}" && pwd)
 rsctl=$dir/rsctl
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-n=0
-failed=0
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=selftests/tap.sh
+. "$here/../selftests/tap.sh"
 
-# result STATUS NAME
+# result STATUS NAME: of the last command, whose output is shown if it failed
 result() {
-	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		sed 's/^/# /' "$tmp/out" "$tmp/err"
-		failed=1
-	fi
-}
-
-skip() {
-	n=$((n + 1))
-	echo "ok $n - $1 # SKIP $2"
+	tap_result "$1" "$2" || sed 's/^/# /' "$tmp/out" "$tmp/err"
 }
 
 # exits STATUS NAME COMMAND...: it does, and tells why on stderr if not 0
@@ -125,7 +114,6 @@ jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
 result $? "cgroups: JSON is an array"
 
 # How rsctl shows what the module answers; test_genl.c makes up the answers.
-here=$(cd "$(dirname "$0")" && pwd)
 made=$dir/rsctl-test
 make -s -C "$here" O="$dir" "$made" >"$tmp/make" 2>&1
 if [ -x "$made" ]; then
@@ -298,7 +286,7 @@ fi
 
 # Each command that help tells has a page, which calls it the same; each option is in
 # the manual, and so is each setting of the module.
-man=$(dirname "$0")/man
+man=$here/man
 "$rsctl" help | awk '/^  [a-z]/ && $1 != "help" { print $1, substr($0, 34) }' >"$tmp/commands"
 (missing=0
 while read -r c text; do
@@ -309,7 +297,7 @@ done <"$tmp/commands"
 [ $missing = 0 ] && [ "$(wc -l <"$tmp/commands")" -gt 10 ]) >"$tmp/out" 2>"$tmp/err"
 result $? "each command has a page"
 sed -n 's/.*SETTING_[A-Z]*(\([a-z_]*\).*/\1/p; s/.*procname = "\(.*\)".*/\1/p; s/.*NUMBER("\(.*\)",.*/\1/p' \
-	"$(dirname "$0")/../kmod/sysctl.c" | grep -vx name >"$tmp/settings"
+	"$here/../kmod/sysctl.c" | grep -vx name >"$tmp/settings"
 (missing=0
 while read -r s; do
 	grep -Eq "^\.BR .*\<$s \"" "$man/rdmastream.7" || { echo "no $s in rdmastream.7"; missing=1; }
@@ -480,5 +468,4 @@ else
 	skip "run with sockets" "no python3"
 fi
 
-echo "1..$n"
-exit $failed
+done_testing

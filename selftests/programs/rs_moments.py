@@ -25,6 +25,8 @@ import sys
 import threading
 import time
 
+import tap
+
 KINDS = {
     "tcp4": (socket.AF_INET, 0), "tcp6": (socket.AF_INET6, 0),
     "inet": (socket.AF_INET, 257), "inet6": (socket.AF_INET6, 257),
@@ -664,20 +666,16 @@ def run(opt):
     pool = concurrent.futures.ThreadPoolExecutor(len(cases))
     calls = [pool.submit(judge, fn, Case(opt, near, far, knife))
              for _, fn in cases]
-    failed = 0
     print("TAP version 13")
-    for n, ((name, _), call) in enumerate(zip(cases, calls), 1):
+    for (name, _), call in zip(cases, calls):
         what = call.result()
-        if what:
-            failed += 1
-            print(f"# {what}")
-        print(f"{'not ' if what else ''}ok {n} - {name}", flush=True)
-    print(f"1..{len(cases)}", flush=True)
+        tap.ok(not what, name, what)
+    status = tap.done()
     knife.mend()
     near.close_all()
     far.close_all()
     # calls that hang do not end with main()
-    os._exit(failed != 0)
+    os._exit(status)
 
 
 def main():

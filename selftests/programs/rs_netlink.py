@@ -17,6 +17,9 @@ import struct
 import sys
 import time
 
+import tap
+from tap import ok
+
 GENERIC = 16
 SOL_NETLINK, JOIN, CAP_ACK, EXT_ACK, STRICT = 270, 1, 10, 11, 12
 REQUEST, MULTI, ACK, DUMP_INTR, DUMP = 1, 2, 4, 0x10, 0x300
@@ -33,17 +36,6 @@ DUMPS = (LINK, SOCK, PEER, DEVICE, MEMORY, SETTING)
 S_LOCAL, S_REMOTE, S_MODE, S_STATE, S_REASON, S_UID, S_INODE, S_PEER = range(1, 9)
 S_TX, S_RX, S_DEVICE, S_PORT, S_LPORT, S_RPORT, S_CARRIER = range(9, 16)
 L_STATE, L_UP_MS = 2, 16
-
-number = failed = 0
-
-
-def ok(good, name, detail=""):
-    global number, failed
-    number += 1
-    print(("" if good else "not ") + "ok %d - %s" % (number, name), flush=True)
-    if not good:
-        failed += 1
-        print("# %s" % (detail,), flush=True)
 
 
 def attr(kind, data):
@@ -428,8 +420,7 @@ def ended(nl, seconds):
 def main():
     if sys.argv[1:2] == ["ended"]:
         ended(Netlink(), float(sys.argv[2]) if len(sys.argv) > 2 else 60)
-        print("1..%d" % number)
-        sys.exit(failed > 0)
+        sys.exit(tap.done())
     messages = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
     nl = Netlink()
@@ -439,8 +430,7 @@ def main():
     filters(nl)
     consistency()
     fuzz(nl, messages, seed)
-    print("1..%d" % number)
-    sys.exit(failed > 0)
+    sys.exit(tap.done())
 
 
 main()

@@ -14,6 +14,8 @@ import subprocess
 import threading
 import time
 
+import tap
+
 OURS, PEER = "10.78.0.1", "10.78.0.2"
 PROTO = 257
 LIMIT = 10                      # seconds that any answer may take
@@ -313,19 +315,18 @@ def agreed(tun, after=b"", **kwargs):
 def run(cases):
     """In TAP.  Return: exit status."""
     tun = Tun()
-    failed = 0
     print("TAP version 13")
-    for n, (name, case) in enumerate(cases, 1):
+    for name, case in cases:
+        what = ""
         try:
             case(tun)
-            print(f"ok {n} - {name}", flush=True)
-        except (Failed, OSError) as err:
-            failed += 1
-            print("#", f"expected {err}" if isinstance(err, Failed) else repr(err))
-            print(f"not ok {n} - {name}", flush=True)
+        except Failed as err:
+            what = f"expected {err}"
+        except OSError as err:
+            what = repr(err)
+        tap.ok(not what, name, what)
         Peer.close_all()
-    print(f"1..{len(cases)}")
-    return failed != 0
+    return tap.done()
 
 
 def chosen(names, kinds, pattern):

@@ -30,7 +30,7 @@ for file in sshd key key.pub; do
 done
 on_bg 1 "exec $(type -P sshd) -D -e -f $tmp/sshd" >"$tmp/sshd.log" 2>&1
 server=$!
-ok "sshd listens" wait_for 60 listens 1 2022
+ok "sshd listens" wait_for 60 listens 1 2022 || diag <"$tmp/sshd.log"
 export BENCH_SSH="ssh -p 2022 -F none -i $tmp/key -o StrictHostKeyChecking=no -o UserKnownHostsFile=$tmp/known"
 
 bench_hosts() { timeout 300 "$top/scripts/bench" hosts -r 1 -t 20 -n "1 4" -d eth0:rxe0 "$@" tcp ours-ring; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# What scenarios share: TAP, waiting, the module, leaks.  Source it in scripts that
+# What scenarios share: TAP (../tap.sh), waiting, the module, leaks.  Source it in scripts that
 # selftests/vm/run starts:
 #
 #	# shellcheck source=/dev/null
@@ -10,48 +10,8 @@
 #
 # "on N CMD..." itself is a program in the PATH; see guest/on.
 
-tap_number=0 tap_failed=0 tap_time=$SECONDS
-
-# ok NAME CMD...: one TAP line; the output of CMD is shown if it fails, and the time
-# since the last line if it is long.
-ok() {
-	local name=$1 output status=0 took
-	shift
-	output=$("$@" 2>&1) || status=$?
-	tap_number=$((tap_number + 1))
-	took=$((SECONDS - tap_time))
-	tap_time=$SECONDS
-	[ $took -lt 5 ] || name+=" # $took s"
-	if [ $status = 0 ]; then
-		echo "ok $tap_number - $name"
-		return 0
-	fi
-	tap_failed=$((tap_failed + 1))
-	echo "not ok $tap_number - $name"
-	printf 'status %d of: %s\n%s\n' $status "$*" "$output" | tail -n 40 | diag
-	return 1
-}
-
-# skip NAME WHY
-skip() {
-	tap_number=$((tap_number + 1))
-	echo "ok $tap_number - $1 # SKIP $2"
-}
-
-# Comment lines out of arguments or standard input.
-diag() {
-	if [ $# != 0 ]; then
-		echo "$*"
-	else
-		cat
-	fi | sed 's/^/# /'
-}
-
-# The end of a scenario: the plan, and the exit status.
-done_testing() {
-	echo "1..$tap_number"
-	exit $((tap_failed > 0))
-}
+# shellcheck source=selftests/tap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
 
 # on_bg N CMD...: run CMD in VM N meanwhile.  $! is the job: "wait $!" gives the
 # status, "kill $!" ends CMD.

@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(1, os.path.join(os.path.dirname(__file__), "../../selftests/programs"))
+import tap
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SYN, ACK, PSH = 2, 16, 8
 NONCE = 0xabcdef
@@ -155,19 +158,13 @@ CASES = [
 
 
 def main():
-    failed = 0
-    for n, (name, look, expected) in enumerate(CASES, 1):
+    for name, look, expected in CASES:
         try:
             seen = look()
         except (OSError, subprocess.SubprocessError) as err:
             seen = f"{err}: {getattr(err, 'stderr', '')}"
-        if seen == expected:
-            print(f"ok {n} - {name}")
-        else:
-            failed += 1
-            print(f"not ok {n} - {name}\n# expected {expected}\n# seen     {seen}")
-    print(f"1..{len(CASES)}")
-    return failed > 0
+        tap.ok(seen == expected, name, f"expected {expected}\nseen     {seen}")
+    return tap.done()
 
 
 sys.exit(main())
