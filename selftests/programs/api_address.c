@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* socket(), bind(), getsockname(), getpeername(), families. */
-#include "tap.h"
+#include "api.h"
 
 #include <arpa/inet.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* connect(), listen(), accept(). */
-#include "tap.h"
+#include "api.h"
 
 #include <fcntl.h>
 #include <netinet/tcp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Connections under way, listeners and what they hand out. */
-#include "tap.h"
+#include "api.h"
 
 #include <fcntl.h>
 #include <net/if.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Flags, messages with control data, and calls that take more than a buffer. */
-#include "tap.h"
+#include "api.h"
 
 #include <fcntl.h>
 #include <linux/errqueue.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Options, and what TCP_INFO tells. */
-#include "tap.h"
+#include "api.h"
 
 #include <linux/sockios.h>
 #include <linux/tcp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Urgent data. */
-#include "tap.h"
+#include "api.h"
 
 #include <fcntl.h>
 #include <linux/sockios.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* io_uring, by its system calls. */
-#include "tap.h"
+#include "api.h"
 
 #include <linux/io_uring.h>
 #include <poll.h>

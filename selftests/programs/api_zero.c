@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Without copies: MSG_ZEROCOPY, and pages that travel through pipes. */
-#include "tap.h"
+#include "api.h"
 
 #include <fcntl.h>
 #include <linux/errqueue.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What a program may rely on from a stream socket, case by case, in TAP. */
-#include "tap.h"
+#include "api.h"
 
 #include <getopt.h>
 #include <linux/sockios.h>

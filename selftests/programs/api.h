@@ -3,8 +3,8 @@
  * Cases of rs_api.  Each runs in a process of its own with a time limit, so
  * that one that hangs or dies is one that failed.
  */
-#ifndef TAP_H
-#define TAP_H
+#ifndef API_H
+#define API_H
 
 #include <errno.h>
 #include <poll.h>
