@@ -468,6 +468,7 @@ void rstream_push(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool task_frag = sk->sk_use_task_frag;
 	gfp_t gfp = sk->sk_allocation;
 	u8 nonagle = tp->nonagle;
 	u64 mem = rs->tx_mem;
@@ -485,18 +486,19 @@ void rstream_push(struct rstream *rs)
 	nospace = sock_flag(sk, SOCK_FASYNC) &&
 		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
 	/* no sleep for memory, and no record waits for the ACK of another */
-	sk->sk_allocation = GFP_ATOMIC;
-	sk->sk_use_task_frag = in_task();
+	sk->sk_allocation = sk_gfp_mask(sk, GFP_ATOMIC);
+	sk->sk_use_task_frag = task_frag && in_task();
 	rs->nagle = !(nonagle & TCP_NAGLE_OFF);
 	tp->nonagle = TCP_NAGLE_OFF;
 	push_all(rs);
 	rstream_zerocopy_waits(rs);	/* before its number is old */
 	tp->nonagle = nonagle;
 	sk->sk_allocation = gfp;
-	sk->sk_use_task_frag = true;
+	sk->sk_use_task_frag = task_frag;
 	if (nospace)
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	if (sk->sk_frag.page) {		/* 32 KiB that an idle socket can spare */
+	/* 32 KiB that an idle socket can spare, if send calls don't use them, too */
+	if (sk->sk_frag.page && sk_page_frag(sk) != &sk->sk_frag) {
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
 	}

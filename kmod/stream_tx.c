@@ -234,7 +234,7 @@ static bool refill(struct rstream *rs, struct page_frag *pfrag)
 static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 {
 	struct sock *sk = rs->sk;
-	struct page_frag *pfrag = &current->task_frag;
+	struct page_frag *pfrag = sk_page_frag(sk);
 	struct rstream_frag *frag;
 	bool fresh = false;
 	size_t n, got;

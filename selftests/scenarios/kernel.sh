@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 kernels=6.12,6.1,debug timeout=300
+# The kernel itself as the program: a block device whose requests go by a socket of
+# ours.  What the owner of such a socket has forbidden stays forbidden.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+programs=$(realpath "$(dirname "$0")/../programs")
+load || bail "cannot load the module"
+set_net upgrade_self=1
+
+if ! modprobe nbd nbds_max=1 2>/dev/null; then
+	skip "a block device by nbd" "no nbd in this kernel"
+	done_testing
+fi
+
+[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing 2>/dev/null
+
+nbd() { timeout 120 python3 "$programs/rs_nbd.py" "$ADDR4_0" /dev/nbd0 >"$tmp/said"; }
+
+own_fragments() {
+	cat "$tmp/said"
+	grep -q 'of the socket [1-9].* of tasks 0$' "$tmp/said"
+}
+
+block_device() {	# HOW
+	ok "$1: blocks are read as they were written" nbd
+	if grep -q fragments "$tmp/said"; then
+		ok "$1: requests are copied into the socket's own fragment" own_fragments
+	else
+		skip "$1: requests are copied into the socket's own fragment" "no kprobes in this kernel"
+	fi
+}
+
+use tcp
+block_device tcp
+use ring
+hurry
+block_device ring
+done_testing
