@@ -217,12 +217,12 @@ static void put_resume(struct rstream *rs)
 static bool put_urg(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_URG, .offset = rs->tx_urg };
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
 	if (!rs->peer_urg)
 		return false;	/* it has been sent before HELLO said so */
 	put_record(rs, &rec);
-	rs->urg_seq = tcp_sk(rs->sk)->write_seq + rs->ctl_len;
-	rs->urg_unheard = true;
+	rs->urg_end = tp->bytes_acked + (tp->write_seq - tp->snd_una) + rs->ctl_len;
 	return true;
 }
 

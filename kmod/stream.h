@@ -159,7 +159,6 @@ struct rstream_hist {
  * @peer_urg:	the peer understands URG
  * @nagle:	the program has not set TCP_NODELAY; valid while @pushing
  * @held:	corked: what is queued waits for more, see rstream_hold()
- * @urg_unheard: ring bytes wait until TCP has delivered our URG
  * @awaited:	pages were sent as they are: somebody waits for their end
  * @zc_on_tcp:	TCP may still have pages up to @zc_seq
  * @zc_acked:	it has acknowledged them
@@ -214,7 +213,8 @@ struct rstream_hist {
  * @tx_why:	enum rstream_reason of the SWITCH to tcp that is wanted
  * @zc_seq:	TCP sequence number behind the last of MSG_ZEROCOPY
  * @tx_urg:	offset behind our last urgent byte
- * @urg_seq:	TCP sequence number behind our last URG
+ * @urg_end:	tcp_sock.bytes_acked when TCP has delivered our last URG: 64 bits, as
+ *		sequence numbers that are 2 GiB old seem to be new
  * @held_at:	jiffies when the oldest of what is held was queued
  * @tx_at:	jiffies when bytes were last given to a carrier
  * @tx_heard:	bytes that had come when we last sent on @txring
@@ -327,7 +327,6 @@ struct rstream {
 		bool held;
 		bool gathers;
 		bool nagle;
-		bool urg_unheard;
 		bool awaited;
 		bool zc_on_tcp;
 		bool zc_acked;
@@ -351,9 +350,9 @@ struct rstream {
 		u16 ctl_len;
 		u16 ctl_off;
 		u32 rec_left;
-		u32 urg_seq;
 		u32 zc_seq;
 		u64 tx_urg;
+		u64 urg_end;
 		unsigned long held_at, tx_at;
 		u64 tx_heard;
 		u32 small_seq[2];

@@ -26,14 +26,10 @@ bool rstream_urg_heard(struct rstream *rs)
 {
 	if (test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
-	if (!rs->urg_unheard)
+	if (tcp_sk(rs->sk)->bytes_acked >= rs->urg_end)
 		return true;
-	if (before(tcp_sk(rs->sk)->snd_una, rs->urg_seq)) {
-		rstream_retry(rs, RSTREAM_RETRY_MS);
-		return false;
-	}
-	rs->urg_unheard = false;
-	return true;
+	rstream_retry(rs, RSTREAM_RETRY_MS);
+	return false;
 }
 
 /* ---- receiving ---- */
