@@ -203,7 +203,7 @@ void rstream_queue(struct rstream *rs, enum rstream_todo what)
 	set_bit(what, &rs->todo);
 	sock_hold(rs->sk);
 	refcount_inc(&rs->ref);
-	if (!queue_work(stream_wq, &rs->work)) {
+	if (!queue_delayed_work(stream_wq, &rs->work, 0)) {
 		/* neither is the last: the queued work has its own */
 		refcount_dec(&rs->ref);
 		__sock_put(rs->sk);
@@ -357,23 +357,37 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 	return rs->closed && (rs->sk->sk_state == TCP_CLOSE || rs->forsaken);
 }
 
+/*
+ * A child is owned, by accept() that may sleep: look again in a while.  Should the stream
+ * end meanwhile, nothing but this keeps the module.  Return: queued, with its references.
+ */
+static bool work_later(struct rstream *rs, unsigned long todo)
+{
+	unsigned int bit;
+
+	for_each_set_bit(bit, &todo, BITS_PER_LONG)
+		set_bit(bit, &rs->todo);
+	if (!rs->late)
+		__module_get(THIS_MODULE);
+	rs->late = true;
+	return queue_delayed_work(stream_wq, &rs->work, 1);
+}
+
 static void on_work(struct work_struct *work)
 {
-	struct rstream *rs = container_of(work, struct rstream, work);
+	struct rstream *rs = container_of(to_delayed_work(work), struct rstream, work);
 	unsigned long todo = xchg(&rs->todo, 0);
 	struct sock *sk = rs->sk;
 	bool owned = READ_ONCE(rs->accepted);
-	bool abort = false, finish = false;
-	unsigned int bit;
+	bool abort = false, finish = false, late = false;
 	int error = 0;
 
 	if (!work_lock(rs, owned)) {
-		for_each_set_bit(bit, &todo, BITS_PER_LONG)
-			set_bit(bit, &rs->todo);
-		if (queue_work(stream_wq, work))
-			return;			/* with our references */
+		if (work_later(rs, todo))
+			return;
 		goto out;
 	}
+	swap(late, rs->late);
 	if (rstream_of(sk) == rs) {
 		error = rs->error;
 		if (todo & BIT(RSTREAM_DO_RESET) && error)
@@ -393,6 +407,8 @@ out:
 	/* who finds rs with references left takes it that sk is rs's */
 	stream_put(rs);
 	sock_put(sk);
+	if (late)
+		module_put(THIS_MODULE);	/* whose exit waits for us to return */
 }
 
 /* Links can, or can't, be made now: each stream shall look for a ring again. */
@@ -583,7 +599,7 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	rs->rn = rn;
 	rs->tcp_ops = tcp_ops;
 	refcount_set(&rs->ref, 1);
-	INIT_WORK(&rs->work, on_work);
+	INIT_DELAYED_WORK(&rs->work, on_work);
 	timer_setup(&rs->timer, on_timer, 0);
 	timer_setup(&rs->retry_timer, on_retry_timer, 0);
 	INIT_LIST_HEAD(&rs->txq);

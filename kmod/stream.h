@@ -185,6 +185,7 @@ struct rstream_hist {
  * @want:	bits of enum rstream_want
  * @todo:	bits of enum rstream_todo (atomic)
  * @work:	does what @todo says, in process context; holds a @ref while queued
+ * @late:	@work waits for the owner of a child, and holds the module; of @work alone
  * @timer:	late HELLO, or a close that takes long
  * @retry_timer: no memory in softirq, or HELLO waits for bytes: push
  * @hello_end:	TCP sequence number behind our HELLO
@@ -278,12 +279,13 @@ struct rstream {
 	u8 reason;
 	bool accepted;
 	bool eager;
+	bool late;
 	u8 user_save_syn;
 	const struct proto_ops *tcp_ops;
 	const struct inet_connection_sock_af_ops *af_ops;
 	struct rstream_rules *rules;
 	unsigned long todo;
-	struct work_struct work;
+	struct delayed_work work;
 	struct timer_list timer;
 	struct timer_list retry_timer;	/* no memory in softirq: try again */
 	struct hlist_node token_node;
