@@ -7,6 +7,9 @@
  *
  * Both give a TCP socket with a struct rstream on it.  Each call here looks at
  * the stream's mode: what is plain TCP is passed to TCP's own proto_ops.
+ *
+ * Addresses are those of the family inside, and nothing else: security modules look at
+ * what the program passes, before us, and know these.
  */
 #include <linux/module.h>
 #include <linux/net.h>
@@ -42,26 +45,11 @@ const struct proto_ops *rstream_ops_of(const struct socket *sock)
 	return rs->tcp_ops;
 }
 
-/* ---- addresses ---- */
-
-/* AF_RDMASTREAM in an address means the family inside. */
-static struct sockaddr_unsized *inner_addr(const struct sock *sk, struct sockaddr_unsized *addr,
-				   int len, struct sockaddr_storage *copy)
-{
-	if (len < (int)sizeof(addr->sa_family) || len > (int)sizeof(*copy) ||
-	    addr->sa_family != rstream_family)
-		return addr;
-	memcpy(copy, addr, len);
-	copy->ss_family = sk->sk_family;
-	return (struct sockaddr_unsized *)copy;
-}
+/* ---- bind ---- */
 
 static int rstream_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
 {
-	struct sockaddr_storage copy;
-
-	return rstream_ops_of(sock)->bind(sock, inner_addr(sock->sk, addr, len,
-							   &copy), len);
+	return rstream_ops_of(sock)->bind(sock, addr, len);
 }
 
 /* ---- connect ---- */
@@ -176,11 +164,9 @@ static int rstream_connect(struct socket *sock, struct sockaddr_unsized *addr, i
 {
 	struct rstream *rs = rstream_of(sock->sk);
 	struct sock *sk = sock->sk;
-	struct sockaddr_storage copy;
 	bool hook;
 	int err;
 
-	addr = inner_addr(sk, addr, len, &copy);
 	/* only the SYN to a v4-mapped address needs the hook */
 	hook = rstream_mode(rs) == RSTREAM_IDLE && is_mapped(sk, addr, len);
 	if (hook && rstream_hook_get(sock_net(sk)))

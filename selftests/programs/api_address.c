@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void socket_bad_proto(void)
@@ -146,23 +148,67 @@ static void bind_malformed(void)
 	EXPECT_ERRNO(bind(fd, &addr.sa, len), EAFNOSUPPORT);
 }
 
-/* AF_RDMASTREAM in an address means the address family of the socket. */
-static void bind_own_family(void)
+/* Security modules look at addresses before the socket does, and know only IP. */
+static void address_own_family(void)
 {
 	union rs_addr addr;
-	socklen_t len = rs_addr(&kind, host, 0, &addr);
-	int fd = rs_socket(&kind, 0), l, port;
+	uint16_t port;
+	socklen_t len;
+	int fd;
 
-	if (kind.domain != AF_RDMASTREAM || server_kind.domain != AF_RDMASTREAM)
-		api_skip("only for AF_RDMASTREAM");
+	listener(&port);
+	len = rs_addr(&kind, host, port, &addr);
 	addr.sa.sa_family = AF_RDMASTREAM;
-	l = rs_socket(&server_kind, 0);
-	EXPECT(!bind(l, &addr.sa, len));
-	EXPECT(!listen(l, 1));
-	port = rs_local_port(l);
-	addr.in.sin_port = htons(port);
-	EXPECT(!connect(fd, &addr.sa, len));
-	EXPECT(rs_remote_port(fd) == port);
+	fd = rs_socket(&kind, 0);
+	EXPECT_ERRNO(connect(fd, &addr.sa, len), EAFNOSUPPORT);
+	EXPECT_ERRNO(sendto(fd, "x", 1, MSG_FASTOPEN, &addr.sa, len), EAFNOSUPPORT);
+	fd = rs_socket(&kind, 0);
+	addr.in.sin_port = 0;
+	EXPECT_ERRNO(bind(fd, &addr.sa, len), EAFNOSUPPORT);
+}
+
+/* What <linux/landlock.h> calls so, which distributions may have too old. */
+enum { LANDLOCK_BIND_TCP = 1, LANDLOCK_CONNECT_TCP = 2 };
+
+static void forbid_tcp(void)
+{
+	struct { uint64_t fs, net; } rules = { 0, LANDLOCK_BIND_TCP | LANDLOCK_CONNECT_TCP };
+	int fd;
+
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 4)
+		api_skip("no Landlock rules for TCP in this kernel");
+	fd = syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+	EXPECT(fd >= 0);
+	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	EXPECT(!syscall(SYS_landlock_restrict_self, fd, 0));
+}
+
+static void landlock_forbids(void)
+{
+	static const sa_family_t others[] = { AF_RDMASTREAM, AF_UNSPEC, AF_UNIX };
+	int fd = rs_socket(&kind, 0), i;
+	union rs_addr addr, got;
+	uint16_t port;
+	socklen_t len;
+
+	listener(&port);
+	len = rs_addr(&kind, host, port, &addr);
+	forbid_tcp();
+	EXPECT_ERRNO(connect(fd, &addr.sa, len), EACCES);
+	EXPECT_ERRNO(sendto(fd, "x", 1, MSG_FASTOPEN, &addr.sa, len), EACCES);
+	addr.in.sin_port = htons(1);
+	EXPECT_ERRNO(bind(fd, &addr.sa, len), EACCES);
+	/* nor by an address that it doesn't know */
+	for (i = 0; i < 3; i++) {
+		addr.sa.sa_family = others[i];
+		addr.in.sin_port = htons(port);
+		connect(fd, &addr.sa, len);
+		sendto(fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, &addr.sa, len);
+		EXPECT_ERRNO(getpeername(fd, &got.sa, &len), ENOTCONN);
+		addr.in.sin_port = htons(1);
+		EXPECT(bind(fd, &addr.sa, len) == -1);
+		EXPECT(!rs_local_port(fd));
+	}
 }
 
 static void v6_maps_v4(void)
@@ -233,7 +279,8 @@ const struct api_case address_cases[] = {
 	CASE(bind_twice),
 	CASE(bind_foreign),
 	CASE(bind_malformed),
-	CASE(bind_own_family),
+	CASE(address_own_family),
+	CASE(landlock_forbids),
 	CASE(v6_maps_v4),
 	CASE(v6_only),
 	CASE(mmap_refused),
