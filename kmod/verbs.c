@@ -316,8 +316,8 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		wr_failed(link, wc);
 	} else if (!rstream_link_alive(link)) {
 		/* nothing counts after RSTREAM_LINK_EV_LOST */
-	} else if (wc->opcode != IB_WC_RECV_RDMA_WITH_IMM ||
-		   !(wc->wc_flags & IB_WC_WITH_IMM)) {
+	} else if (!(wc->wc_flags & IB_WC_WITH_IMM)) {
+		/* the flag tells, not the opcode: hns names another one */
 		rstream_link_break_locked(link, "message without an immediate value");
 	} else {
 		/* anew before anything is answered: see ring.c on credits */
