@@ -609,7 +609,6 @@ static struct ib_send_wr *begin(struct rstream_link *link)
 	div_u64_rem(seq, link->depth, &slot);
 	wr->wr_cqe = &link->sq[slot].cqe;
 	link->sq[slot].tx_bytes = link->tx_bytes;
-	wr->sg_list = &b->sge[b->n_sge];
 	if (!(slot % RSTREAM_SIGNAL_EVERY))
 		rstream_verbs_signal(link);
 	return wr;
@@ -672,7 +671,6 @@ void rstream_verbs_reg(struct rstream_link *link, struct ib_mr *mr)
 	struct ib_reg_wr *reg = container_of(wr, struct ib_reg_wr, wr);
 
 	wr->opcode = IB_WR_REG_MR;
-	wr->sg_list = NULL;
 	reg->mr = mr;
 	reg->key = mr->rkey;
 	reg->access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
@@ -682,12 +680,15 @@ void rstream_verbs_reg(struct rstream_link *link, struct ib_mr *mr)
 void rstream_verbs_sge(struct rstream_link *link, u64 addr, u32 len)
 {
 	struct rstream_batch *b = link->batch;
+	struct ib_send_wr *wr = &b->wr[b->n - 1].rdma.wr;
 	struct ib_sge *sge = &b->sge[b->n_sge++];
 
 	sge->addr = addr;
 	sge->length = len;
 	sge->lkey = link->pd->local_dma_lkey;
-	b->wr[b->n - 1].rdma.wr.num_sge++;
+	/* NULL before: irdma takes the first one of a write, even if num_sge is 0 */
+	if (!wr->num_sge++)
+		wr->sg_list = sge;
 	link->unsignalled_bytes += len;
 	if (link->unsignalled_bytes >= RSTREAM_SIGNAL_BYTES)
 		rstream_verbs_signal(link);
