@@ -67,7 +67,9 @@ void rstream_ring_later(struct rstream *rs)
 
 /* ---- receiving end ---- */
 
-static void rx_release(struct rstream *rs)
+/* @release: what to do with the ring itself. */
+static void rx_drop(struct rstream *rs,
+		    void (*release)(struct rstream_rxring *ring))
 {
 	struct rstream_rxring *ring = rs->rxring;
 
@@ -77,7 +79,7 @@ static void rx_release(struct rstream *rs)
 	rs->rx_ring_size = 0;
 	rstream_lent_end(rs);
 	sk_mem_uncharge(rs->sk, ring->size);
-	rstream_rxring_release(ring);
+	release(ring);
 	rs->rx_landed = 0;	/* the link's callback does not come any more */
 }
 
@@ -107,7 +109,7 @@ bool rstream_ring_leave(struct rstream *rs)
 {
 	if (!rstream_ring_move(rs))
 		return false;
-	rx_release(rs);
+	rx_drop(rs, rstream_rxring_release);
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 	return true;
 }
@@ -133,8 +135,8 @@ static void rx_left(struct rstream *rs, bool refused)
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_UNUSED);
 		trace_rstream_refuse(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
 				     rs->rx.arrived, RSTREAM_R_GRANT_REFUSED);
-		rstream_rxring_unused(rs->rxring);
-		rx_release(rs);
+		/* it says so on TCP: the memory is ours when the link's end says DONE */
+		rx_drop(rs, rstream_rxring_release);
 	} else {
 		rstream_ring_leave(rs);
 	}
@@ -150,10 +152,6 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 	if (!rs->rxring)
 		return RSTREAM_R_BAD_SWITCH;
 	rstream_ring_count(rs);
-	/* Pairs with message_data().  Who wrote it?  Not who has refused it. */
-	if (refused && smp_load_acquire(&rs->rxring->landed))
-		rstream_link_break(rs->rxring->link,
-				   "data for a ring that is refused");
 	lost = rs->rx.lost || !rstream_link_is_up(rs->rxring->link);
 	/* readers go on in the ring while we leave it */
 	WRITE_ONCE(rs->leaving, !refused);
@@ -186,8 +184,7 @@ static bool grant_withdraw(struct rstream *rs)
 	if (!test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want))
 		return false;
 	rstream_rx_ungrant(&rs->rx);
-	rstream_rxring_unused(rs->rxring);
-	rx_release(rs);
+	rx_drop(rs, rstream_rxring_withdraw);
 	return true;
 }
 

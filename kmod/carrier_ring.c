@@ -564,6 +564,8 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	}
 	ring = rstream_txring_open(link, rec->grant.ring, rec->grant.rkey,
 				   rec->grant.addr, rec->grant.size, rs);
+	if (IS_ERR(ring) && PTR_ERR(ring) != -EINVAL)
+		rstream_txring_refuse(link, rec->grant.ring);
 	rstream_link_put(link);
 	if (PTR_ERR_OR_ZERO(ring) == -EINVAL)
 		return RSTREAM_R_BAD_GRANT;
@@ -702,16 +704,12 @@ void rstream_rings_close(struct rstream *rs)
 		rstream_txring_close(tx);
 	}
 	if (rx) {
-		/*
-		 * Behind FIN the peer switches to no ring: if no SWITCH was
-		 * before it the ring was never taken up.  A reset may overtake
-		 * what the peer has written by RDMA.
-		 */
-		if (rs->rx.state == RSTREAM_GRANTED && rs->rx.fin)
-			rstream_rxring_unused(rx);
 		rstream_lent_end(rs);
 		sk_mem_uncharge(rs->sk, rx->size);
-		rstream_rxring_release(rx);
+		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))
+			rstream_rxring_withdraw(rx);
+		else
+			rstream_rxring_release(rx);
 	}
 }
 

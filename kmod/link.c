@@ -343,6 +343,7 @@ static void link_probe_work(struct work_struct *work)
 						 struct rstream_link,
 						 probe_work);
 	unsigned long ms = rstream_link_set(link->ln)->probe_ms;
+	const char *withheld;
 	bool quiet;
 
 	spin_lock_bh(&link->lock);
@@ -365,6 +366,11 @@ static void link_probe_work(struct work_struct *work)
 		rstream_ring_sweep(link);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
+	withheld = rstream_ring_withheld(link);
+	if (withheld) {
+		rstream_link_break_locked(link, withheld);
+		goto out;
+	}
 	rstream_ring_find_idle(link);
 	if (rstream_ring_orphans(link) > orphans_max(link)) {
 		link->renewed = true;
@@ -593,9 +599,11 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 		INIT_LIST_HEAD(&link->rmbs[kind]);
 	idr_init(&link->rx_rings);
 	idr_init(&link->tx_rings);
+	idr_init(&link->tx_granted);
 	INIT_LIST_HEAD(&link->ctrl_list);
 	INIT_LIST_HEAD(&link->tx_waiters);
 	INIT_LIST_HEAD(&link->tx_zombies);
+	INIT_LIST_HEAD(&link->tx_ending);
 	INIT_LIST_HEAD(&link->tx_sent);
 	link->active = path;
 	link->path = path;

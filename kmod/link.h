@@ -392,23 +392,21 @@ u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
 struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
 
 /**
- * rstream_rxring_unused() - the sender never took the grant up, and can't now
+ * rstream_rxring_withdraw() - release a ring whose GRANT has not gone out
  * @ring:	the receiving end
  *
- * Before the release of a ring without SWITCH whose stream's TCP connection the
- * peer has ended in order: what it would have sent of SWITCH had come before.
- * Then the memory can be used again at once.  Context: any.
+ * Nobody else knows of it, so the memory can be used again at once.  Context: any.
  */
-void rstream_rxring_unused(struct rstream_rxring *ring);
+void rstream_rxring_withdraw(struct rstream_rxring *ring);
 
 /**
  * rstream_rxring_release() - the stream has no more interest in the ring
  * @ring:	the receiving end
  *
  * No rstream_ring_data() for it runs or comes after return.  The memory is
- * reused only after the sender's DONE or after the link's drain; if the sender
- * is not known to have the ring yet (no SWITCH came) it stays out of use until
- * the link ends.  Context: any; drops the ring's reference on the link.
+ * reused only after the sender's DONE or after the link's drain, whatever TCP has
+ * brought: who refuses a grant or ends the connection need not be who writes.
+ * Context: any; drops the ring's reference on the link.
  */
 void rstream_rxring_release(struct rstream_rxring *ring);
 
@@ -480,12 +478,23 @@ struct rstream_txring {
  * @rs:		the stream told by rstream_ring_space()
  *
  * Context: socket lock held, does not sleep. Return: ring or ERR_PTR: -EINVAL
- * impossible grant, -ENOTCONN, -ENOMEM, -EAGAIN no credit cell is free, more are
- * being registered (rstream_link_event() follows as for a receive ring).
+ * impossible grant, or of a ring that we have, -ENOTCONN, -ENOMEM, -EAGAIN no credit
+ * cell is free, more are being registered (rstream_link_event() follows as for a
+ * receive ring).
  */
 struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 					   u32 ring_id, u32 rkey, u64 raddr,
 					   u32 size, struct rstream *rs);
+
+/**
+ * rstream_txring_refuse() - tell the receiver that a grant is not used
+ * @link:	link named in GRANT, which is proven to come from its other end
+ * @ring_id:	the receiver's id of the ring, from GRANT
+ *
+ * If rstream_txring_open() has failed.  DONE is posted, now or later, which alone gives
+ * the receiver its memory back.  Context: any, does not sleep.
+ */
+void rstream_txring_refuse(struct rstream_link *link, u32 ring_id);
 
 /**
  * rstream_txring_acked() - bytes of the ring that the peer has consumed

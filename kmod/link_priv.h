@@ -45,6 +45,7 @@
 #define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
 #define RSTREAM_SGES_MAX	16	/* of one work request */
 #define RSTREAM_SPARES		16	/* pages for copies that a link keeps */
+#define RSTREAM_TX_MAX		16384	/* sending ends of a link, zombies with them */
 
 /* Receive memory or credit cells, see rmb.h. */
 enum rstream_rmb_kind {
@@ -269,12 +270,18 @@ struct rstream_link {
 
 	/* ring.c */
 	struct idr rx_rings, tx_rings;
+	struct idr tx_granted;		/* the latter by the receiver's id */
 	unsigned int n_rx, n_tx;	/* of them: those with a stream */
 	struct list_head ctrl_list;	/* rings with messages that found no slot */
 	struct list_head tx_waiters;	/* rings that found no slot, the first ones first */
 	unsigned int n_waiting;		/* in it */
 	unsigned int n_called;		/* rings that may post before those */
-	struct list_head tx_zombies;	/* closed rings, until FREED comes */
+	struct list_head tx_zombies;	/* closed rings until FREED comes, oldest first */
+	unsigned int n_zombies;		/* in it */
+	struct list_head tx_ending;	/* of them: DONE has not completed, in its order */
+	unsigned int late_sweeps;	/* that have found the same one to be the oldest */
+	u32 late_id;			/* that one */
+	unsigned int poor_sweeps;	/* since the last credit, without one */
 	struct list_head tx_sent;	/* rings to be told of completions */
 	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
 	struct page *spare[RSTREAM_SPARES];	/* see spare.h */
@@ -359,6 +366,7 @@ void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev);
 void rstream_ring_sweep(struct rstream_link *link);
 void rstream_ring_find_idle(struct rstream_link *link);
 u64 rstream_ring_orphans(struct rstream_link *link);
+const char *rstream_ring_withheld(struct rstream_link *link);
 void rstream_ring_drained(struct rstream_link *link);
 void rstream_ring_free_all(struct rstream_link *link);
 int rstream_ring_init(void);

@@ -22,8 +22,12 @@
 #include "ring.h"
 #include "verbs.h"
 
-/* DONE follows when the writes of a stream that ends have completed: long before. */
+/*
+ * DONE follows when the writes of a stream that ends have completed, and at once for a
+ * grant that is refused: long before.
+ */
 #define DONE_TIME	(10 * HZ)
+#define REFUSED_TIME	(2 * HZ)
 
 static struct rx_ring *to_rx(struct rstream_rxring *ring)
 {
@@ -40,7 +44,10 @@ static void rx_free(struct rstream_link *link, struct rx_ring *ring)
 	kfree_rcu(ring, rcu);	/* poll() may look at it without a lock */
 }
 
-/* Nobody of this host or of the peer uses it any more? */
+/*
+ * Nobody of this host or of the peer uses it any more?  What TCP has brought does not
+ * tell: only the link's other end knows whether it writes.
+ */
 static bool rx_finished(const struct rx_ring *ring)
 {
 	return !ring->rs && ring->done && !(ring->ctrl.due & DUE_FREED);
@@ -126,6 +133,7 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 			return false;
 		rstream_verbs_signal(link);
 		ctrl->due &= ~DUE_DONE;
+		list_add_tail(&tx->ending, &link->tx_ending);
 	}
 	ctrl->last_sq = link->sq_posted + link->batch->n;
 	return !rstream_verbs_post(link);
@@ -291,14 +299,15 @@ struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)
 	return rstream_rmb_page(&ring->piece, at & (pub->size - 1));
 }
 
-void rstream_rxring_unused(struct rstream_rxring *pub)
+void rstream_rxring_withdraw(struct rstream_rxring *pub)
 {
 	struct rx_ring *ring = to_rx(pub);
 
 	spin_lock_bh(&pub->link->lock);
-	if (!ring->switched)
-		ring->done = true;
+	WARN_ON_ONCE(ring->switched);
+	ring->done = true;
 	spin_unlock_bh(&pub->link->lock);
+	rstream_rxring_release(pub);
 }
 
 void rstream_rxring_release(struct rstream_rxring *pub)
@@ -355,15 +364,7 @@ static void message_done(struct rstream_link *link, u32 id)
 {
 	struct rx_ring *ring = idr_find(&link->rx_rings, id);
 
-	if (!ring) {
-		/* rstream_rxring_unused() was faster than the sender's refusal */
-		if (rstream_verbs_free(link) &&
-		    post_empty(link, RSTREAM_IMM_FREED, id))
-			rstream_verbs_post(link);
-		return;
-	}
-	/* after rstream_rxring_unused() this is the sender's refusal, too */
-	if (ring->done && ring->switched) {
+	if (!ring || ring->done) {
 		rstream_link_break_locked(link, "end of no ring");
 		return;
 	}
@@ -411,6 +412,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 			break;
 		}
 		link->rq_credits += id;
+		link->poor_sweeps = 0;
 		rstream_ring_kick(link);
 		break;
 	default:
@@ -458,8 +460,8 @@ u64 rstream_ring_orphans(struct rstream_link *link)
 	lockdep_assert_held(&link->lock);
 	idr_for_each_entry(&link->rx_rings, ring, id)
 		if (!ring->rs && !ring->done &&
-		    (!ring->switched ||
-		     time_after(jiffies, ring->busy_at + DONE_TIME)))
+		    time_after(jiffies, ring->busy_at +
+			       (ring->switched ? DONE_TIME : REFUSED_TIME)))
 			bytes += ring->pub.size;
 	return bytes;
 }
@@ -490,4 +492,5 @@ void rstream_ring_free_all(struct rstream_link *link)
 		kfree_rcu(ring, rcu);
 	idr_destroy(&link->rx_rings);
 	idr_destroy(&link->tx_rings);
+	idr_destroy(&link->tx_granted);
 }

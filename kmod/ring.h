@@ -45,10 +45,11 @@ struct tx_ring {
 	struct rstream_txring pub;
 	struct rstream *rs;		/* NULL: closed */
 	struct ring_ctrl ctrl;
-	struct rstream_piece cell;
+	struct rstream_piece cell;	/* none if the grant was refused at once */
 	struct list_head waiter;	/* link->tx_waiters */
 	struct list_head sent;		/* link->tx_sent */
-	struct list_head zombie;	/* link->tx_zombies */
+	struct list_head zombie;	/* link->tx_zombies, once closed */
+	struct list_head ending;	/* link->tx_ending, once DONE is posted */
 	struct list_head flight;	/* frags posted */
 	u32 peer_ring;
 	u32 rkey;

@@ -17,6 +17,11 @@
 #include "spare.h"
 #include "verbs.h"
 
+/*
+ * What the peer owes may wait behind 4 MiB that it sends on a slow wire.  In ms.
+ */
+#define OWED_MS		60000
+
 static struct kmem_cache *frag_cache;
 
 static struct tx_ring *to_tx(struct rstream_txring *ring)
@@ -71,16 +76,77 @@ static void free_frags(struct list_head *frags)
 
 /* ---- the ring ---- */
 
+static struct tx_ring *tx_new(u32 peer_ring)
+{
+	struct tx_ring *ring = kzalloc(sizeof(*ring), GFP_ATOMIC);
+
+	if (!ring)
+		return NULL;
+	INIT_LIST_HEAD(&ring->ctrl.list);
+	INIT_LIST_HEAD(&ring->waiter);
+	INIT_LIST_HEAD(&ring->sent);
+	INIT_LIST_HEAD(&ring->zombie);
+	INIT_LIST_HEAD(&ring->ending);
+	INIT_LIST_HEAD(&ring->flight);
+	ring->ctrl.tx = true;
+	ring->peer_ring = peer_ring;
+	return ring;
+}
+
+/*
+ * Into both tables.  The receiver uses an id again only behind its FREED: while we have
+ * one of that id, a second grant of it is a lie.
+ */
+static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
+{
+	u32 peer_ring = ring->peer_ring;
+	int id, err;
+
+	lockdep_assert_held(&link->lock);
+	if (link->state != RSTREAM_LINK_UP)
+		return -ENOTCONN;
+	if (link->n_tx + link->n_zombies >= RSTREAM_TX_MAX)
+		return -ENOMEM;
+	err = idr_alloc(&link->tx_granted, ring, peer_ring, peer_ring + 1,
+			GFP_ATOMIC);
+	if (err < 0)
+		return err == -ENOSPC ? -EINVAL : err;
+	id = idr_alloc_cyclic(&link->tx_rings, ring, 1, RSTREAM_IMM_ID_MAX,
+			      GFP_ATOMIC);
+	if (id < 0) {
+		idr_remove(&link->tx_granted, peer_ring);
+		return -ENOMEM;
+	}
+	ring->pub.link = link;
+	ring->pub.id = id;
+	return 0;
+}
+
 static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 {
 	idr_remove(&link->tx_rings, ring->pub.id);
+	idr_remove(&link->tx_granted, ring->peer_ring);
 	list_del(&ring->ctrl.list);
 	list_del(&ring->waiter);
 	list_del(&ring->sent);
+	if (!list_empty(&ring->zombie))
+		link->n_zombies--;
 	list_del(&ring->zombie);
+	list_del(&ring->ending);
 	free_frags(&ring->flight);
-	rstream_rmb_put(&ring->cell);
+	if (ring->cell.rmb)
+		rstream_rmb_put(&ring->cell);
 	kfree(ring);
+}
+
+/* Its stream is gone.  DONE goes out behind its last write. */
+static void tx_end(struct rstream_link *link, struct tx_ring *ring)
+{
+	/* an ASK that has not been posted is of no use any more */
+	ring->ctrl.due = DUE_DONE;
+	list_add_tail(&ring->zombie, &link->tx_zombies);
+	link->n_zombies++;
+	rstream_ring_flush(link, &ring->ctrl);
 }
 
 /*
@@ -118,12 +184,12 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 					   u32 size, struct rstream *rs)
 {
 	struct tx_ring *ring;
-	int err, id;
+	int err;
 
 	if (!size || !is_power_of_2(size) || !ring_id ||
 	    ring_id > RSTREAM_IMM_ID_MAX || raddr + size < raddr)
 		return ERR_PTR(-EINVAL);
-	ring = kzalloc(sizeof(*ring), GFP_ATOMIC);
+	ring = tx_new(ring_id);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_bh(&link->lock);
@@ -134,25 +200,14 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 			      &ring->cell);
 	if (err)
 		goto fail;
-	id = idr_alloc_cyclic(&link->tx_rings, ring, 1, RSTREAM_IMM_ID_MAX,
-			      GFP_ATOMIC);
-	if (id < 0) {
-		err = -ENOMEM;
+	err = tx_enlist(link, ring);
+	if (err) {
 		rstream_rmb_put(&ring->cell);
 		goto fail;
 	}
 	ring->rs = rs;
-	INIT_LIST_HEAD(&ring->ctrl.list);
-	INIT_LIST_HEAD(&ring->waiter);
-	INIT_LIST_HEAD(&ring->sent);
-	INIT_LIST_HEAD(&ring->zombie);
-	INIT_LIST_HEAD(&ring->flight);
-	ring->ctrl.tx = true;
-	ring->peer_ring = ring_id;
 	ring->rkey = rkey;
 	ring->raddr = raddr;
-	ring->pub.link = link;
-	ring->pub.id = id;
 	ring->pub.size = size;
 	ring->pub.cell = rstream_rmb_mem(&ring->cell);
 	ring->pub.cell_addr = rstream_rmb_addr(&ring->cell);
@@ -170,6 +225,21 @@ fail:
 	if (err == -EAGAIN)
 		rstream_link_want_rmb(link, RSTREAM_RMB_CELLS, 0, rs);
 	return ERR_PTR(err);
+}
+
+/* Without memory the receiver misses DONE until the link ends, as of any such ring. */
+void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
+{
+	struct tx_ring *ring = tx_new(ring_id);
+
+	if (!ring)
+		return;
+	spin_lock_bh(&link->lock);
+	if (tx_enlist(link, ring))
+		kfree(ring);
+	else
+		tx_end(link, ring);
+	spin_unlock_bh(&link->lock);
 }
 
 /*
@@ -613,22 +683,18 @@ void rstream_txring_close(struct rstream_txring *pub)
 	tx_wait_no_more(ring);
 	list_del_init(&ring->sent);
 	tx_pass(ring, true);
-	if (link->state == RSTREAM_LINK_DEAD) {
+	if (link->state == RSTREAM_LINK_DEAD)
 		tx_free(link, ring);
-	} else {
-		/* an ASK that has not been posted is of no use any more */
-		ring->ctrl.due = DUE_DONE;
-		list_add_tail(&ring->zombie, &link->tx_zombies);
-		rstream_ring_flush(link, &ring->ctrl);
-	}
+	else
+		tx_end(link, ring);
 	spin_unlock_bh(&link->lock);
 	rstream_link_put(link);
 }
 
-static void tx_bury(struct rstream_link *link, struct tx_ring *ring)
+/* Its DONE has completed, and with that all that it wrote. */
+static void tx_ended(struct rstream_link *link, struct tx_ring *ring)
 {
-	if ((ring->ctrl.due & DUE_DONE) || link->sq_done < ring->ctrl.last_sq)
-		return;
+	list_del_init(&ring->ending);
 	if (ring->freed)
 		tx_free(link, ring);
 	else
@@ -647,16 +713,40 @@ void rstream_tx_credit(struct rstream_link *link, u32 id)
 
 void rstream_tx_freed(struct rstream_link *link, u32 id)
 {
-	struct tx_ring *ring;
+	struct tx_ring *ring = idr_find(&link->tx_granted, id);
 
-	list_for_each_entry(ring, &link->tx_zombies, zombie) {
-		if (ring->peer_ring != id || ring->ctrl.due || ring->freed)
-			continue;
-		ring->freed = true;
-		tx_bury(link, ring);
+	/* answers DONE, so it has come behind it */
+	if (!ring || list_empty(&ring->zombie) || ring->ctrl.due || ring->freed) {
+		rstream_link_break_locked(link, "no ring to free");
 		return;
 	}
-	rstream_link_break_locked(link, "no ring to free");
+	ring->freed = true;
+	if (list_empty(&ring->ending))
+		tx_free(link, ring);
+}
+
+/*
+ * What the peer owes us, or NULL: FREED follows DONE, and RQ_CREDIT what we send, by
+ * themselves.  Sweeps are counted, not time: who was stopped himself has missed but one.
+ */
+const char *rstream_ring_withheld(struct rstream_link *link)
+{
+	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->probe_ms);
+	unsigned int most = DIV_ROUND_UP(OWED_MS, ms);
+	struct tx_ring *oldest;
+
+	lockdep_assert_held(&link->lock);
+	oldest = list_first_entry_or_null(&link->tx_zombies, struct tx_ring, zombie);
+	if (!oldest || oldest->pub.id != link->late_id)
+		link->late_sweeps = 0;
+	link->late_id = oldest ? oldest->pub.id : 0;
+	/* before its writes have completed it is not the peer's turn */
+	if (oldest && !oldest->ctrl.due && list_empty(&oldest->ending) &&
+	    ++link->late_sweeps > most)
+		return "rings that the peer never frees";
+	if (!link->rq_credits && ++link->poor_sweeps > most)
+		return "the peer gives no credits";
+	return NULL;
 }
 
 /* ---- for verbs.c and link.c ---- */
@@ -668,8 +758,11 @@ void rstream_ring_sq_done(struct rstream_link *link)
 	bool more = false;
 
 	lockdep_assert_held(&link->lock);
-	list_for_each_entry_safe(ring, next, &link->tx_zombies, zombie)
-		tx_bury(link, ring);
+	list_for_each_entry_safe(ring, next, &link->tx_ending, ending) {
+		if (ring->ctrl.last_sq > link->sq_done)
+			break;
+		tx_ended(link, ring);
+	}
 	list_for_each_entry_safe(ring, next, &link->tx_sent, sent) {
 		bool told = ring->pub.tells && link->sq_done >= ring->tell_sq;
 		bool all = link->sq_done >= ring->ctrl.last_sq;
