@@ -344,7 +344,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 			rstream_ring_data(ring->rs, &ring->pub, true);
 		return;
 	}
-	rstream_rmb_sync(&ring->piece, landed & (ring->pub.size - 1), len);
+	rstream_rmb_sync_for_cpu(&ring->piece, landed & (ring->pub.size - 1), len);
 	link->rx_bytes += len;
 	link->rx_msgs++;
 	if (len) {

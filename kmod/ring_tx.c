@@ -158,7 +158,7 @@ static s64 tx_acked(struct tx_ring *ring)
 	u64 value, check;
 
 	lockdep_assert_held(&ring->pub.link->lock);
-	rstream_rmb_sync(&ring->cell, 0, RSTREAM_CTRL_BYTES);
+	rstream_rmb_sync_for_cpu(&ring->cell, 0, RSTREAM_CTRL_BYTES);
 	value = be64_to_cpu(READ_ONCE(ring->pub.cell[0]));
 	check = be64_to_cpu(READ_ONCE(ring->pub.cell[1]));
 	if (value != ~check || value < ring->acked)
@@ -214,6 +214,7 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 	ring->pub.cell_rkey = rstream_rmb_rkey(&ring->cell);
 	ring->pub.cell[0] = cpu_to_be64(0);
 	ring->pub.cell[1] = cpu_to_be64(~0ULL);
+	rstream_rmb_sync_for_device(&ring->cell, 0, RSTREAM_CTRL_BYTES);
 	link->n_tx++;
 	link->used_at = jiffies;
 	rstream_link_hold(link);

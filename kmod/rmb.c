@@ -2,8 +2,8 @@
 /*
  * Registered memory of a link.
  *
- * Owns RMBs: chunks of pages, mapped one after the other into our address space
- * and registered once as one region; and the bitmaps that cut them into pieces.
+ * Owns RMBs: pages, mapped one after the other into our address space and the
+ * device's, and registered once as one region; and the bitmaps that cut them into pieces.
  * Called by link.c (add, in a worker) and ring.c (get, put).  It never takes a
  * piece back by itself: ring.c knows when the peer has stopped writing.
  *
@@ -25,22 +25,37 @@
 #include "rmb.h"
 #include "verbs.h"
 
-#define CHUNK_ORDER	get_order(SZ_64K)
+#define CHUNK_SIZE	SZ_64K	/* or smaller, where the host has none of that size */
 
-/* What one kind of RMB is cut into, and how small it may be. */
+/* What one kind of RMB is cut into, how small it may be, and who writes it. */
 static const struct {
 	u32 unit;
 	u32 least;
+	enum dma_data_direction dir;
 } rmb_kinds[RSTREAM_RMB_KINDS] = {
-	[RSTREAM_RMB_RINGS] = { .unit = RSTREAM_RING_MIN, .least = SZ_64K },
-	[RSTREAM_RMB_CELLS] = { .unit = RSTREAM_CELL_SIZE, .least = SZ_64K },
+	[RSTREAM_RMB_RINGS] = {
+		.unit = RSTREAM_RING_MIN,
+		.least = SZ_64K,
+		.dir = DMA_FROM_DEVICE,
+	},
+	[RSTREAM_RMB_CELLS] = {
+		.unit = RSTREAM_CELL_SIZE,
+		.least = SZ_64K,
+		.dir = DMA_BIDIRECTIONAL,
+	},
+};
+
+/* Where a page of an RMB is for the device. */
+struct dma_page {
+	u64 addr;
+	u32 run;		/* bytes from here on that are mapped as one */
 };
 
 /*
  * One registered region.
  * @list:	link->rmbs[], link->lock
- * @order:	of each chunk
- * @pages:	first page of each chunk
+ * @pages:	@n_pages
+ * @dma:	the same for the device, which sees them in order and without holes
  * @mapped:	@sgt is mapped for the device
  * @usable:	registration has completed, link->lock
  * @map:	a bit per unit, link->lock
@@ -54,8 +69,9 @@ struct rstream_rmb {
 	struct rstream_link *link;
 	enum rstream_rmb_kind kind;
 	size_t size;
-	unsigned int order, n_chunks, n_dma;
+	unsigned int n_pages;
 	struct page **pages;
+	struct dma_page *dma;
 	struct sg_table sgt;
 	struct ib_device *ib;
 	struct ib_mr *mr;
@@ -90,7 +106,7 @@ static void rmb_unregister(struct rstream_rmb *rmb)
 	spin_unlock_bh(&rmb->link->lock);
 	if (mapped)
 		ib_dma_unmap_sg(rmb->ib, rmb->sgt.sgl, rmb->sgt.orig_nents,
-				DMA_FROM_DEVICE);
+				rmb_kinds[rmb->kind].dir);
 }
 
 static void rmb_uncharge(struct rstream_link_net *ln, size_t size)
@@ -101,19 +117,17 @@ static void rmb_uncharge(struct rstream_link_net *ln, size_t size)
 
 static void rmb_free(struct rstream_rmb *rmb)
 {
-	unsigned int i, j;
+	unsigned int i;
 
 	rmb_unregister(rmb);
 	if (rmb->mem)
 		vunmap(rmb->mem);
-	if (rmb->pages) {
-		for (i = 0; i < rmb->n_chunks && rmb->pages[i]; i++)
-			for (j = 0; j < 1U << rmb->order; j++)
-				put_page(rmb->pages[i] + j);
-	}
+	for (i = 0; rmb->pages && i < rmb->n_pages && rmb->pages[i]; i++)
+		put_page(rmb->pages[i]);
 	if (rmb->kind == RSTREAM_RMB_RINGS)
 		rmb_uncharge(rmb->link->ln, rmb->size);
 	sg_free_table(&rmb->sgt);
+	kvfree(rmb->dma);
 	kvfree(rmb->pages);
 	bitmap_free(rmb->lent);
 	bitmap_free(rmb->map);
@@ -162,56 +176,104 @@ bool rstream_rmb_pressure(const struct rstream_link_net *ln)
 	       is_recent(READ_ONCE(short_at));
 }
 
+/* In chunks, as large as they can be had: the fewer the better for the device. */
 static int rmb_alloc_pages(struct rstream_rmb *rmb)
 {
-	unsigned int i, j, per = 1U << rmb->order;
-	struct scatterlist *sg;
-	struct page **all;
+	unsigned int order = get_order(CHUNK_SIZE), i, n = 0;
+	struct page *page;
 
-	for (i = 0; i < rmb->n_chunks; i++) {
-		rmb->pages[i] = alloc_pages(GFP_KERNEL | __GFP_ZERO |
-					    __GFP_NOWARN | __GFP_NORETRY,
-					    rmb->order);
-		if (!rmb->pages[i])
+	while (n < rmb->n_pages) {
+		while (1U << order > rmb->n_pages - n)
+			order--;
+		page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
+				   __GFP_NORETRY, order);
+		if (!page && !order)
 			return -ENOMEM;
-		split_page(rmb->pages[i], rmb->order);
+		if (!page) {
+			order--;
+			continue;
+		}
+		split_page(page, order);
+		for (i = 0; i < 1U << order; i++)
+			rmb->pages[n++] = page + i;
 	}
-	all = kvmalloc_array(rmb->n_chunks * per, sizeof(*all), GFP_KERNEL);
-	if (!all)
-		return -ENOMEM;
-	for (i = 0; i < rmb->n_chunks; i++)
-		for (j = 0; j < per; j++)
-			all[i * per + j] = rmb->pages[i] + j;
-	rmb->mem = vmap(all, rmb->n_chunks * per, VM_MAP, PAGE_KERNEL);
-	kvfree(all);
+	rmb->mem = vmap(rmb->pages, rmb->n_pages, VM_MAP, PAGE_KERNEL);
 	if (!rmb->mem)
 		return -ENOMEM;
-	if (sg_alloc_table(&rmb->sgt, rmb->n_chunks, GFP_KERNEL))
-		return -ENOMEM;
-	for_each_sgtable_sg(&rmb->sgt, sg, i)
-		sg_set_page(sg, rmb->pages[i], PAGE_SIZE << rmb->order, 0);
-	return 0;
+	/* segments no larger than swiotlb has buffers */
+	return sg_alloc_table_from_pages_segment(&rmb->sgt, rmb->pages,
+						 rmb->n_pages, 0, rmb->size,
+						 max_t(u32, CHUNK_SIZE, PAGE_SIZE),
+						 GFP_KERNEL);
+}
+
+/*
+ * Where each page is for the device.  That may have put several segments together into
+ * one, but it has never cut one.
+ */
+static void rmb_note_dma(struct rstream_rmb *rmb)
+{
+	struct scatterlist *sg, *to = rmb->sgt.sgl;
+	unsigned int i, n = 0;
+	u32 off, done = 0;
+
+	for_each_sgtable_sg(&rmb->sgt, sg, i) {
+		if (done == sg_dma_len(to)) {
+			to = sg_next(to);
+			done = 0;
+		}
+		for (off = 0; off < sg->length; off += PAGE_SIZE) {
+			rmb->dma[n].addr = sg_dma_address(to) + done + off;
+			rmb->dma[n++].run = sg->length - off;
+		}
+		done += sg->length;
+	}
+}
+
+/*
+ * The largest page that the device can have in its table of this region: what is mapped
+ * begins and ends at multiples of it.  0: none.
+ */
+static u32 mr_page_size(const struct rstream_rmb *rmb)
+{
+	u64 bits = rmb->size, cap = rmb->ib->attrs.page_size_cap;
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_dma_sg(&rmb->sgt, sg, i)
+		bits |= sg_dma_address(sg) | sg_dma_len(sg);
+	bits &= -bits;
+	cap &= bits | (bits - 1);
+	return cap ? 1U << (fls64(cap) - 1) : 0;
 }
 
 static int rmb_map(struct rstream_rmb *rmb)
 {
-	int n;
+	u32 page_size, n;
 
-	n = ib_dma_map_sg(rmb->ib, rmb->sgt.sgl, rmb->sgt.orig_nents,
-			  DMA_FROM_DEVICE);
-	if (n <= 0)
+	rmb->sgt.nents = ib_dma_map_sg(rmb->ib, rmb->sgt.sgl, rmb->sgt.orig_nents,
+				       rmb_kinds[rmb->kind].dir);
+	if (!rmb->sgt.nents)
 		return -EIO;
 	rmb->mapped = true;
-	rmb->n_dma = n;
-	rmb->mr = ib_alloc_mr(rmb->link->pd, IB_MR_TYPE_MEM_REG, rmb->n_chunks);
+	rmb_note_dma(rmb);
+	page_size = mr_page_size(rmb);
+	if (!page_size)
+		return -EINVAL;
+	n = rmb->size / page_size;
+	if (n > rmb->ib->attrs.max_fast_reg_page_list_len)
+		return -E2BIG;
+	rmb->mr = ib_alloc_mr(rmb->link->pd, IB_MR_TYPE_MEM_REG, n);
 	if (IS_ERR(rmb->mr)) {
-		n = PTR_ERR(rmb->mr);
+		int err = PTR_ERR(rmb->mr);
+
 		rmb->mr = NULL;
-		return n;
+		return err;
 	}
-	n = ib_map_mr_sg(rmb->mr, rmb->sgt.sgl, rmb->n_dma, NULL,
-			 PAGE_SIZE << rmb->order);
-	return n == rmb->n_dma ? 0 : -EIO;
+	if (ib_map_mr_sg(rmb->mr, rmb->sgt.sgl, rmb->sgt.nents, NULL,
+			 page_size) != rmb->sgt.nents)
+		return -EIO;
+	return 0;
 }
 
 static struct rstream_rmb *rmb_new(struct rstream_link *link,
@@ -232,17 +294,13 @@ static struct rstream_rmb *rmb_new(struct rstream_link *link,
 	rmb->kind = kind;
 	rmb->ib = ib;
 	rmb->size = size;
-	/* a device that cannot do 64-KiB pages gets smaller chunks */
-	if (ib->attrs.page_size_cap & SZ_64K)
-		rmb->order = CHUNK_ORDER;
-	rmb->n_chunks = size >> (PAGE_SHIFT + rmb->order);
+	rmb->n_pages = size >> PAGE_SHIFT;
 	rmb->units = size / rmb_kinds[kind].unit;
 	rmb->map = bitmap_zalloc(rmb->units, GFP_KERNEL);
 	rmb->lent = bitmap_zalloc(rmb->units, GFP_KERNEL);
-	rmb->pages = kvcalloc(rmb->n_chunks, sizeof(*rmb->pages), GFP_KERNEL);
-	if (!rmb->map || !rmb->lent || !rmb->pages)
-		goto nomem;
-	if (rmb->n_chunks > ib->attrs.max_fast_reg_page_list_len)
+	rmb->pages = kvcalloc(rmb->n_pages, sizeof(*rmb->pages), GFP_KERNEL);
+	rmb->dma = kvcalloc(rmb->n_pages, sizeof(*rmb->dma), GFP_KERNEL);
+	if (!rmb->map || !rmb->lent || !rmb->pages || !rmb->dma)
 		goto nomem;
 	if (rmb_alloc_pages(rmb) || rmb_map(rmb))
 		goto nomem;
@@ -252,26 +310,40 @@ nomem:
 	return ERR_PTR(-ENOMEM);
 }
 
+/* With link->lock held there is a slot to register something.  False: it is not held. */
+static bool lock_with_slot(struct rstream_link *link)
+{
+	for (;;) {
+		wait_event(link->wait, !rstream_link_alive(link) ||
+			   READ_ONCE(link->sq_posted) - READ_ONCE(link->sq_done) <
+			   link->depth - RSTREAM_SQ_CTRL);
+		spin_lock_bh(&link->lock);
+		if (rstream_link_alive(link) && rstream_verbs_free(link))
+			return true;
+		spin_unlock_bh(&link->lock);
+		if (!rstream_link_alive(link))
+			return false;
+	}
+}
+
 /*
  * Posts the registration and waits for its completion, or for the end of the
- * link, whose drain then completes it.  The RMB is on the link's list before:
- * from there on rstream_verbs_destroy() disposes of it.
+ * link, whose drain then completes it.  What is posted is on the link's list:
+ * rstream_verbs_destroy() disposes of it.
  */
 static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 {
-	int err = -ENOTCONN;
-	u64 seq = 0;
+	int err;
+	u64 seq;
 
-	wait_event(link->wait, !rstream_link_alive(link) ||
-		   READ_ONCE(link->sq_posted) - READ_ONCE(link->sq_done) <
-		   link->depth - RSTREAM_SQ_CTRL);
-	spin_lock_bh(&link->lock);
-	list_add_tail(&rmb->list, &link->rmbs[rmb->kind]);
-	if (rstream_link_alive(link) && rstream_verbs_free(link)) {
-		rstream_verbs_reg(link, rmb->mr);
-		err = rstream_verbs_post(link);
-		seq = link->sq_posted;
+	if (!lock_with_slot(link)) {
+		rmb_free(rmb);
+		return -ENOTCONN;
 	}
+	list_add_tail(&rmb->list, &link->rmbs[rmb->kind]);
+	rstream_verbs_reg(link, rmb->mr);
+	err = rstream_verbs_post(link);
+	seq = link->sq_posted;
 	spin_unlock_bh(&link->lock);
 	if (err)
 		return err;
@@ -308,10 +380,7 @@ int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 
 static struct page *rmb_page(const struct rstream_rmb *rmb, u32 off)
 {
-	u32 chunk = off >> (PAGE_SHIFT + rmb->order);
-
-	return rmb->pages[chunk] +
-	       ((off >> PAGE_SHIFT) & ((1U << rmb->order) - 1));
+	return rmb->pages[off >> PAGE_SHIFT];
 }
 
 static bool unit_lent(const struct rstream_rmb *rmb, unsigned int unit)
@@ -430,30 +499,35 @@ struct page *rstream_rmb_page(const struct rstream_piece *piece, u32 off)
 	return rmb_page(piece->rmb, piece->off + off);
 }
 
-/* Makes what the device wrote visible to the CPU where that takes something. */
-void rstream_rmb_sync(const struct rstream_piece *piece, u32 off, u32 len)
+static void rmb_sync(const struct rstream_piece *piece, u32 off, u32 len,
+		     void (*sync)(struct ib_device *ib, u64 addr, size_t size,
+				  enum dma_data_direction dir))
 {
 	struct rstream_rmb *rmb = piece->rmb;
-	u32 skip = piece->off + off, n;
-	struct scatterlist *sg;
-	unsigned int i;
+	const struct dma_page *dma;
+	u32 in_page, n;
 
 	lockdep_assert_held(&rmb->link->lock);
 	if (!rmb->mapped || ib_uses_virt_dma(rmb->ib))
 		return;
-	for_each_sg(rmb->sgt.sgl, sg, rmb->n_dma, i) {
-		if (skip >= sg_dma_len(sg)) {
-			skip -= sg_dma_len(sg);
-			continue;
-		}
-		n = min(len, sg_dma_len(sg) - skip);
-		ib_dma_sync_single_for_cpu(rmb->ib, sg_dma_address(sg) + skip,
-					   n, DMA_FROM_DEVICE);
-		len -= n;
-		if (!len)
-			break;
-		skip = 0;
+	for (off += piece->off; len; off += n, len -= n) {
+		dma = &rmb->dma[off >> PAGE_SHIFT];
+		in_page = off & ~PAGE_MASK;
+		n = min(len, dma->run - in_page);
+		sync(rmb->ib, dma->addr + in_page, n, rmb_kinds[rmb->kind].dir);
 	}
+}
+
+/* What the device wrote becomes visible to the CPU where that takes something. */
+void rstream_rmb_sync_for_cpu(const struct rstream_piece *piece, u32 off, u32 len)
+{
+	rmb_sync(piece, off, len, ib_dma_sync_single_for_cpu);
+}
+
+/* And what the CPU wrote to the device: else an older copy of it comes back. */
+void rstream_rmb_sync_for_device(const struct rstream_piece *piece, u32 off, u32 len)
+{
+	rmb_sync(piece, off, len, ib_dma_sync_single_for_device);
 }
 
 void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used)

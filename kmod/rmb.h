@@ -39,7 +39,8 @@ u64 rstream_rmb_addr(const struct rstream_piece *piece);
 u32 rstream_rmb_rkey(const struct rstream_piece *piece);
 void *rstream_rmb_mem(const struct rstream_piece *piece);
 struct page *rstream_rmb_page(const struct rstream_piece *piece, u32 off);
-void rstream_rmb_sync(const struct rstream_piece *piece, u32 off, u32 len);
+void rstream_rmb_sync_for_cpu(const struct rstream_piece *piece, u32 off, u32 len);
+void rstream_rmb_sync_for_device(const struct rstream_piece *piece, u32 off, u32 len);
 void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used);
 /* The @n-th RMB of @link, for netlink.  False: it has fewer.  Takes its lock. */
 bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
