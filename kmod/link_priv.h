@@ -29,6 +29,7 @@
 #define RSTREAM_MISHAPS_MAX	10U	/* more of them do not make a path worse */
 #define RSTREAM_PATHS_MAX	8	/* addresses of one peer that are remembered */
 #define RSTREAM_ADDRS_MAX	32	/* RDMA addresses of ours that are looked at */
+#define RSTREAM_NAMED_MAX	32	/* tries a second at what HELLOs have named */
 
 /*
  * Slots of the two queues.  See rstream_verbs_depths() for the inequalities
@@ -134,6 +135,8 @@ struct rstream_link_net {
 	struct rstream_addr addrs[RSTREAM_ADDRS_MAX];
 	unsigned int n_addrs;
 	unsigned long addrs_at;
+	unsigned long named_since;	/* @lock; jiffies, the second that began then */
+	unsigned int n_named;		/* @lock; tries in it at what HELLOs have named */
 };
 
 /*
@@ -345,10 +348,12 @@ unsigned int rstream_ipoib_addrs(struct net *net, struct ib_device *ib,
 				 u32 port, struct rstream_addr *to,
 				 unsigned int max);
 
-/* path.c, all with peer->lock held */
+/* path.c, all but rstream_path_may() with peer->lock held */
 void rstream_path_name(struct rstream_peer *peer,
 		       const struct sockaddr_storage *local,
 		       const struct sockaddr_storage *remote, bool own);
+int rstream_path_may(struct rstream_peer *peer,
+		     const struct sockaddr_storage *remote);
 unsigned long rstream_path_wait(const struct rstream_path *path);
 struct rstream_path *rstream_path_best(struct rstream_peer *peer);
 unsigned long rstream_path_longest(struct rstream_peer *peer);

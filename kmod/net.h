@@ -46,6 +46,8 @@ enum rstream_upgrade {
  * @links_per_peer: how many links we make to a peer, streams are spread over them
  * @link_stable_ms: a link that was up for so long makes up for one that broke
  * @tell_addresses: HELLO names our other RDMA addresses
+ * @take_addresses: where those that a peer's HELLO names may be: 0 nowhere, 1 on
+ *		networks of ours, 2 behind gateways, too
  * @histograms:	sockets take samples of their times
  */
 struct rstream_settings {
@@ -68,6 +70,7 @@ struct rstream_settings {
 	int links_per_peer;
 	int link_stable_ms;
 	int tell_addresses;
+	int take_addresses;
 	int histograms;
 };
 

@@ -16,7 +16,10 @@
 #include <linux/inetdevice.h>
 #include <linux/random.h>
 #include <net/addrconf.h>
+#include <net/ip6_fib.h>
 #include <net/ipv6.h>
+#include <net/ipv6_stubs.h>
+#include <net/route.h>
 #include <rdma/ib_cache.h>
 
 #include "cm.h"
@@ -49,6 +52,91 @@ static void any_port(struct sockaddr_storage *ss)
 		((struct sockaddr_in *)ss)->sin_port = 0;
 	else if (ss->ss_family == AF_INET6)
 		((struct sockaddr_in6 *)ss)->sin6_port = 0;
+}
+
+/* ---- addresses that a peer has named ---- */
+
+/* What routing says of an address. */
+enum where {
+	WHERE_NOWHERE,		/* or more than one host */
+	WHERE_HERE,
+	WHERE_NEAR,		/* on a network of ours */
+	WHERE_FAR,
+};
+
+static enum where where4(struct net *net, __be32 addr)
+{
+	struct flowi4 fl4 = { .daddr = addr };
+	struct rtable *rt = ip_route_output_key(net, &fl4);
+	enum where where = WHERE_NOWHERE;
+
+	if (IS_ERR(rt))
+		return where;
+	if (rt->rt_type == RTN_LOCAL)
+		where = WHERE_HERE;
+	else if (rt->rt_type == RTN_UNICAST)
+		where = rt->rt_uses_gateway ? WHERE_FAR : WHERE_NEAR;
+	ip_rt_put(rt);
+	return where;
+}
+
+static enum where where6(struct net *net, const struct in6_addr *addr)
+{
+	struct flowi6 fl6 = { .daddr = *addr };
+	enum where where = WHERE_NOWHERE;
+	const struct rt6_info *rt;
+	struct dst_entry *dst;
+
+	dst = ipv6_stub->ipv6_dst_lookup_flow(net, NULL, &fl6, NULL);
+	if (IS_ERR(dst))
+		return where;
+	rt = container_of(dst, struct rt6_info, dst);
+	if (rt->rt6i_flags & RTF_LOCAL)
+		where = WHERE_HERE;
+	else if (!dst->error && !(rt->rt6i_flags & (RTF_REJECT | RTF_ANYCAST)))
+		where = rt->rt6i_flags & RTF_GATEWAY ? WHERE_FAR : WHERE_NEAR;
+	dst_release(dst);
+	return where;
+}
+
+/* At most RSTREAM_NAMED_MAX a second, whoever named what. */
+static bool not_too_often(struct rstream_link_net *ln)
+{
+	bool may;
+
+	spin_lock_bh(&ln->lock);
+	if (time_after(jiffies, ln->named_since + HZ)) {
+		ln->named_since = jiffies;
+		ln->n_named = 0;
+	}
+	may = ln->n_named < RSTREAM_NAMED_MAX;
+	ln->n_named += may;
+	spin_unlock_bh(&ln->lock);
+	return may;
+}
+
+/*
+ * May a link be tried to an address that a peer has named?  It can name whatever it
+ * likes: our requests must not go anywhere, nor often.
+ * Return: 0, -EAGAIN (later), -EHOSTUNREACH
+ */
+int rstream_path_may(struct rstream_peer *peer,
+		     const struct sockaddr_storage *remote)
+{
+	int most = READ_ONCE(rstream_link_set(peer->ln)->take_addresses);
+	enum where where;
+
+	if (remote->ss_family == AF_INET)
+		where = where4(peer->ln->net,
+			       ((const struct sockaddr_in *)remote)->sin_addr.s_addr);
+	else
+		where = where6(peer->ln->net,
+			       &((const struct sockaddr_in6 *)remote)->sin6_addr);
+	if (where == WHERE_NOWHERE || !most ||
+	    (where == WHERE_HERE && !peer->self) ||
+	    (where == WHERE_FAR && most < 2))
+		return -EHOSTUNREACH;
+	return not_too_often(peer->ln) ? 0 : -EAGAIN;
 }
 
 /* Jiffies until it may be tried. */

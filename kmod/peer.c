@@ -415,9 +415,9 @@ static void peer_work(struct work_struct *work)
 						 struct rstream_peer, work);
 	struct net *net = peer->ln->net;
 	struct rstream_peer_route route;
+	bool tries, named = false;
 	struct plan plan;
 	int err = 0;
-	bool tries;
 
 	spin_lock_bh(&peer->lock);
 	plan = peer_plan(peer);
@@ -427,13 +427,18 @@ static void peer_work(struct work_struct *work)
 		peer->want_more = false;
 	if (tries) {
 		fill_route(peer, plan.path, &route);
+		named = !plan.path->own;
 		peer->trying = plan.path;
 		peer->declined = false;
 		peer->asked = false;
 	}
 	spin_unlock_bh(&peer->lock);
-	while (tries && !err && plan.n--)
-		err = peer_try(peer, plan.path, &route);
+	while (tries && !err && plan.n--) {
+		if (named)
+			err = rstream_path_may(peer, &route.remote);
+		if (!err)
+			err = peer_try(peer, plan.path, &route);
+	}
 	spin_lock_bh(&peer->lock);
 	peer->trying = NULL;
 	if (err == -EAGAIN)
@@ -542,7 +547,8 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 	struct sockaddr_storage remote;
 	unsigned int i;
 
-	if (!peer->active)
+	if (!peer->active ||
+	    !READ_ONCE(rstream_link_set(peer->ln)->take_addresses))
 		return;
 	spin_lock_bh(&peer->lock);
 	for (i = 0; i < n; i++) {

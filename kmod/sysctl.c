@@ -44,6 +44,7 @@ static const struct rstream_settings defaults = {
 	.links_per_peer = 1,
 	.link_stable_ms = 30000,	/* as the longest pause */
 	.tell_addresses = 1,
+	.take_addresses = 1,
 };
 
 static const int hello_timeout_min = 10, hello_timeout_max = 600 * 1000;
@@ -135,6 +136,7 @@ static const struct ctl_table template[] = {
 	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),
 	SETTING_INT(link_stable_ms, &stable_min, &stable_max),
 	SETTING_INT(tell_addresses, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(take_addresses, SYSCTL_ZERO, SYSCTL_TWO),
 	SETTING_INT(histograms, SYSCTL_ZERO, SYSCTL_ONE),
 	NUMBER("family", &rstream_family),
 	NUMBER("protocol", &protocol),
