@@ -110,7 +110,7 @@ static void connect_prepare(struct rstream *rs, const struct sockaddr_unsized *a
 		return;
 	}
 	rs->prelude = offers_prelude(rs);
-	rs->nonce = get_random_u32() & RSW_NONCE_MASK;
+	rs->nonce = get_random_u64() & RSW_NONCE_MASK;
 	rs->mapped = is_mapped(rs->sk, addr, len);
 	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);
 	rstream_hook_callbacks(rs);

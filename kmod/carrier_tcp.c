@@ -580,14 +580,15 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 {
 	enum rstream_reason reason = RSTREAM_R_BAD_HELLO;
 	unsigned int need = RSW_HELLO_LEN, used, n;
+	u8 role = rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK;
 	struct rstream_hello hello;
 
 	if (rs->part_len >= RSW_HELLO_LEN)	/* addresses follow */
 		need = be16_to_cpu(((struct rsw_hello *)rs->part)->len);
 	n = gather(rs, skb, off, len, need);
-	switch (rstream_hello_read(rs->part, rs->part_len,
-				   rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK,
-				   rs->nonce, &hello, &used)) {
+	switch (rstream_hello_read(rs->part, rs->part_len, role,
+				   rstream_role_nonce(rs, role), &hello,
+				   &used)) {
 	case RSTREAM_HELLO_PART:
 		if (rs->tx_plain)	/* perhaps it is none */
 			rstream_timer(rs, rs->rn->set.hello_timeout_ms);

@@ -169,7 +169,8 @@ static enum rstream_hello_state peek_state(struct rstream *rs,
 	unsigned int used;
 
 	*have = peek_bytes(rs, bytes, sizeof(bytes));
-	return rstream_hello_read(bytes, *have, RSW_ROLE_SYN, rs->nonce,
+	return rstream_hello_read(bytes, *have, RSW_ROLE_SYN,
+				  rstream_role_nonce(rs, RSW_ROLE_SYN),
 				  &hello, &used);
 }
 
@@ -341,13 +342,13 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 		.version_min = RSW_VERSION,
 		.version_max = RSW_VERSION,
 		.role = rs->server ? RSW_ROLE_SYNACK : RSW_ROLE_SYN,
-		.nonce = rs->nonce,
 		.caps = RSW_CAP_RDMA | RSW_CAP_URG,
 		.cm_port = rn->set.cm_port,
 		.token = rs->ticket.ours.token,
 	};
 	unsigned int len;
 
+	hello.nonce = rstream_role_nonce(rs, hello.role);
 	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->window);
 	hello.window = rs->rx.limit;
 	if (rstream_link_drained(sock_net(rs->sk)))

@@ -21,7 +21,8 @@ void rstream_opt_write(__u8 *to, const struct rstream_opt *opt)
 		.vrn = cpu_to_be32((__u32)opt->version << 28 |
 				   (__u32)(opt->role & 7) << 24 |
 				   (opt->prelude ? RSW_OPT_PRELUDE << 24 : 0) |
-				   (opt->nonce & RSW_NONCE_MASK)),
+				   (opt->nonce & RSW_NONCE_MASK) >> 32),
+		.nonce = cpu_to_be32((__u32)opt->nonce),
 	};
 
 	memcpy(to, &raw, sizeof(raw));
@@ -45,7 +46,7 @@ static bool read_one(const __u8 *at, struct rstream_opt *opt)
 	opt->version = vrn >> 28;
 	opt->role = vrn >> 24 & 7;
 	opt->prelude = !!(vrn >> 24 & RSW_OPT_PRELUDE);
-	opt->nonce = vrn & RSW_NONCE_MASK;
+	opt->nonce = (__u64)(vrn & 0xffffff) << 32 | be32_to_cpu(raw.nonce);
 	return opt->version >= 1 && opt->role >= RSW_ROLE_SYN &&
 	       opt->role <= RSW_ROLE_CONFIRM;
 }

@@ -17,13 +17,13 @@ enum rstream_opt_found {
  * @version: 1 to 15
  * @role: enum rsw_role
  * @prelude: 1: the connection begins without records, 0: it does not
- * @nonce: 24 bits
+ * @nonce: 56 bits
  */
 struct rstream_opt {
 	__u8 version;
 	__u8 role;
 	__u8 prelude;
-	__u32 nonce;
+	__u64 nonce;
 };
 
 /* Write the RSW_OPT_LEN bytes of @opt to @to (no alignment needed). */

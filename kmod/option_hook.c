@@ -24,6 +24,8 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
 #include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
 #include <net/ip.h>
@@ -35,6 +37,8 @@
 #include "stats.h"
 
 #define TCP_HEADER_MAX	60
+
+static siphash_key_t answer_key __ro_after_init;	/* see server_nonce() */
 
 /* Ours, by what TCP's are: for IPv4, IPv6, and IPv6 with v4-mapped peer. */
 static struct inet_connection_sock_af_ops af_ops4, af_ops6, af_ops_mapped;
@@ -80,6 +84,27 @@ static bool opt_insert(struct sk_buff *skb, const struct rstream_opt *opt)
 	inet_proto_csum_replace2(&th->check, skb, htons(tcp_len),
 				 htons(tcp_len + RSW_OPT_LEN), true);
 	return true;
+}
+
+/* ---- nonces ---- */
+
+u64 rstream_role_nonce(const struct rstream *rs, u8 role)
+{
+	siphash_key_t key = { { rs->nonce, rs->answer } };
+
+	return siphash_1u64(role, &key) & RSW_NONCE_MASK;
+}
+
+/*
+ * The server's.  There is no place to keep it until there is a child, and a repeated
+ * SYN-ACK must have the same: so it is made anew, of what only TCP knows.
+ */
+static u64 server_nonce(const struct request_sock *req, u64 client)
+{
+	const struct tcp_request_sock *treq = tcp_rsk(req);
+
+	return siphash_2u64(client, (u64)treq->snt_isn << 32 | treq->rcv_isn,
+			    &answer_key) & RSW_NONCE_MASK;
 }
 
 static enum rstream_opt_found opt_of_header(const struct tcphdr *th,
@@ -133,9 +158,10 @@ static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 
 	if (rs && rs->af_ops) {
 		orig = rs->af_ops;
-		opt.nonce = rs->nonce;
 		opt.prelude = rs->prelude;
 		opt.role = client_role(rs, skb);
+		opt.nonce = opt.role == RSW_ROLE_SYN ? rs->nonce :
+			    rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
 		room = opt.role && opt_insert(skb, &opt);
 		if (opt.role == RSW_ROLE_SYN)
 			rs->reason = room ? RSTREAM_R_NONE : RSTREAM_R_NO_ROOM;
@@ -158,8 +184,8 @@ static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 		if (rs->mode == RSTREAM_CONNECTING && th->syn && th->ack) {
 			switch (opt_of_header(th, &opt)) {
 			case RSTREAM_OPT_GOOD:
-				rs->confirmed = opt.role == RSW_ROLE_SYNACK &&
-						opt.nonce == rs->nonce;
+				rs->confirmed = opt.role == RSW_ROLE_SYNACK;
+				rs->answer = opt.nonce;
 				rs->prelude = rs->prelude && opt.prelude;
 				if (rs->confirmed)
 					break;
@@ -240,7 +266,8 @@ bool rstream_syn_option(const struct request_sock *req, struct rstream_opt *opt)
 
 /* The child of a client with the option: make it a stream, undecided yet. */
 static void child_init(struct rstream *rs, struct sock *child,
-		       const struct sk_buff *skb, const struct rstream_opt *syn)
+		       const struct sk_buff *skb, const struct rstream_opt *syn,
+		       u64 answer)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
 	struct rstream_opt opt;
@@ -250,8 +277,10 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_PASSIVE_OPENS);
 	rs->server = true;
 	rs->nonce = syn->nonce;
+	rs->answer = answer;
 	rs->confirmed = opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
-			opt.role == RSW_ROLE_CONFIRM && opt.nonce == syn->nonce;
+			opt.role == RSW_ROLE_CONFIRM &&
+			opt.nonce == rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
 	rs->prelude = syn->prelude;
 	rstream_hear_all(rs);
 	rstream_hook_callbacks(rs);
@@ -282,6 +311,7 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 		     rstream_syn_option(req, &syn);
 	struct rstream *rs = NULL;
 	struct sock *child;
+	u64 answer = 0;
 
 	if (asked) {
 		/*
@@ -294,11 +324,12 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 			tcp_listendrop(sk);
 			return NULL;
 		}
+		answer = server_nonce(req, syn.nonce);
 	}
 	child = orig->syn_recv_sock(sk, skb, req, dst, req_unhash,
 				    RSTREAM_SYN_RECV_ARGS(own_req));
 	if (child && *own_req && rs)
-		child_init(rs, child, skb, &syn);
+		child_init(rs, child, skb, &syn, answer);
 	else if (rs)
 		rstream_discard(rs);
 	return child;
@@ -333,6 +364,7 @@ static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 		return false;
 	opt->role = RSW_ROLE_SYNACK;
 	opt->version = RSW_VERSION;
+	opt->nonce = server_nonce(req, opt->nonce);
 	return true;
 }
 
@@ -465,6 +497,7 @@ static void make_ours(struct inet_connection_sock_af_ops *ours,
 
 int rstream_option_init(void)
 {
+	get_random_bytes(&answer_key, sizeof(answer_key));
 	make_ours(&af_ops4, &rstream_tcp4);
 	make_ours(&af_ops6, &rstream_tcp6);
 	return 0;

@@ -17,6 +17,17 @@ int rstream_option_init(void);
  */
 void rstream_option_client(struct rstream *rs);
 
+/**
+ * rstream_role_nonce() - what a CONFIRM or a HELLO of a connection states
+ * @rs:	the stream, its options agree
+ * @role: RSW_ROLE_CONFIRM, or that of the HELLO
+ *
+ * Only who knows both nonces can tell.  A program knows neither its own host's, which
+ * is only sent, nor can it have the two together: so it can't write a HELLO into its
+ * prelude and be taken for the kernel that it runs on.
+ */
+u64 rstream_role_nonce(const struct rstream *rs, u8 role);
+
 /* Put TCP's own connection ops back.  Context: held. */
 void rstream_option_off(struct rstream *rs);
 

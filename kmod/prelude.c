@@ -390,6 +390,8 @@ static bool give_back(struct rstream *rs, unsigned int n)
  */
 void rstream_prelude_no_hello(struct rstream *rs, bool none)
 {
+	u8 role = rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK;
+	u64 nonce = rstream_role_nonce(rs, role);
 	struct rstream_hello hello;
 	unsigned int n, used;
 
@@ -413,9 +415,8 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 			return;
 		}
 	} while (rs->part_len &&
-		 (none || rstream_hello_read(rs->part, rs->part_len,
-				rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK,
-				rs->nonce, &hello, &used) == RSTREAM_HELLO_NOT));
+		 (none || rstream_hello_read(rs->part, rs->part_len, role, nonce,
+					     &hello, &used) == RSTREAM_HELLO_NOT));
 	rstream_wake_readers(rs);
 }
 

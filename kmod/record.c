@@ -11,6 +11,12 @@
 #include <linux/log2.h>
 #endif
 
+static __be32 role_nonce(__u8 role, __u64 nonce)
+{
+	return cpu_to_be32((__u32)role << 24 |
+			   (__u32)((nonce & RSW_NONCE_MASK) >> 32));
+}
+
 unsigned int rstream_hello_write(__u8 *to, const struct rstream_hello *hello)
 {
 	unsigned int addrs = sizeof(hello->addr[0]) * hello->naddr;
@@ -19,8 +25,8 @@ unsigned int rstream_hello_write(__u8 *to, const struct rstream_hello *hello)
 		.naddr = cpu_to_be16(hello->naddr),
 		.version_min = hello->version_min,
 		.version_max = hello->version_max,
-		.role_nonce = cpu_to_be32((__u32)hello->role << 24 |
-					  (hello->nonce & RSW_NONCE_MASK)),
+		.role_nonce = role_nonce(hello->role, hello->nonce),
+		.nonce = cpu_to_be32((__u32)hello->nonce),
 		.caps = cpu_to_be32(hello->caps),
 		.cm_port = cpu_to_be16(hello->cm_port),
 		.token = cpu_to_be64(hello->token),
@@ -45,7 +51,8 @@ static bool hello_unpack(const __u8 *from, struct rstream_hello *hello,
 	hello->version_min = raw.version_min;
 	hello->version_max = raw.version_max;
 	hello->role = be32_to_cpu(raw.role_nonce) >> 24;
-	hello->nonce = be32_to_cpu(raw.role_nonce) & RSW_NONCE_MASK;
+	hello->nonce = (__u64)(be32_to_cpu(raw.role_nonce) & 0xffffff) << 32 |
+		       be32_to_cpu(raw.nonce);
 	hello->caps = be32_to_cpu(raw.caps);
 	hello->cm_port = be16_to_cpu(raw.cm_port);
 	hello->naddr = be16_to_cpu(raw.naddr);
@@ -61,18 +68,18 @@ static bool hello_unpack(const __u8 *from, struct rstream_hello *hello,
 }
 
 enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
-					    __u8 role, __u32 nonce,
+					    __u8 role, __u64 nonce,
 					    struct rstream_hello *hello,
 					    unsigned int *used)
 {
 	static const unsigned int nonce_at =
 		offsetof(struct rsw_hello, role_nonce);
-	__be32 want = cpu_to_be32((__u32)role << 24 | (nonce & RSW_NONCE_MASK));
+	__be32 want[2] = { role_nonce(role, nonce), cpu_to_be32((__u32)nonce) };
 
 	if (memcmp(from, RSW_MAGIC, min_t(unsigned int, len, RSW_MAGIC_LEN)))
 		return RSTREAM_HELLO_NOT;
 	if (len >= nonce_at + sizeof(want) &&
-	    memcmp(from + nonce_at, &want, sizeof(want)))
+	    memcmp(from + nonce_at, want, sizeof(want)))
 		return RSTREAM_HELLO_NOT;
 	if (len < sizeof(struct rsw_hello))
 		return RSTREAM_HELLO_PART;

@@ -9,7 +9,7 @@
 struct rstream_hello {
 	__u8 version_min, version_max;
 	__u8 role;		/* RSW_ROLE_SYN: client, RSW_ROLE_SYNACK: server */
-	__u32 nonce;
+	__u64 nonce;
 	__u32 caps;
 	__u16 cm_port;
 	__u16 naddr;
@@ -40,7 +40,7 @@ enum rstream_hello_state {
  * @used: bytes of the HELLO, when RSTREAM_HELLO_WHOLE
  */
 enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
-					    __u8 role, __u32 nonce,
+					    __u8 role, __u64 nonce,
 					    struct rstream_hello *hello,
 					    unsigned int *used);
 

@@ -177,7 +177,8 @@ struct rstream_hist {
  * @tx_start:	TCP sequence number of the first byte that we send
  * @rx_start:	likewise, of the first that comes
  * @rx_lazy:	bytes of the prelude that are in TCP's queue; read locklessly
- * @nonce:	of the option
+ * @nonce:	of the client's option
+ * @answer:	of the server's, its nonce
  * @tcp_ops:	TCP's proto_ops for this socket
  * @af_ops:	TCP's connection ops, while ours are in place
  * @rules:	with whom to negotiate; NULL: with all.  Under the lock while IDLE,
@@ -299,7 +300,7 @@ struct rstream {
 	/* above: of the socket */
 	struct_group(connection,
 		     /* of one connection: zeroed by rstream_reset_state() */
-		u32 nonce;
+		u64 nonce, answer;
 		bool server:1;
 		bool confirmed:1;
 		bool hello_in:1;

@@ -21,20 +21,21 @@
 /*
  * TCP option, RFC 6994: kind 254 (experiments), a 16-bit experiment id.
  *
- *   0        1        2                 4        5                        8
- *   +--------+--------+--------+--------+--------+--------+--------+-------+
- *   |  254   |   8    |   ExID 0x5253   |ver|role|          nonce          |
- *   +--------+--------+--------+--------+--------+--------+--------+-------+
+ *   0        1        2                 4        5                        12
+ *   +--------+--------+--------+--------+--------+--------+--------+- - -+
+ *   |  254   |   12   |   ExID 0x5253   |ver|role|          nonce         |
+ *   +--------+--------+--------+--------+--------+--------+--------+- - -+
  *
  * ver: 4 bits, the highest version spoken.  role: 4 bits, enum rsw_role in the lower
  * three, RSW_OPT_PRELUDE is the fourth.
- * nonce: 24 bits, chosen by the client for each connection.
+ * nonce: 56 bits.  The client's (SYN) and the server's (SYNACK) are random; those of
+ * CONFIRM and of both HELLOs are made of these two, see rstream_role_nonce().
  */
 #define RSW_OPT_KIND	254
-#define RSW_OPT_LEN	8
+#define RSW_OPT_LEN	12
 #define RSW_OPT_EXID	0x5253
 #define RSW_VERSION	2
-#define RSW_NONCE_MASK	0xffffff
+#define RSW_NONCE_MASK	((1ULL << 56) - 1)
 
 #define RSW_OPT_PRELUDE	8	/* both directions begin without records */
 
@@ -48,7 +49,8 @@ struct rsw_option {
 	__u8 kind;
 	__u8 len;
 	__be16 exid;
-	__be32 vrn;		/* version, role, nonce */
+	__be32 vrn;		/* version, role, upper 24 bits of the nonce */
+	__be32 nonce;		/* the lower 32 */
 };
 
 static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
@@ -59,7 +61,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 /* First bytes of both directions once the options have agreed, or behind the prelude. */
 #define RSW_MAGIC	"\xd5RSTRM\r\n"
 #define RSW_MAGIC_LEN	8
-#define RSW_HELLO_LEN	72
+#define RSW_HELLO_LEN	80
 #define RSW_HELLO_ADDRS	4		/* at most */
 #define RSW_SECRET_LEN	16
 #define RSW_HELLO_MAX	(RSW_HELLO_LEN + 16 * RSW_HELLO_ADDRS)
@@ -77,11 +79,14 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
  * @len:	bytes of the whole HELLO, with the addresses behind this
  * @version_min: lowest protocol version spoken
  * @version_max: highest protocol version spoken
- * @role_nonce:	enum rsw_role of the sender (SYN or SYNACK), nonce of the option
+ * @role_nonce:	enum rsw_role of the sender (SYN or SYNACK), upper 24 bits of the
+ *		nonce that goes with it
+ * @nonce:	the lower 32
  * @caps:	RSW_CAP_*; unknown bits are ignored
  * @cm_port:	rdma_cm port (RDMA_PS_TCP) at which links are accepted
  * @naddr:	how many 16-byte RDMA addresses follow (IPv6 or v4-mapped); none:
  *		the address of the TCP connection
+ * @reserved:	0
  * @instance:	random id of the network namespace
  * @token:	random, names this connection, never 0
  * @window:	stream bytes that may be sent before the first ACK record
@@ -93,9 +98,11 @@ struct rsw_hello {
 	__u8 version_min;
 	__u8 version_max;
 	__be32 role_nonce;
+	__be32 nonce;
 	__be32 caps;
 	__be16 cm_port;
 	__be16 naddr;
+	__be32 reserved;
 	__u8 instance[16];
 	__be64 token;
 	__be64 window;

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 
-from rs_peer import Failed, expect
+from rs_peer import Failed, expect, siphash
 
 MAGIC, VERSION, SIZE = 0x5253544c, 3, 48
 DEPTH = 512
@@ -18,32 +18,6 @@ READY, DATA, DATA_WANT, CREDIT, DONE, FREED, RQ_CREDIT = 7, 1, 2, 3, 4, 5, 6
 PROOF_REQ, PROOF_REP, KEY_ACTIVE, KEY_PASSIVE = 1, 2, 3, 5
 CM_PORT = 4793
 WAIT = 10                       # seconds
-
-
-def siphash(k0, k1, data):
-    """SipHash-2-4 of Aumasson and Bernstein."""
-    mask = (1 << 64) - 1
-    v0, v1 = k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d
-    v2, v3 = k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573
-
-    def left(word, n):
-        return (word << n | word >> 64 - n) & mask
-
-    def rounds(n, v0, v1, v2, v3):
-        for _ in range(n):
-            v0, v2 = (v0 + v1) & mask, (v2 + v3) & mask
-            v1, v3 = left(v1, 13) ^ v0, left(v3, 16) ^ v2
-            v0, v2 = (left(v0, 32) + v3) & mask, (v2 + v1) & mask
-            v1, v3 = left(v1, 17) ^ v2, left(v3, 21) ^ v0
-            v2 = left(v2, 32)
-        return v0, v1, v2, v3
-
-    data += bytes(-(len(data) + 1) % 8) + bytes([len(data) & 255])
-    for word, in struct.iter_unpack("<Q", data):
-        v0, v1, v2, v3 = rounds(2, v0, v1, v2, v3 ^ word)
-        v0 ^= word
-    v0, v1, v2, v3 = rounds(4, v0, v1, v2 ^ 0xff, v3)
-    return v0 ^ v1 ^ v2 ^ v3
 
 
 def gid(addr):
@@ -97,10 +71,10 @@ class Ticket:
 
     def heard(self, hello):
         """The HELLO of the host."""
-        self.host_port, = struct.unpack("!H", hello[20:22])
-        self.host_instance = hello[24:40]
-        self.host_token, = struct.unpack("!Q", hello[40:48])
-        self.host_secret = hello[56:72]
+        self.host_port, = struct.unpack("!H", hello[24:26])
+        self.host_instance = hello[32:48]
+        self.host_token, = struct.unpack("!Q", hello[48:56])
+        self.host_secret = hello[64:80]
 
 
 class End:

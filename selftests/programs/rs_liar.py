@@ -15,10 +15,10 @@ import sys
 import time
 from functools import partial
 
-from rs_end import End, Ticket, counters, dump, siphash, until
+from rs_end import End, Ticket, counters, dump, until
 from rs_peer import (ACK_REC, BROKEN, DATA, GRANT, PEER, RESUME, SWITCH,
                      Failed, Served, ack, agreed, broken, chosen, end, expect,
-                     read_hello, record, resume, run, switch)
+                     read_hello, record, resume, run, siphash, switch)
 
 
 class Linked:

@@ -8,6 +8,7 @@ sockets under test are ordinary sockets of this process.
 import fcntl
 import os
 import queue
+import re
 import socket
 import struct
 import subprocess
@@ -25,23 +26,62 @@ MAGIC = b"\xd5RSTRM\r\n"
 DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
 STOPPED = 11
 WINDOW = 65536
-NONCE = 0x5a17c3
+NONCE, ANSWER = 0x5a17c3c0ffee11, 0x1234567890abcd      # the client's, the server's
 TOKEN = 77
+HELLO = 80                      # bytes, without addresses
+# stands for the nonce that the options make; Peer.said() knows that
+AGREED = b"\xfeAGREED"
 
 
-def option(role, nonce=NONCE, version=2):
-    return struct.pack("!BBHI", 254, 8, 0x5253,
-                       version << 28 | role << 24 | nonce)
+def siphash(k0, k1, data):
+    """SipHash-2-4 of Aumasson and Bernstein."""
+    mask = (1 << 64) - 1
+    v0, v1 = k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d
+    v2, v3 = k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573
+
+    def left(word, n):
+        return (word << n | word >> 64 - n) & mask
+
+    def rounds(n, v0, v1, v2, v3):
+        for _ in range(n):
+            v0, v2 = (v0 + v1) & mask, (v2 + v3) & mask
+            v1, v3 = left(v1, 13) ^ v0, left(v3, 16) ^ v2
+            v0, v2 = (left(v0, 32) + v3) & mask, (v2 + v1) & mask
+            v1, v3 = left(v1, 17) ^ v2, left(v3, 21) ^ v0
+            v2 = left(v2, 32)
+        return v0, v1, v2, v3
+
+    data += bytes(-(len(data) + 1) % 8) + bytes([len(data) & 255])
+    for word, in struct.iter_unpack("<Q", data):
+        v0, v1, v2, v3 = rounds(2, v0, v1, v2, v3 ^ word)
+        v0 ^= word
+    v0, v1, v2, v3 = rounds(4, v0, v1, v2 ^ 0xff, v3)
+    return v0 ^ v1 ^ v2 ^ v3
 
 
-def hello(role, nonce=NONCE, size=None, window=WINDOW, versions=(2, 2),
+def role_nonce(client, server, role):
+    """What CONFIRM and HELLO state, of the nonces of both options."""
+    return siphash(client, server, struct.pack("<Q", role)) & (1 << 56) - 1
+
+
+def nonce_bytes(nonce):
+    return AGREED if nonce is None else nonce.to_bytes(7, "big")
+
+
+def option(role, nonce=None, version=2):
+    if nonce is None and role & 7 == ROLE_SYN:
+        nonce = NONCE
+    return struct.pack("!BBHB", 254, 12, 0x5253, version << 4 | role) + nonce_bytes(nonce)
+
+
+def hello(role, nonce=None, size=None, window=WINDOW, versions=(2, 2),
           instance=None, token=TOKEN, secret=bytes(16), port=4793,
           addresses=()):
     """With an RDMA device, if @instance is stated; @addresses: 16 bytes each."""
     if size is None:
-        size = 72 + 16 * len(addresses)
-    return (MAGIC + struct.pack("!HBBIIHH", size, *versions, role << 24 | nonce,
-                                bool(instance), port, len(addresses))
+        size = HELLO + 16 * len(addresses)
+    return (MAGIC + struct.pack("!HBBB", size, *versions, role) + nonce_bytes(nonce)
+            + struct.pack("!IHHI", bool(instance), port, len(addresses), 0)
             + (instance or os.urandom(16)) + struct.pack("!QQ", token, window)
             + secret + b"".join(addresses))
 
@@ -126,6 +166,7 @@ class Peer:
         self.seq, self.ack = 1000, 0
         self.data, self.fin, self.rst, self.opts = b"", False, False, b""
         self.last = b""         # the last segment's data
+        self.nonces = None      # of both options: the client's, the server's
 
     def segment(self, flags, data=b"", opts=b"", urgent=0):
         opts += b"\1" * (-len(opts) % 4)
@@ -176,7 +217,16 @@ class Peer:
         """Wait for a segment that has data."""
         expect(self.until(lambda: self.data or self.rst), "bytes in time")
 
+    def said(self, data):
+        """With the nonces that the options have agreed on."""
+        def agreed_on(found):
+            role = found[1][0] & 7
+            return found[1] + nonce_bytes(role_nonce(*self.nonces, role))
+        return re.sub(b"(.)" + AGREED, agreed_on, data, flags=re.DOTALL) \
+            if self.nonces else data
+
     def write(self, data):
+        data = self.said(data)
         for at in range(0, len(data), 1400):
             self.segment(ACK | PSH, data[at:at + 1400])
 
@@ -188,13 +238,18 @@ class Peer:
         self.segment(SYN, opts=b"\2\4\5\xb4" + syn)
         expect(self.until(lambda: self.ack), "a SYN-ACK")
         answer = self.opts
-        self.segment(ACK, opts=confirm)
+        if found(syn) and found(answer):
+            self.nonces = nonce_of(syn), nonce_of(answer)
+        self.segment(ACK, opts=self.said(confirm))
         return answer
 
     def accept(self, answer):
         expect(self.until(lambda: self.ack), "a SYN")
         asked = self.opts
-        self.segment(SYN | ACK, opts=b"\2\4\5\xb4" + answer(asked))
+        answered = answer(asked)
+        if found(asked) and found(answered):
+            self.nonces = nonce_of(asked), nonce_of(answered)
+        self.segment(SYN | ACK, opts=b"\2\4\5\xb4" + answered)
         return asked
 
     def close(self):
@@ -221,8 +276,17 @@ def expect(good, what):
 
 def found(opts):
     """Our option among TCP options, or None."""
-    at = opts.find(b"\xfe\x08\x52\x53")
-    return opts[at:at + 8] if at >= 0 else None
+    at = opts.find(b"\xfe\x0c\x52\x53")
+    return opts[at:at + 12] if at >= 0 else None
+
+
+def nonce_of(opts):
+    return int.from_bytes(found(opts)[5:], "big")
+
+
+def role_of(opts):
+    """With the bit of the prelude."""
+    return found(opts)[4] & 15
 
 
 def our_socket():
@@ -292,8 +356,8 @@ class Served:
 
 def read_hello(peer):
     """With the addresses that the host has besides this one."""
-    fixed = peer.read(72)
-    return fixed + peer.read(struct.unpack("!H", fixed[8:10])[0] - 72)
+    fixed = peer.read(HELLO)
+    return fixed + peer.read(struct.unpack("!H", fixed[8:10])[0] - HELLO)
 
 
 def read_data(peer, n):

@@ -15,9 +15,10 @@ import sys
 import threading
 import time
 
-from rs_peer import (ACK, DATA, LIMIT, MAGIC, PEER, PSH, ROLE_CONFIRM, ROLE_SYN,
-                     ROLE_SYNACK, URG, Peer, Served, chosen, drain, end, expect, found,
-                     hello, option, our_socket, read_data, read_hello, record, run)
+from rs_peer import (ACK, ANSWER, DATA, HELLO, LIMIT, MAGIC, NONCE, PEER, PSH,
+                     ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, URG, Peer, Served, chosen,
+                     drain, end, expect, found, hello, nonce_of, option, our_socket,
+                     read_data, read_hello, record, role_nonce, role_of, run)
 
 PRELUDE = 16384
 BIT = 8                         # in the option's role
@@ -59,7 +60,7 @@ def reaches_end(tun, extra=b"beyond"):
 
 def server_plain(tun):
     served = begun(tun)
-    expect(found(served.answer) == option(ROLE_SYNACK | BIT), "agreement")
+    expect(role_of(served.answer) == ROLE_SYNACK | BIT, "agreement")
     served.echo_plain()
 
 
@@ -72,7 +73,7 @@ def server_speaks_first(tun):
 
 def server_without(tun):
     served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM), late=hello(ROLE_SYN))
-    expect(found(served.answer) == option(ROLE_SYNACK), "the old way")
+    expect(role_of(served.answer) == ROLE_SYNACK, "the old way")
     served.echo_framed()
 
 
@@ -100,9 +101,11 @@ def server_finds_hello(tun):
     """... among bytes that look like it, in pieces."""
     for size in (1400, 7, 1):
         served = reaches_end(tun)
-        tricks = (b"\xd5" + MAGIC[:7] + b"\xd5\xd5" + MAGIC + b"x" * 4
-                  + hello(ROLE_SYN, nonce=1) + hello(ROLE_SYNACK) + MAGIC[:3])
-        said = tricks + hello(ROLE_SYN) + record(DATA, b"framed")
+        tricks = served.peer.said(
+            b"\xd5" + MAGIC[:7] + b"\xd5\xd5" + MAGIC + b"x" * 4 +
+            hello(ROLE_SYN, nonce=1) + hello(ROLE_SYN, nonce=NONCE) + hello(ROLE_SYNACK)
+            + MAGIC[:3])
+        said = tricks + served.peer.said(hello(ROLE_SYN)) + record(DATA, b"framed")
         for at in range(0, len(said), size):
             served.peer.write(said[at:at + size])
         expect(receive(served.sock, len(tricks) + 6) == tricks + b"framed",
@@ -156,6 +159,7 @@ def server_part_of_hello(tun):
     for n in (1, 8, 71):
         said = FULL + hello(ROLE_SYN)[:n]
         served = begun(tun, late=said)
+        said = served.peer.said(said)
         began = time.monotonic()
         expect(receive(served.sock, len(said)) == said, "the bytes, after a while")
         expect(2 < time.monotonic() - began < 8, "that of hello_timeout_ms")
@@ -166,6 +170,7 @@ def server_part_of_hello_then_end(tun):
     for n in (1, 8, 71):
         said = FULL + hello(ROLE_SYN)[:n]
         served = begun(tun, late=said)
+        said = served.peer.said(said)
         served.peer.end()
         expect(drain(served.sock) == (said, 0), "TCP's bytes")
         served.sock.close()
@@ -303,18 +308,15 @@ class Reached:
                                   args=((PEER, self.peer.port),), daemon=True)
         thread.start()
         self.asked = found(self.peer.accept(
-            lambda asked: option(ROLE_SYNACK | bit, self.nonce(found(asked)))))
+            lambda asked: option(ROLE_SYNACK | bit, ANSWER)))
         expect(self.asked, "the option in our SYN")
         thread.join(LIMIT)
-
-    def nonce(self, asked=None):
-        return struct.unpack("!I", (asked or self.asked)[4:8])[0] & 0xffffff
 
     def role(self):
         return self.asked[4] & 0xf
 
     def hello(self):
-        return hello(ROLE_SYNACK, self.nonce())
+        return self.peer.said(hello(ROLE_SYNACK))
 
 
 def client_plain(tun):
@@ -323,7 +325,7 @@ def client_plain(tun):
     reached.sock.sendall(b"question")
     expect(reached.peer.read(8) == b"question", "our bytes, nothing before them")
     expect(found(reached.peer.opts) ==
-           option(ROLE_CONFIRM | BIT, reached.nonce()), "the option confirmed")
+           reached.peer.said(option(ROLE_CONFIRM | BIT)), "the option confirmed")
     reached.peer.write(b"answer")
     expect(receive(reached.sock, 6) == b"answer", "the peer's bytes")
     reached.sock.sendall(b"more")
@@ -364,7 +366,7 @@ def client_both_reach_end(tun):
     reached = Reached(tun)
     reached.peer.write(FULL + reached.hello() + record(DATA, b"theirs"))
     reached.sock.sendall(FULL + b"ours")
-    data = reached.peer.read(PRELUDE + 72)
+    data = reached.peer.read(PRELUDE + HELLO)
     at = data.index(MAGIC)
     expect(data[:at] == FULL[:at], "plain bytes")
     reached.peer.data = data[at:] + reached.peer.data
@@ -372,6 +374,22 @@ def client_both_reach_end(tun):
     expect(read_data(reached.peer, PRELUDE + 4 - at) == FULL[at:] + b"ours",
            "the rest in records")
     expect(receive(reached.sock, PRELUDE + 6) == FULL + b"theirs", "all bytes")
+
+
+def client_forged(tun):
+    """A program of the server may know our nonce (TCP_SAVED_SYN), not its kernel's."""
+    reached = Reached(tun)
+    ours = nonce_of(reached.asked)
+    forged = b"".join(hello(ROLE_SYNACK, nonce, instance=bytes(16)) for nonce in (
+        ours, role_nonce(ours, 0, ROLE_SYNACK), role_nonce(ours, ours, ROLE_SYNACK)))
+    reached.sock.sendall(FULL + b"ours")
+    expect(reached.peer.read(PRELUDE) == FULL, "a plain prelude")
+    expect(read_hello(reached.peer).startswith(MAGIC), "HELLO behind it")
+    reached.peer.write(forged)
+    expect(receive(reached.sock, len(forged)) == forged, "what the program has sent")
+    reached.peer.write(reached.hello() + record(DATA, b"theirs"))
+    expect(receive(reached.sock, 6) == b"theirs", "what is in a record")
+    expect(read_data(reached.peer, 4) == b"ours", "our bytes in records")
 
 
 def client_server_has_no_idea(tun):

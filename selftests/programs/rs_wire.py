@@ -13,10 +13,11 @@ import sys
 import threading
 import time
 
-from rs_peer import (ACK_REC, DATA, END, GRANT, LIMIT, MAGIC, OURS, PEER, RESUME,
-                     ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH, Peer,
-                     Served, agreed, chosen, drain, end, expect, found, hello,
-                     option, our_socket, read_data, read_hello, record, run, switch)
+from rs_peer import (ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC, NONCE, OURS,
+                     PEER, RESUME, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH,
+                     Peer, Served, agreed, chosen, drain, end, expect, found, hello,
+                     nonce_of, option, our_socket, read_data, read_hello, record,
+                     role_nonce, role_of, run, switch)
 
 
 # ---- our listener, the peer connects ----
@@ -29,7 +30,7 @@ def server_plain(tun):
 
 def server_agrees(tun):
     served = agreed(tun)
-    expect(found(served.answer) == option(ROLE_SYNACK), "the answer's option")
+    expect(role_of(served.answer) == ROLE_SYNACK, "the answer's option")
     served.echo_framed()
 
 
@@ -67,6 +68,7 @@ def server_hello_cut(tun):
         for confirm in (b"", option(ROLE_CONFIRM)):
             said = hello(ROLE_SYN)[:k]
             served = Served(tun, option(ROLE_SYN), confirm, said)
+            said = served.peer.said(said)
             served.peer.end()
             data, err = drain(served.sock)
             expect(err or data == said, f"TCP's bytes or an error, cut at {k}")
@@ -78,6 +80,7 @@ def server_hello_cut_then_silent(tun):
     for k in (4, 40):
         said = hello(ROLE_SYN)[:k]
         served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM), said)
+        said = served.peer.said(said)
         data, err = drain_or_raw(served.sock, said)
         expect(err or data == said, f"an error or TCP's bytes, cut at {k}")
         served.peer.close()
@@ -94,7 +97,7 @@ def drain_or_raw(sock, said):
 def server_hello_slow(tun):
     served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM))
     time.sleep(1)
-    for byte in hello(ROLE_SYN):
+    for byte in served.peer.said(hello(ROLE_SYN)):
         served.peer.write(bytes([byte]))
     served.echo_framed()
 
@@ -106,8 +109,10 @@ def server_hello_garbage(tun):
 
 def server_hello_not_ours(tun):
     """Another nonce, the wrong role: a program's bytes, or a refusal."""
-    for bad in (hello(ROLE_SYN, nonce=1), hello(ROLE_SYNACK)):
+    for bad in (hello(ROLE_SYN, nonce=1), hello(ROLE_SYN, nonce=NONCE),
+                hello(ROLE_SYNACK)):
         served = Served(tun, option(ROLE_SYN), early=bad)
+        bad = served.peer.said(bad)
         served.peer.end()
         data, err = drain(served.sock)
         expect(err or data == bad, "all of TCP's bytes, or an error")
@@ -208,13 +213,9 @@ class Reached:
     echo_plain = Served.echo_plain
     reset = Served.reset
 
-    def nonce(self):
-        return struct.unpack("!I", found(self.asked)[4:])[0] & 0xffffff
 
-
-def agree(asked, nonce=0):
-    known = struct.unpack("!I", found(asked)[4:])[0] & 0xffffff
-    return option(ROLE_SYNACK, known ^ nonce)
+def agree(_):
+    return option(ROLE_SYNACK, ANSWER)
 
 
 def client_plain(tun):
@@ -227,13 +228,18 @@ def client_echoed(tun):
     Reached(tun, found).echo_plain()
 
 
-def client_wrong_nonce(tun):
-    Reached(tun, lambda asked: agree(asked, 1)).echo_plain()
+def client_hello_not_ours(tun):
+    """The nonce of one of the options, or of the other side's HELLO, is not enough."""
+    for nonce in (nonce_of, lambda _: ANSWER,
+                  lambda asked: role_nonce(nonce_of(asked), ANSWER, ROLE_SYN)):
+        reached = Reached(tun, agree)
+        reached.peer.write(hello(ROLE_SYNACK, nonce(reached.asked)))
+        reached.reset()
 
 
 def client_agrees(tun):
     reached = Reached(tun, agree)
-    reached.peer.write(hello(ROLE_SYNACK, reached.nonce())
+    reached.peer.write(hello(ROLE_SYNACK)
                        + record(DATA, b"hi"))
     expect(reached.sock.recv(9) == b"hi", "the peer's bytes")
     expect(read_hello(reached.peer).startswith(MAGIC), "HELLO")
@@ -287,7 +293,7 @@ def client_fins_together(tun):
 
 def client_peer_silent(tun):
     reached = Reached(tun, agree)
-    reached.peer.read(72)
+    reached.peer.read(HELLO)
     data, err = drain(reached.sock)
     expect(not data and err == 110, f"ETIMEDOUT, not {err}")
 
@@ -302,7 +308,7 @@ def client_peer_plain(tun):
 def client_hello_slow(tun):
     reached = Reached(tun, agree)
     time.sleep(1)
-    for byte in hello(ROLE_SYNACK, reached.nonce()) + record(DATA, b"hi"):
+    for byte in reached.peer.said(hello(ROLE_SYNACK) + record(DATA, b"hi")):
         reached.peer.write(bytes([byte]))
     expect(reached.sock.recv(9) == b"hi", "the peer's bytes")
 
@@ -310,7 +316,7 @@ def client_hello_slow(tun):
 def client_hello_cut(tun):
     for k in (1, 8, 71):
         reached = Reached(tun, agree)
-        reached.peer.write(hello(ROLE_SYNACK, reached.nonce())[:k])
+        reached.peer.write(hello(ROLE_SYNACK)[:k])
         reached.peer.end()
         data, err = drain(reached.sock)
         expect(not data and err, f"an error, cut at {k}")

@@ -11,8 +11,8 @@
 
 /* name, longest input that makes sense */
 #define FUZZ_TARGETS(X)	\
-	X(option, 60)	\
-	X(hello, 160)	\
+	X(option, 64)	\
+	X(hello, 172)	\
 	X(record, 80)	\
 	X(rx, 120)	\
 	X(tx, 120)	\

@@ -22,7 +22,7 @@ static enum rstream_opt_found wanted(const u8 *opts, size_t len, size_t *at)
 		if (opts[i] != 254 || step < 4 || opts[i + 2] != 0x52 ||
 		    opts[i + 3] != 0x53)
 			continue;
-		if (found || step != 8 || opts[i + 4] < 0x10 ||
+		if (found || step != 12 || opts[i + 4] < 0x10 ||
 		    (opts[i + 4] & 7) < 1 || (opts[i + 4] & 7) > 3)
 			return RSTREAM_OPT_BAD;
 		found = true;
@@ -34,9 +34,10 @@ static enum rstream_opt_found wanted(const u8 *opts, size_t len, size_t *at)
 static void check_write(const struct rstream_opt *opt)
 {
 	const u8 want[] = {
-		254, 8, 0x52, 0x53,
+		254, 12, 0x52, 0x53,
 		opt->version << 4 | !!opt->prelude << 3 | (opt->role & 7),
-		opt->nonce >> 16, opt->nonce >> 8, opt->nonce
+		opt->nonce >> 48, opt->nonce >> 40, opt->nonce >> 32,
+		opt->nonce >> 24, opt->nonce >> 16, opt->nonce >> 8, opt->nonce
 	};
 	u8 got[sizeof(want)];
 
@@ -46,6 +47,7 @@ static void check_write(const struct rstream_opt *opt)
 
 static void check_find(const u8 *opts, size_t len)
 {
+	struct fuzz_input nonce = { NULL, 7 };
 	struct rstream_opt opt;
 	size_t at = 0;
 
@@ -56,7 +58,8 @@ static void check_find(const u8 *opts, size_t len)
 	EXPECT_EQ(opt.version, opts[at + 4] >> 4);
 	EXPECT_EQ(opt.prelude, opts[at + 4] >> 3 & 1);
 	EXPECT_EQ(opt.role, opts[at + 4] & 7);
-	EXPECT_EQ(opt.nonce, opts[at + 5] << 16 | opts[at + 6] << 8 | opts[at + 7]);
+	nonce.at = opts + at + 5;
+	EXPECT_EQ(opt.nonce, fuzz_number(&nonce, 7));
 	check_write(&opt);
 }
 
@@ -68,7 +71,7 @@ void fuzz_option(const u8 *data, size_t len)
 	opt.version = fuzz_byte(&in) & 15;
 	opt.role = fuzz_byte(&in);
 	opt.prelude = fuzz_byte(&in);
-	opt.nonce = fuzz_number(&in, 4);
+	opt.nonce = fuzz_number(&in, 8);
 	check_write(&opt);
 	check_find(in.at, in.len);
 }

@@ -3,7 +3,7 @@
 #include "record.h"
 #include "tap.h"
 
-#define NONCE	0xabcdef
+#define NONCE	0xabcdef98765432
 
 static const struct rstream_hello sample = {
 	.version_min = 1,
@@ -41,7 +41,7 @@ static unsigned int with_addrs(u8 *to, unsigned int naddr)
 
 	rstream_hello_write(to, &sample);
 	to[9] = len;
-	to[23] = naddr;
+	to[27] = naddr;
 	for (i = RSW_HELLO_LEN; i < len; i++)
 		to[i] = i;
 	return len;
@@ -51,10 +51,10 @@ TEST(hello__layout)
 {
 	static const u8 want[RSW_HELLO_LEN] = {
 		0xd5, 'R', 'S', 'T', 'R', 'M', '\r', '\n',
-		0, 72, 1, 3,
-		RSW_ROLE_SYN, 0xab, 0xcd, 0xef,
+		0, 80, 1, 3,
+		RSW_ROLE_SYN, 0xab, 0xcd, 0xef, 0x98, 0x76, 0x54, 0x32,
 		0x80, 0, 0, 1,
-		0x12, 0x34, 0, 0,
+		0x12, 0x34, 0, 0, 0, 0, 0, 0,
 		'0', '1', '2', '3', '4', '5', '6', '7',
 		'8', '9', 'a', 'b', 'c', 'd', 'e', 0,
 		0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
@@ -162,13 +162,13 @@ TEST(hello__wrong_at_each_byte)
 	unsigned int at, n, bit;
 
 	for (bit = 0; bit < 8; bit++) {
-		for (at = 0; at < 16; at++) {
+		for (at = 0; at < 20; at++) {
 			if (at >= RSW_MAGIC_LEN && at < 12)
 				continue;	/* len and versions */
 			rstream_hello_write(raw, &sample);
 			raw[at] ^= 1 << bit;
 			/* known as soon as the field is there, and for good */
-			n = at < RSW_MAGIC_LEN ? at + 1 : 16;
+			n = at < RSW_MAGIC_LEN ? at + 1 : 20;
 			EXPECT_EQ(state_of(raw, n - 1), RSTREAM_HELLO_PART);
 			for (; n <= sizeof(raw); n++)
 				EXPECT_EQ(state_of(raw, n), RSTREAM_HELLO_NOT);
@@ -187,17 +187,17 @@ TEST(hello__wrong_role)
 				     &hello, &used), RSTREAM_HELLO_NOT);
 }
 
-TEST(hello__nonce_beyond_24_bits_is_cut)
+TEST(hello__nonce_beyond_56_bits_is_cut)
 {
 	struct rstream_hello hello = sample;
 	u8 raw[RSW_HELLO_LEN];
 	unsigned int used;
 
-	hello.nonce |= 0x7f000000;
+	hello.nonce |= 0x7fULL << 56;
 	rstream_hello_write(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
 	EXPECT_EQ(rstream_hello_read(raw, sizeof(raw), RSW_ROLE_SYN,
-				     NONCE | 0x55000000, &hello, &used),
+				     NONCE | 0x55ULL << 56, &hello, &used),
 		  RSTREAM_HELLO_WHOLE);
 }
 
@@ -222,8 +222,8 @@ TEST(hello__bad_address_count)
 
 	for (n = 0; n <= 0xffff; n++) {
 		with_addrs(raw, 2);
-		raw[22] = n >> 8;
-		raw[23] = n;
+		raw[26] = n >> 8;
+		raw[27] = n;
 		EXPECT_EQ(state_of(raw, sizeof(raw)), n == 2 ?
 			  RSTREAM_HELLO_WHOLE : RSTREAM_HELLO_BAD);
 	}
@@ -287,6 +287,6 @@ TEST(hello__reserved_is_ignored)
 	u8 raw[RSW_HELLO_LEN];
 
 	rstream_hello_write(raw, &sample);
-	memset(raw + 56, 0xff, 16);
+	memset(raw + 28, 0xff, 4);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
 }

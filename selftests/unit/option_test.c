@@ -8,8 +8,10 @@
 #define END	0
 #define PAD	1
 
+#define NONCE	0xabcdef98765432
+
 static const u8 ours[RSW_OPT_LEN] = {
-	254, 8, 0x52, 0x53, 0x11, 0xab, 0xcd, 0xef
+	254, 12, 0x52, 0x53, 0x11, 0xab, 0xcd, 0xef, 0x98, 0x76, 0x54, 0x32
 };
 
 static enum rstream_opt_found find(const u8 *opts, unsigned int len,
@@ -33,7 +35,7 @@ static enum rstream_opt_found find_changed(unsigned int at, u8 value)
 TEST(option__write_layout)
 {
 	struct rstream_opt opt = {
-		.version = 1, .role = RSW_ROLE_SYN, .nonce = 0xabcdef
+		.version = 1, .role = RSW_ROLE_SYN, .nonce = NONCE
 	};
 	u8 *to = tap_edge(ours, RSW_OPT_LEN);
 
@@ -46,14 +48,15 @@ TEST(option__write_keeps_fields_apart)
 {
 	struct rstream_opt opt = {
 		.version = 15, .role = 0xf2, .prelude = true,
-		.nonce = 0xff000001
+		.nonce = 0xff00000000000001
 	};
 	u8 to[RSW_OPT_LEN];
 
 	rstream_opt_write(to, &opt);
 	EXPECT_EQ(to[4], 0xfa);
 	EXPECT_EQ(to[5], 0);
-	EXPECT_EQ(to[7], 1);
+	EXPECT_EQ(to[8], 0);
+	EXPECT_EQ(to[11], 1);
 }
 
 TEST(option__every_role_and_version)
@@ -66,7 +69,7 @@ TEST(option__every_role_and_version)
 		for (nibble = 0; nibble < 16; nibble++) {
 			in.role = nibble & 7;
 			in.prelude = !!(nibble & RSW_OPT_PRELUDE);
-			in.nonce = 0x10203 * in.role;
+			in.nonce = 0x1020304050607 * in.role;
 			rstream_opt_write(raw, &in);
 			good = in.version && in.role >= RSW_ROLE_SYN &&
 			       in.role <= RSW_ROLE_CONFIRM;
@@ -104,7 +107,7 @@ TEST(option__find_at_every_position)
 		memset(opts, PAD, sizeof(opts));
 		memcpy(opts + at, ours, sizeof(ours));
 		EXPECT_EQ(find(opts, OPTS_MAX, &opt), RSTREAM_OPT_GOOD);
-		EXPECT_EQ(opt.nonce, 0xabcdef);
+		EXPECT_EQ(opt.nonce, NONCE);
 		EXPECT_EQ(find(opts, at + RSW_OPT_LEN, &opt), RSTREAM_OPT_GOOD);
 	}
 }
@@ -261,7 +264,7 @@ TEST(option__other_experiment_beside_ours)
 	opts[3]++;
 	memcpy(opts + RSW_OPT_LEN, ours, sizeof(ours));
 	EXPECT_EQ(find(opts, sizeof(opts), &opt), RSTREAM_OPT_GOOD);
-	EXPECT_EQ(opt.nonce, 0xabcdef);
+	EXPECT_EQ(opt.nonce, NONCE);
 }
 
 TEST(option__version_zero)

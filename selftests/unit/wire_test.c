@@ -16,10 +16,10 @@
 TEST(wire__option)
 {
 	EXPECT_EQ(RSW_OPT_KIND, 254);
-	EXPECT_EQ(RSW_OPT_LEN, 8);
+	EXPECT_EQ(RSW_OPT_LEN, 12);
 	EXPECT_EQ(RSW_OPT_EXID, 0x5253);
 	EXPECT_EQ(RSW_VERSION, 2);
-	EXPECT_EQ(RSW_NONCE_MASK, 0xffffff);
+	EXPECT_EQ(RSW_NONCE_MASK, 0xffffffffffffff);
 	EXPECT_EQ(RSW_ROLE_SYN, 1);
 	EXPECT_EQ(RSW_ROLE_SYNACK, 2);
 	EXPECT_EQ(RSW_ROLE_CONFIRM, 3);
@@ -28,6 +28,7 @@ TEST(wire__option)
 	EXPECT_FIELD(rsw_option, len, 1, 1);
 	EXPECT_FIELD(rsw_option, exid, 2, 2);
 	EXPECT_FIELD(rsw_option, vrn, 4, 4);
+	EXPECT_FIELD(rsw_option, nonce, 8, 4);
 }
 
 TEST(wire__prelude)
@@ -44,10 +45,10 @@ TEST(wire__hello)
 
 	EXPECT_EQ(RSW_MAGIC_LEN, sizeof(magic));
 	EXPECT(!memcmp(RSW_MAGIC, magic, sizeof(magic)));
-	EXPECT_EQ(RSW_HELLO_LEN, 72);
+	EXPECT_EQ(RSW_HELLO_LEN, 80);
 	EXPECT_EQ(RSW_HELLO_ADDRS, 4);
 	EXPECT_EQ(RSW_SECRET_LEN, 16);
-	EXPECT_EQ(RSW_HELLO_MAX, 72 + 4 * 16);
+	EXPECT_EQ(RSW_HELLO_MAX, 80 + 4 * 16);
 	EXPECT_EQ(RSW_CAP_RDMA, 1 << 0);
 	EXPECT_EQ(RSW_CAP_URG, 1 << 1);
 	EXPECT_EQ(RSW_CAP_DRAINED, 1 << 2);
@@ -56,13 +57,15 @@ TEST(wire__hello)
 	EXPECT_FIELD(rsw_hello, version_min, 10, 1);
 	EXPECT_FIELD(rsw_hello, version_max, 11, 1);
 	EXPECT_FIELD(rsw_hello, role_nonce, 12, 4);
-	EXPECT_FIELD(rsw_hello, caps, 16, 4);
-	EXPECT_FIELD(rsw_hello, cm_port, 20, 2);
-	EXPECT_FIELD(rsw_hello, naddr, 22, 2);
-	EXPECT_FIELD(rsw_hello, instance, 24, 16);
-	EXPECT_FIELD(rsw_hello, token, 40, 8);
-	EXPECT_FIELD(rsw_hello, window, 48, 8);
-	EXPECT_FIELD(rsw_hello, secret, 56, 16);
+	EXPECT_FIELD(rsw_hello, nonce, 16, 4);
+	EXPECT_FIELD(rsw_hello, caps, 20, 4);
+	EXPECT_FIELD(rsw_hello, cm_port, 24, 2);
+	EXPECT_FIELD(rsw_hello, naddr, 26, 2);
+	EXPECT_FIELD(rsw_hello, reserved, 28, 4);
+	EXPECT_FIELD(rsw_hello, instance, 32, 16);
+	EXPECT_FIELD(rsw_hello, token, 48, 8);
+	EXPECT_FIELD(rsw_hello, window, 56, 8);
+	EXPECT_FIELD(rsw_hello, secret, 64, 16);
 }
 
 TEST(wire__types)

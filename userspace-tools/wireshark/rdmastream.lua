@@ -9,7 +9,7 @@
 -- connection whose HELLO was not captured: Decode As, rdmastream.
 
 local MAGIC = ByteArray.new("d5 52 53 54 52 4d 0d 0a")
-local HELLO_LEN = 72
+local HELLO_LEN = 80
 local HEADER_LEN = 8
 
 local roles = { [1] = "SYN", [2] = "SYNACK", [3] = "CONFIRM" }
@@ -25,7 +25,7 @@ local of = {
 				   nil, 0xf0),
 	role = ProtoField.uint8("rdmastream_option.role", "Role", base.DEC, roles, 0x07),
 	prelude = ProtoField.bool("rdmastream_option.prelude", "Prelude", 8, nil, 0x08),
-	nonce = ProtoField.uint24("rdmastream_option.nonce", "Nonce", base.HEX),
+	nonce = ProtoField.bytes("rdmastream_option.nonce", "Nonce"),
 }
 option.fields = of
 local malformed_option = ProtoExpert.new("rdmastream_option.malformed",
@@ -41,7 +41,7 @@ local f = {
 	version_min = ProtoField.uint8("rdmastream.hello.version_min", "Lowest version"),
 	version_max = ProtoField.uint8("rdmastream.hello.version_max", "Highest version"),
 	role = ProtoField.uint8("rdmastream.hello.role", "Role", base.DEC, roles),
-	nonce = ProtoField.uint24("rdmastream.hello.nonce", "Nonce", base.HEX),
+	nonce = ProtoField.bytes("rdmastream.hello.nonce", "Nonce"),
 	caps = ProtoField.uint32("rdmastream.hello.caps", "Capabilities", base.HEX),
 	rdma = ProtoField.bool("rdmastream.hello.caps.rdma", "Has an RDMA device", 32, nil, 1),
 	drained = ProtoField.bool("rdmastream.hello.caps.drained", "Is drained of RDMA", 32, nil, 4),
@@ -134,7 +134,7 @@ local function show_hello(tvb, pinfo, tree)
 	local caps
 
 	pinfo.cols.info:append(" HELLO")
-	if tvb:len() < HELLO_LEN or tvb:len() ~= HELLO_LEN + 16 * tvb(22, 2):uint() then
+	if tvb:len() < HELLO_LEN or tvb:len() ~= HELLO_LEN + 16 * tvb(26, 2):uint() then
 		sub:add_proto_expert_info(malformed)
 		return
 	end
@@ -143,17 +143,18 @@ local function show_hello(tvb, pinfo, tree)
 	sub:add(f.version_min, tvb(10, 1))
 	sub:add(f.version_max, tvb(11, 1))
 	sub:add(f.role, tvb(12, 1))
-	sub:add(f.nonce, tvb(13, 3))
-	caps = sub:add(f.caps, tvb(16, 4))
-	caps:add(f.rdma, tvb(16, 4))
-	caps:add(f.understands_urg, tvb(16, 4))
-	caps:add(f.drained, tvb(16, 4))
-	sub:add(f.cm_port, tvb(20, 2))
-	sub:add(f.naddr, tvb(22, 2))
-	sub:add(f.instance, tvb(24, 16))
-	sub:add(f.token, tvb(40, 8))
-	sub:add(f.window, tvb(48, 8))
-	sub:add(f.secret, tvb(56, 16))
+	sub:add(f.nonce, tvb(13, 7))
+	caps = sub:add(f.caps, tvb(20, 4))
+	caps:add(f.rdma, tvb(20, 4))
+	caps:add(f.understands_urg, tvb(20, 4))
+	caps:add(f.drained, tvb(20, 4))
+	sub:add(f.cm_port, tvb(24, 2))
+	sub:add(f.naddr, tvb(26, 2))
+	sub:add(f.reserved, tvb(28, 4))
+	sub:add(f.instance, tvb(32, 16))
+	sub:add(f.token, tvb(48, 8))
+	sub:add(f.window, tvb(56, 8))
+	sub:add(f.secret, tvb(64, 16))
 	for at = HELLO_LEN, tvb:len() - 16, 16 do
 		sub:add(f.address, tvb(at, 16))
 	end
@@ -284,7 +285,7 @@ local function show_option(tvb, pinfo, tree)
 	local sub = tree:add(option, tvb)
 	local role
 
-	if tvb:len() ~= 8 then
+	if tvb:len() ~= 12 then
 		sub:add_proto_expert_info(malformed_option)
 		return
 	end
@@ -292,7 +293,7 @@ local function show_option(tvb, pinfo, tree)
 	sub:add(of.version, tvb(4, 1))
 	sub:add(of.role, tvb(4, 1))
 	sub:add(of.prelude, tvb(4, 1))
-	sub:add(of.nonce, tvb(5, 3))
+	sub:add(of.nonce, tvb(5, 7))
 	sub:append_text(", " .. (roles[role] or "unknown role"))
 	-- the client will send HELLO, whatever else is spoken at that port
 	if roles[role] == "SYNACK" then

@@ -15,16 +15,16 @@ import tap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SYN, ACK, PSH = 2, 16, 8
-NONCE = 0xabcdef
+NONCE = bytes.fromhex("abcdef98765432")
 
 
-def option(role, length=8):
-    return struct.pack(">BBHI", 254, length, 0x5253, 2 << 28 | role << 24 | NONCE)
+def option(role, length=12):
+    return struct.pack(">BBHB", 254, length, 0x5253, 2 << 4 | role) + NONCE
 
 
 def hello(role, addresses=()):
-    return struct.pack(">8sHBBIIHH16sQQ16s", b"\xd5RSTRM\r\n", 72 + 16 * len(addresses), 2, 2,
-                       role << 24 | NONCE, 3, 4793, len(addresses), b"instance-of-host",
+    return struct.pack(">8sHBBB7sIHHI16sQQ16s", b"\xd5RSTRM\r\n", 80 + 16 * len(addresses),
+                       2, 2, role, NONCE, 3, 4793, len(addresses), 0, b"instance-of-host",
                        0x1122334455667788, 65536, b"secret-of-stream") + b"".join(addresses)
 
 
@@ -121,15 +121,15 @@ CASES = [
     ("the option, in each segment that has it",
      lambda: fields(connection(), "rdmastream_option", "frame.number", "rdmastream_option.role",
                     "rdmastream_option.version", "rdmastream_option.nonce"),
-     [["1", "1", "1", "0xabcdef"], ["2", "2", "1", "0xabcdef"], ["3", "3", "1", "0xabcdef"],
-      ["4", "3", "1", "0xabcdef"]]),
+     [["1", "1", "2", "abcdef98765432"], ["2", "2", "2", "abcdef98765432"],
+      ["3", "3", "2", "abcdef98765432"], ["4", "3", "2", "abcdef98765432"]]),
     ("HELLO, cut and whole",
      lambda: fields(connection(), "rdmastream.hello.magic", "frame.number",
                     "rdmastream.hello.role", "rdmastream.hello.len", "rdmastream.hello.nonce",
                     "rdmastream.hello.cm_port", "rdmastream.hello.token",
                     "rdmastream.hello.window", "rdmastream.hello.address"),
-     [["5", "1", "72", "0xabcdef", "4793", "0x1122334455667788", "65536", ""],
-      ["6", "2", "88", "0xabcdef", "4793", "0x1122334455667788", "65536",
+     [["5", "1", "80", "abcdef98765432", "4793", "0x1122334455667788", "65536", ""],
+      ["6", "2", "96", "abcdef98765432", "4793", "0x1122334455667788", "65536",
        "::ffff:10.78.0.2"]]),
     ("each record, as its line says it",
      infos,
