@@ -218,8 +218,11 @@ static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
 	t.rep = *rep;
 	t.rep.proof = 0;
 	if (be64_to_cpu(rep->proof) !=
-	    transcript_hash(&t, PROOF_REP, &link->ticket, true))
+	    transcript_hash(&t, PROOF_REP, &link->ticket, true)) {
+		rstream_mib_reason(link->ln->rn, RSTREAM_R_LINK_UNPROVEN);
+		rstream_link_break(link, "answer does not prove whose it is");
 		return -EPROTO;
+	}
 	t.rep.proof = rep->proof;
 	link_keys(link, &t);
 	hello_apply(link, rep);

@@ -10,7 +10,8 @@ import struct
 import subprocess
 import time
 
-from rs_peer import Failed, expect, siphash
+from rs_peer import (BROKEN, GRANT, PEER, SWITCH, Failed, Served, agreed, expect,
+                     read_hello, record, siphash)
 
 MAGIC, VERSION, SIZE = 0x5253544c, 3, 48
 DEPTH = 512
@@ -144,10 +145,12 @@ class End:
         self.qp.ask("listen", self.ours, port)
         return self
 
-    def accept(self, seconds=WAIT):
-        """We are the passive side."""
+    def asked(self, seconds=WAIT):
+        """We are the passive side.  Return: queue pair and bytes of the REQ."""
         theirs, req = self.qp.made(self.qp.ask("await", int(seconds * 1000)))
-        theirs, req = int(theirs), bytes.fromhex(req)[:SIZE]
+        return int(theirs), bytes.fromhex(req)[:SIZE]
+
+    def accept(self, theirs, req):
         ours = self.qp.number
         self.host_id, = struct.unpack("!I", req[24:28])
         self.lies.setdefault("slot", req[5])
@@ -233,3 +236,97 @@ def until(done, what, seconds=WAIT):
     while not done():
         expect(time.monotonic() < end, what)
         time.sleep(0.05)
+
+
+class Linked:
+    """HELLOs are exchanged, and there is a link: that of the last one, if it can be."""
+    host = os.environ.get("ADDR4_0")
+    instance = b"\xff" * 4 + os.urandom(12)     # the greater one: we make the link
+    end = None
+
+    def __init__(self, tun):
+        self.ticket = Ticket()
+        self.before = counters()
+        served = agreed(tun, instance=self.instance, token=self.ticket.token,
+                        secret=self.ticket.secret)
+        self.peer, self.sock = served.peer, served.sock
+        self.ticket.heard(read_hello(self.peer))
+        self.found = self.links() if Linked.end and Linked.end.is_up() else []
+        if not self.found:
+            if Linked.end:
+                Linked.end.close()
+            Linked.end = End(self.ticket, self.host).connect().ready()
+            until(self.finds_link, "the link, up")
+        self.link, = self.found
+        self.key, self.host_key = self.end.key, self.end.host_key
+        self.token, self.our_token = self.ticket.token, self.ticket.host_token
+
+    def finds_link(self):
+        self.found = self.links()
+        return self.found
+
+    @classmethod
+    def links(cls):
+        return [link for link in dump("links") if link["state"] == "up"
+                and link["id"] == cls.end.host_id]
+
+    def prove(self, rec, key=None, tokens=None):
+        """@rec, as the peer sends it, or with something not as it must be."""
+        key = key or self.key
+        tokens = struct.pack("!QQ", *(tokens or (self.token, self.our_token)))
+        return rec + struct.pack("!Q", siphash(*key, tokens + rec))
+
+    def grant(self, epoch, link=None, ring=1, rkey=1, addr=1 << 32, size=65536,
+              **wrong):
+        return self.prove(record(GRANT, struct.pack(
+            "!IIIIQII", epoch, self.link["id"] if link is None else link, ring,
+            rkey, addr, size, 0), size=40), **wrong)
+
+    def switch(self, offset, epoch, **wrong):
+        return self.prove(record(SWITCH, struct.pack(
+            "!QIIQII", offset, epoch, 1, 8, 1, 0), size=40), **wrong)
+
+    def grown(self, name):
+        return counters().get(name, 0) - self.before.get(name, 0)
+
+    def left_alone(self):
+        """Neither the link nor its peer's memory has been touched."""
+        expect(self.link["id"] in (link["id"] for link in self.links()),
+               "the link, up")
+        written, = (sock["tx"]["ring_bytes"] for sock in dump("sockets")
+                    if sock["remote"] == f"{PEER}:{self.peer.port}")
+        expect(not written, f"no byte by RDMA, not {written}")
+
+    def record(self, kind=None):
+        """The next record, or the next of this kind."""
+        while True:
+            got, _, _, size = struct.unpack("!BBHI", self.peer.read(8))
+            payload = self.peer.read(size)
+            if kind in (None, got):
+                return got, payload
+
+    def granted(self):
+        """Epoch of the ring that we are granted; @ring, @rkey, @addr, @size: the rest."""
+        epoch, _, self.ring, self.rkey, self.addr, self.size = struct.unpack(
+            "!IIIIQI", self.record(GRANT)[1][:28])
+        return epoch
+
+    def refused(self, what, why):
+        """@what resets the connection, for a reason that is counted."""
+        self.peer.write(what)
+        Served.reset(self, b"")
+        expect(self.grown("reason:" + why) == 1, f"reason {why}")
+        self.peer.close()
+
+    def switched(self, what, why=""):
+        """The next SWITCH: its offset and epoch."""
+        got = struct.unpack("!QI", self.record(SWITCH)[1][:12])
+        expect(got == what, f"SWITCH {what}, not {got} {why}")
+
+    def on_broken_ring(self, tun_bytes=b"0123456789"):
+        """The socket has switched to a ring of ours that can't be written."""
+        self.peer.write(self.grant(1))
+        self.switched((0, 1))
+        self.sock.sendall(tun_bytes)
+        epoch = struct.unpack("!I", self.record(BROKEN)[1][:4])[0]
+        expect(epoch == 1, "BROKEN of this epoch")

@@ -9,103 +9,14 @@ module, and this host's RDMA address in ADDR4_0.
 
 rs_liar [PATTERN]: the cases whose names have PATTERN in them.
 """
-import os
 import struct
 import sys
 import time
 from functools import partial
 
-from rs_end import End, Ticket, counters, dump, until
-from rs_peer import (ACK_REC, BROKEN, DATA, GRANT, PEER, RESUME, SWITCH,
-                     Failed, Served, ack, agreed, broken, chosen, end, expect,
-                     read_hello, record, resume, run, siphash, switch)
-
-
-class Linked:
-    """HELLOs are exchanged, and there is a link: that of the last one, if it can be."""
-    host = os.environ["ADDR4_0"]
-    instance = b"\xff" * 4 + os.urandom(12)     # the greater one: we make the link
-    end = None
-
-    def __init__(self, tun):
-        self.ticket = Ticket()
-        self.before = counters()
-        served = agreed(tun, instance=self.instance, token=self.ticket.token,
-                        secret=self.ticket.secret)
-        self.peer, self.sock = served.peer, served.sock
-        self.ticket.heard(read_hello(self.peer))
-        if not (Linked.end and Linked.end.is_up() and self.links()):
-            if Linked.end:
-                Linked.end.close()
-            Linked.end = End(self.ticket, self.host).connect().ready()
-        until(self.links, "the link, up")
-        self.link, = self.links()
-        self.key, self.host_key = self.end.key, self.end.host_key
-        self.token, self.our_token = self.ticket.token, self.ticket.host_token
-
-    @classmethod
-    def links(cls):
-        return [link for link in dump("links") if link["state"] == "up"
-                and link["id"] == cls.end.host_id]
-
-    def prove(self, rec, key=None, tokens=None):
-        """@rec, as the peer sends it, or with something not as it must be."""
-        key = key or self.key
-        tokens = struct.pack("!QQ", *(tokens or (self.token, self.our_token)))
-        return rec + struct.pack("!Q", siphash(*key, tokens + rec))
-
-    def grant(self, epoch, link=None, ring=1, rkey=1, addr=1 << 32, size=65536,
-              **wrong):
-        return self.prove(record(GRANT, struct.pack(
-            "!IIIIQII", epoch, self.link["id"] if link is None else link, ring,
-            rkey, addr, size, 0), size=40), **wrong)
-
-    def switch(self, offset, epoch, **wrong):
-        return self.prove(record(SWITCH, struct.pack(
-            "!QIIQII", offset, epoch, 1, 8, 1, 0), size=40), **wrong)
-
-    def grown(self, name):
-        return counters().get(name, 0) - self.before.get(name, 0)
-
-    def left_alone(self):
-        """Neither the link nor its peer's memory has been touched."""
-        expect(self.link["id"] in (link["id"] for link in self.links()),
-               "the link, up")
-        written, = (sock["tx"]["ring_bytes"] for sock in dump("sockets")
-                    if sock["remote"] == f"{PEER}:{self.peer.port}")
-        expect(not written, f"no byte by RDMA, not {written}")
-
-    def record(self, kind=None):
-        """The next record, or the next of this kind."""
-        while True:
-            got, _, _, size = struct.unpack("!BBHI", self.peer.read(8))
-            payload = self.peer.read(size)
-            if kind in (None, got):
-                return got, payload
-
-    def granted(self):
-        """Epoch of the ring that we are granted."""
-        return struct.unpack("!I", self.record(GRANT)[1][:4])[0]
-
-    def refused(self, what, why):
-        """@what resets the connection, for a reason that is counted."""
-        self.peer.write(what)
-        Served.reset(self, b"")
-        expect(self.grown("reason:" + why) == 1, f"reason {why}")
-        self.peer.close()
-
-    def switched(self, what, why=""):
-        """The next SWITCH: its offset and epoch."""
-        got = struct.unpack("!QI", self.record(SWITCH)[1][:12])
-        expect(got == what, f"SWITCH {what}, not {got} {why}")
-
-    def on_broken_ring(self, tun_bytes=b"0123456789"):
-        """The socket has switched to a ring of ours that can't be written."""
-        self.peer.write(self.grant(1))
-        self.switched((0, 1))
-        self.sock.sendall(tun_bytes)
-        epoch = struct.unpack("!I", self.record(BROKEN)[1][:4])[0]
-        expect(epoch == 1, "BROKEN of this epoch")
+from rs_end import Linked, dump
+from rs_peer import (ACK_REC, DATA, GRANT, RESUME, Failed, ack, broken, chosen, end,
+                     expect, record, resume, run, siphash, switch)
 
 
 def refuse_each(tun, cases):

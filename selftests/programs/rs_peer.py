@@ -142,26 +142,26 @@ class Tun:
             if port in self.ports:
                 self.ports[port].put(tcp)
 
-    def send(self, tcp):
-        pseudo = (socket.inet_aton(PEER) + socket.inet_aton(OURS)
+    def send(self, tcp, host=OURS):
+        pseudo = (socket.inet_aton(PEER) + socket.inet_aton(host)
                   + struct.pack("!HH", 6, len(tcp)))
         tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
         head = (struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0x4000, 64,
                             6, 0)
-                + socket.inet_aton(PEER) + socket.inet_aton(OURS))
+                + socket.inet_aton(PEER) + socket.inet_aton(host))
         head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
         os.write(self.fd, head + tcp)
 
 
 class Peer:
-    """One TCP connection on a wire that loses nothing."""
+    """One TCP connection on a wire that loses nothing, with this host or another."""
     next_port = 20000
     every = []
 
-    def __init__(self, tun):
+    def __init__(self, tun, host=OURS):
         Peer.next_port += 1
         Peer.every.append(self)
-        self.tun, self.port, self.remote = tun, Peer.next_port, 0
+        self.tun, self.host, self.port, self.remote = tun, host, Peer.next_port, 0
         self.queue = tun.ports[self.port] = queue.Queue()
         self.seq, self.ack = 1000, 0
         self.data, self.fin, self.rst, self.opts = b"", False, False, b""
@@ -172,7 +172,7 @@ class Peer:
         opts += b"\1" * (-len(opts) % 4)
         self.tun.send(struct.pack("!HHIIBBHHH", self.port, self.remote,
                                   self.seq, self.ack, (5 + len(opts) // 4) << 4,
-                                  flags, 65535, 0, urgent) + opts + data)
+                                  flags, 65535, 0, urgent) + opts + data, self.host)
         self.seq += len(data) + bool(flags & (SYN | FIN))
 
     def step(self, seconds):

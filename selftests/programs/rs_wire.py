@@ -182,7 +182,7 @@ def server_tcp_ends_first(tun):
 
 def server_window_exceeded(tun):
     served = agreed(tun)
-    served.peer.read(40)
+    served.peer.read(48)
     limit = struct.unpack("!Q", served.peer.read(32)[8:16])[0]
     chunk = record(DATA, bytes(65536))
     for _ in range(limit // 65536 + 2):

@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A third host that wants to carry what two others say to each other, in TAP.
+
+rs_impostor V S M PORT
+
+V, S: the addresses of the two, with listeners of ours at PORT and a stream between
+them that has rings.  M: the address of this host, which has a connection with each in
+the name of the other, and says that the other's RDMA address is its own.  They must
+route 10.78.0.0/24 to it.  Its cases pass if each of them leaves M alone; that nothing
+happens to the stream between V and S is for others to see.
+"""
+import struct
+import sys
+
+from rs_end import CM_PORT, End, Qp, Refused, Ticket, gid
+from rs_peer import (DATA, GRANT, MAGIC, ROLE_CONFIRM, ROLE_SYN, SWITCH, Failed, Peer, expect,
+                     hello, option, read_hello, record, run)
+
+OUR_PORT = 4794                 # of rdma_cm, as our HELLOs say
+
+
+class Half:
+    """Our connection with one of the two."""
+
+    def __init__(self, tun, host, port, instance, addresses=()):
+        self.host, self.ticket = host, Ticket()
+        self.peer = Peer(tun, host)
+        self.peer.connect(port, option(ROLE_SYN), option(ROLE_CONFIRM))
+        self.peer.write(hello(ROLE_SYN, instance=instance, token=self.ticket.token,
+                              secret=self.ticket.secret, port=OUR_PORT,
+                              addresses=addresses))
+        said = read_hello(self.peer)
+        expect(said.startswith(MAGIC), "HELLO")
+        self.ticket.heard(said)
+
+    def record(self, kind):
+        while True:
+            got, _, _, size = struct.unpack("!BBHI", self.peer.read(8))
+            payload = self.peer.read(size)
+            if got == kind:
+                return payload
+
+
+class Between:
+    """Connections with both, each in the name of the other one."""
+    hosts, port, ours = None, None, None
+
+    def __init__(self, tun):
+        names = [Half(tun, host, self.port, bytes([n]) * 16).ticket.host_instance
+                 for n, host in enumerate(self.hosts, 1)]
+        halves = [Half(tun, host, self.port, names[1 - n], [gid(self.ours)])
+                  for n, host in enumerate(self.hosts)]
+        # the one with the greater id makes the links
+        self.passive, self.active = sorted(halves, key=lambda half:
+                                           half.ticket.host_instance)
+        self.end = End(self.active.ticket, self.active.host, self.ours)
+        self.end.listen(OUR_PORT)
+        for half in halves:
+            half.peer.write(record(DATA, bytes(20000)))
+        self.theirs, self.req = self.end.asked(60)
+
+    def end_with_passive(self):
+        return End(self.passive.ticket, self.passive.host, self.ours)
+
+
+def must_refuse(host, ours, req):
+    qp = Qp()
+    qp.ask("route", ours, host, CM_PORT)
+    try:
+        qp.ask("connect", req.hex())
+    except Refused as err:
+        expect("REJECTED" in str(err), f"a refusal, not {err}")
+    else:
+        raise Failed("the request to be refused")
+    finally:
+        qp.close()
+
+
+def impostor_passes_on_requests(tun):
+    """What the one asks for the other does not make."""
+    between = Between(tun)
+    must_refuse(between.passive.host, between.ours, between.req)
+    between.end.close()
+
+
+def impostor_passes_on_in_its_own_name(tun):
+    """It has a link with each of them, and each proves what is wrong for the other."""
+    between = Between(tun)
+    between.end.accept(between.theirs, between.req).ready()
+    other = between.end_with_passive().connect().ready()
+    for one, two in ((between.active, between.passive), (between.passive, between.active)):
+        grant = one.record(GRANT)
+        two.peer.write(record(GRANT, grant))
+        offset, epoch = struct.unpack("!QI", two.record(SWITCH)[:12])
+        expect((offset, epoch) == (0, 0), "the grant of another to be refused")
+    for half in between.active, between.passive:
+        half.peer.close()
+    other.close()
+    between.end.close()
+
+
+if __name__ == "__main__":
+    Between.hosts, Between.ours, Between.port = sys.argv[1:3], sys.argv[3], int(sys.argv[4])
+    sys.exit(run([(name, fn) for name, fn in sorted(globals().items())
+                  if name.startswith("impostor_")]))

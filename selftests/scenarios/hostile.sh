@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=300
+# A host with queue pairs of its own that lies to rdma_cm, in messages, and about who
+# it is; and honest streams beside it, whose links and rings nothing happens to.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load || bail "cannot load the module"
+set_net hello_timeout_ms=3000 link_stable_ms=100 ring_idle_ms=900000
+modprobe tun
+
+ok "a link comes up" want_link
+on_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
+mark 0
+hold=$tmp/go
+begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
+ok "honest streams use it" wait_for 30 on_rings
+retell "hostile" < <(rs_hostile 2>&1)
+in_all touch "$hold"
+whole_streams "honest"
+ok "no socket is left" wait_for 20 no_sockets
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing

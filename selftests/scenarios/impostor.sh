@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=3 kernels=6.12,6.1,debug timeout=300
+# A third host takes the names of two others, has itself named as their address, and
+# passes on what they say to each other.  They leave it alone.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load 16 || bail "cannot load the module"
+set_net link_stable_ms=100 ring_idle_ms=900000
+
+ok "a link comes up" want_link
+on_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
+mark 0
+hold=$tmp/go port=6999
+begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
+ok "streams use it" wait_for 30 on_rings
+honest() { in_all rsctl -j links | jq -c '.[] | select(.state == "up") | [.id, .qpn, .tx_rings, .rx_rings]' | sort; }
+before=$(honest)
+
+# What it connects to: anything of ours that listens, and waits for more.
+accepts="import socket, sys; s = socket.socket(proto=257); s.bind(('', $port)); s.listen()
+kept = [s.accept() for _ in range(100)]"
+in_all mkdir -p "$tmp"
+listeners=()
+for vm in 0 1; do
+	on $vm ip route replace 10.78.0.0/24 via "$ADDR4_2"
+	on_bg $vm python3 -c "$accepts" >"$tmp/listener$vm" 2>&1
+	listeners+=($!)
+	ok "VM $vm listens" wait_for 20 listens $vm $port
+done
+on 2 "modprobe -q tun; sysctl -q -w net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0"
+retell "impostor" < <(on 2 rs_impostor "$ADDR4_0" "$ADDR4_1" "$ADDR4_2" $port 2>&1)
+kill "${listeners[@]}" 2>/dev/null
+same() { [ "$(honest)" = "$before" ]; }
+ok "links and rings of the two are as before" wait_for 30 same
+in_all touch "$hold"
+whole_streams "streams"
+ok "no socket is left" wait_for 60 no_sockets
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing
