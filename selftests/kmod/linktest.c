@@ -49,7 +49,6 @@ static int rmb_kib = 65536;
 module_param(rmb_kib, int, 0444);
 
 unsigned int rstream_net_id;
-static atomic64_t mib[RSTREAM_MIB_MAX];
 
 /* Stands for a stream and the socket that owns it. */
 struct rstream {
@@ -58,7 +57,7 @@ struct rstream {
 	atomic_t up, failed, lost, drained, data, space;
 	bool bad;
 	struct rstream_ticket ticket;
-	struct rstream_peer_name name;
+	struct rstream_peer_name peer_name;
 	struct list_head list;
 	struct socket *sock;
 	struct task_struct *task;
@@ -74,11 +73,6 @@ static bool stopping;
 
 /* ---- what the link side calls ---- */
 
-void rstream_mib_add(struct net *net, enum rstream_mib_item item, u64 n)
-{
-	atomic64_add(n, &mib[item]);
-}
-
 void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 {
 	if (bad)
@@ -91,6 +85,11 @@ void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
 			bool credit)
 {
 	atomic_inc(&rs->space);
+	wake_up(&rs->wait);
+}
+
+void rstream_ring_told(struct rstream *rs)
+{
 	wake_up(&rs->wait);
 }
 
@@ -139,7 +138,7 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 		    rs->ticket.theirs.token != ticket->theirs.token)
 			continue;
 		*ticket = rs->ticket;
-		*name = rs->name;
+		*name = rs->peer_name;
 		found = true;
 		break;
 	}
@@ -600,10 +599,10 @@ static int exchange_hello(struct rstream *rs)
 	if (err)
 		return err;
 	kernel_getsockname(rs->sock, (struct sockaddr *)&sin);
-	ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &rs->name.local);
+	ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &rs->peer_name.local);
 	kernel_getpeername(rs->sock, (struct sockaddr *)&sin);
-	ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &rs->name.remote);
-	memcpy(rs->name.instance, in.instance, RSTREAM_INSTANCE_LEN);
+	ipv6_addr_set_v4mapped(sin.sin_addr.s_addr, &rs->peer_name.remote);
+	memcpy(rs->peer_name.instance, in.instance, RSTREAM_INSTANCE_LEN);
 	spin_lock_bh(&streams_lock);
 	rs->ticket.theirs.token = in.token;
 	memcpy(rs->ticket.theirs.secret, in.secret, sizeof(in.secret));
@@ -634,7 +633,7 @@ static int run_rounds(struct rstream *rs)
 	kernel_getsockname(rs->sock, (struct sockaddr *)&route.local);
 	kernel_getpeername(rs->sock, (struct sockaddr *)&route.remote);
 	sin->sin_port = htons(rstream_net(&init_net)->set.cm_port);
-	peer = rstream_peer_get(&init_net, &rs->name);
+	peer = rstream_peer_get(&init_net, &rs->peer_name);
 	if (!peer)
 		return -ENOMEM;
 	rstream_link_use(&init_net);
@@ -694,6 +693,7 @@ static int start(struct rstream *rs, bool server, const char *name)
 static int __net_init linktest_net_init(struct net *net)
 {
 	struct rstream_net *rn = rstream_net(net);
+	int err;
 
 	rn->net = net;
 	rn->set = (struct rstream_settings){
@@ -706,12 +706,19 @@ static int __net_init linktest_net_init(struct net *net)
 		.retry_count = 6,
 	};
 	get_random_bytes(rn->instance, sizeof(rn->instance));
-	return rstream_link_net_init(net);
+	err = rstream_mib_net_init(net);
+	if (err)
+		return err;
+	err = rstream_link_net_init(net);
+	if (err)
+		rstream_mib_net_exit(net);
+	return err;
 }
 
 static void __net_exit linktest_net_exit(struct net *net)
 {
 	rstream_link_net_exit(net);
+	rstream_mib_net_exit(net);
 }
 
 static struct pernet_operations linktest_net_ops = {
@@ -743,9 +750,9 @@ static int report_get(char *buf, const struct kernel_param *kp)
 
 	rstream_link_info_dump(&init_net, 0, print_link, NULL);
 	for (i = 0; i < RSTREAM_MIB_MAX; i++)
-		if (atomic64_read(&mib[i]))
+		if (rstream_mib_sum(&init_net, i))
 			n += scnprintf(buf + n, PAGE_SIZE - n, "%s %llu\n",
-				       names[i], atomic64_read(&mib[i]));
+				       names[i], rstream_mib_sum(&init_net, i));
 	return n;
 }
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What changed between the kernels that rs_hca is built for.  No other file of it
+ * asks for a version.
+ */
+#ifndef RS_HCA_COMPAT_H
+#define RS_HCA_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/version.h>
+
+/* 6.11: what create_cq() gets from user space came to be of another type. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+typedef struct uverbs_attr_bundle hca_cq_udata;
+#else
+typedef struct ib_udata hca_cq_udata;
+#endif
+
+/* 6.10: the configuration symbol was renamed. */
+#if defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)
+#define HCA_HAS_DMA_OPS 1
+#else
+#define HCA_HAS_DMA_OPS 0
+#endif
+
+static inline void hca_timer_init(struct hrtimer *timer,
+				  enum hrtimer_restart (*fn)(struct hrtimer *))
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	timer->function = fn;
+#endif
+}
+
+#endif

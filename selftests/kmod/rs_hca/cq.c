@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completion queues.
+ *
+ * Owns the entries that nobody has polled.  Called by qp.c with completions, by
+ * ib_core for the owner.  An entry can be kept back for a while, as devices do that
+ * moderate their interrupts or write completions in bunches: then poll_cq() does
+ * not find it yet either.
+ *
+ * End: pre_destroy() ends the collecting before ib_core stops polling; afterwards
+ * nobody is told of anything.  Queue pairs that use it are destroyed before.
+ */
+#include <linux/slab.h>
+
+#include "rs_hca.h"
+
+/* What is there can be found; called without the lock, as the owner may arm anew. */
+static void cq_tell(struct hca_cq *cq)
+{
+	unsigned long flags;
+	bool tell;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->seen = cq->head;
+	tell = cq->armed && !cq->ending && cq->seen > cq->tail &&
+	       (cq->armed == IB_CQ_NEXT_COMP || cq->solicited);
+	if (tell)
+		cq->armed = 0;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (tell)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+static enum hrtimer_restart cq_timer(struct hrtimer *timer)
+{
+	cq_tell(container_of(timer, struct hca_cq, timer));
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * hca_cq_add() - a completion
+ * @cq:		its queue
+ * @cqe:	what is to be said
+ * @solicited:	of a message whose sender wanted the receiver to be woken, or an error
+ */
+void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
+{
+	const struct hca_profile *p = cq->dev->profile;
+	bool full, wait;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	full = cq->head - cq->tail == cq->size;
+	if (!full) {
+		cq->ring[cq->head++ % cq->size] = *cqe;
+		cq->solicited |= solicited;
+	}
+	/* datagrams are few, and connections wait for them */
+	wait = p->moder_us && cqe->qp->ib.qp_type == IB_QPT_RC && !cq->ending &&
+	       cq->head - cq->seen < p->moder_count;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (full) {
+		hca_report(cq->dev, NULL, NULL, "completion queue of %u entries is full", cq->size);
+		hca_qp_event(cqe->qp, IB_EVENT_QP_FATAL);
+	} else if (!wait) {
+		cq_tell(cq);
+	} else if (!hrtimer_is_queued(&cq->timer)) {
+		hrtimer_start(&cq->timer, ns_to_ktime(p->moder_us * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_SOFT);
+	}
+}
+
+int hca_cq_create(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		  hca_cq_udata *udata)
+{
+	struct hca_cq *cq = to_cq(ib);
+
+	cq->dev = to_hca(ib->device);
+	if (attr->cqe < 1 || attr->cqe > cq->dev->profile->max_cqe)
+		return -EINVAL;
+	cq->size = attr->cqe;
+	cq->ring = kvcalloc(cq->size, sizeof(*cq->ring), GFP_KERNEL);
+	if (!cq->ring)
+		return -ENOMEM;
+	spin_lock_init(&cq->lock);
+	hca_timer_init(&cq->timer, cq_timer);
+	ib->cqe = cq->size;
+	return 0;
+}
+
+int hca_cq_pre_destroy(struct ib_cq *ib)
+{
+	struct hca_cq *cq = to_cq(ib);
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->ending = true;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	hrtimer_cancel(&cq->timer);
+	return 0;
+}
+
+int hca_cq_destroy(struct ib_cq *ib, struct ib_udata *udata)
+{
+	kvfree(to_cq(ib)->ring);
+	return 0;
+}
+
+int hca_cq_poll(struct ib_cq *ib, int n, struct ib_wc *wc)
+{
+	struct hca_cq *cq = to_cq(ib);
+	unsigned long flags;
+	int i = 0;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	while (i < n && cq->tail < cq->seen) {
+		struct hca_cqe *cqe = &cq->ring[cq->tail++ % cq->size];
+
+		if (!cqe->qp)	/* it has been destroyed */
+			continue;
+		wc[i++] = cqe->wc;
+		WRITE_ONCE(*(cqe->send ? &cqe->qp->sq_free : &cqe->qp->rq_free),
+			   cqe->frees);
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return i;
+}
+
+int hca_cq_arm(struct ib_cq *ib, enum ib_cq_notify_flags flags)
+{
+	struct hca_cq *cq = to_cq(ib);
+	unsigned long irq;
+	int missed = 0;
+
+	spin_lock_irqsave(&cq->lock, irq);
+	if ((flags & IB_CQ_SOLICITED_MASK) == IB_CQ_NEXT_COMP)
+		cq->armed = IB_CQ_NEXT_COMP;
+	else if (!cq->armed)
+		cq->armed = IB_CQ_SOLICITED;
+	cq->solicited = false;
+	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+		missed = cq->seen > cq->tail;
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return missed;
+}
+
+/* @qp is being destroyed: nobody polls its completions any more. */
+void hca_cq_forget(struct hca_cq *cq, struct hca_qp *qp)
+{
+	unsigned long flags;
+	u64 i;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	for (i = cq->tail; i < cq->head; i++)
+		if (cq->ring[i % cq->size].qp == qp)
+			cq->ring[i % cq->size].qp = NULL;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}

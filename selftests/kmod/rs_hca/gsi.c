@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Datagrams of QP 1, by which rdma_cm connects.
+ *
+ * Owns no data.  Called by the requester of a QP 1.  A datagram that finds nobody, or
+ * no receive, is lost, and its sender does not hear of it.
+ */
+#include <linux/etherdevice.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_mad.h>
+
+#include "rs_hca.h"
+
+struct datagram {
+	union rdma_network_hdr hdr;
+	u8 data[IB_MGMT_MAD_SIZE];
+};
+
+static bool is_ipv4(const union ib_gid *gid)
+{
+	return ipv6_addr_v4mapped((const struct in6_addr *)gid);
+}
+
+/* The IP header that it would have come with. */
+static void fill_header(union rdma_network_hdr *hdr, const struct hca_av *av, u32 len)
+{
+	len += sizeof(struct udphdr);
+	if (is_ipv4(&av->dgid)) {
+		hdr->roce4grh = (struct iphdr){
+			.version = 4,
+			.ihl = sizeof(struct iphdr) / 4,
+			.tot_len = cpu_to_be16(sizeof(struct iphdr) + len),
+			.ttl = av->hop_limit,
+			.protocol = IPPROTO_UDP,
+		};
+		memcpy(&hdr->roce4grh.saddr, av->sgid.raw + 12, 4);
+		memcpy(&hdr->roce4grh.daddr, av->dgid.raw + 12, 4);
+		return;
+	}
+	hdr->ibgrh = (struct ib_grh){
+		.version_tclass_flow = cpu_to_be32(6 << 28),
+		.paylen = cpu_to_be16(len),
+		.next_hdr = IPPROTO_UDP,
+		.hop_limit = av->hop_limit,
+		.sgid = av->sgid,
+		.dgid = av->dgid,
+	};
+}
+
+/* The VLAN that the receiving address is in. */
+static void set_vlan(struct hca_dev *dev, const union ib_gid *gid, struct ib_wc *wc)
+{
+	const struct ib_gid_attr *attr;
+	u16 vlan = 0xffff;
+
+	attr = rdma_find_gid(&dev->ib, gid, IB_GID_TYPE_ROCE_UDP_ENCAP, NULL);
+	if (IS_ERR(attr))
+		return;
+	rdma_read_gid_l2_fields(attr, &vlan, NULL);
+	rdma_put_gid_attr(attr);
+	if (vlan == 0xffff)
+		return;
+	wc->vlan_id = vlan;
+	wc->wc_flags |= IB_WC_WITH_VLAN;
+}
+
+static void deliver(struct hca_qp *qp, struct hca_dev *from,
+		    const struct hca_wqe *wqe, struct datagram *d)
+{
+	struct ib_wc wc = {
+		.opcode = IB_WC_RECV,
+		.byte_len = sizeof(d->hdr) + wqe->len,
+		.src_qp = 1,
+		.port_num = 1,
+		.wc_flags = IB_WC_GRH | IB_WC_WITH_SMAC | IB_WC_WITH_NETWORK_HDR_TYPE,
+		.network_hdr_type = is_ipv4(&wqe->av.dgid) ? RDMA_NETWORK_IPV4 :
+							     RDMA_NETWORK_IPV6,
+	};
+	const struct hca_rqe *rqe;
+
+	ether_addr_copy(wc.smac, from->ndev->dev_addr);
+	set_vlan(qp->dev, &wqe->av.dgid, &wc);
+	spin_lock_bh(&qp->landing);
+	rqe = qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS ? hca_qp_rqe(qp) : NULL;
+	if (rqe) {
+		const struct hca_mem to = {
+			.dev = qp->dev,
+			.pd = qp->ib.pd,
+			.sge = rqe->sge,
+			.n = rqe->num_sge,
+			.access = IB_ACCESS_LOCAL_WRITE,
+		};
+
+		if (hca_mem_good(&to, wc.byte_len) &&
+		    !hca_mem_io(&to, 0, d, wc.byte_len))
+			hca_qp_received(qp, rqe, &wc, true);
+	}
+	spin_unlock_bh(&qp->landing);
+}
+
+static bool read_data(struct hca_qp *qp, const struct hca_wqe *wqe, struct datagram *d)
+{
+	const struct hca_mem from = {
+		.dev = qp->dev,
+		.pd = qp->ib.pd,
+		.sge = wqe->sge,
+		.n = wqe->num_sge,
+		.wqe = wqe,
+	};
+
+	return wqe->len <= sizeof(d->data) && hca_mem_good(&from, wqe->len) &&
+	       !hca_mem_io(&from, 0, d->data, wqe->len);
+}
+
+/**
+ * hca_gsi_send() - a datagram goes out
+ * @qp:		the sender
+ * @wqe:	the datagram
+ */
+void hca_gsi_send(struct hca_qp *qp, const struct hca_wqe *wqe)
+{
+	struct hca_dev *dev = NULL;
+	struct hca_qp *peer = NULL;
+	struct datagram d = {};
+
+	if (!read_data(qp, wqe, &d)) {
+		hca_qp_sent(qp, wqe, IB_WC_LOC_PROT_ERR);
+		return;
+	}
+	fill_header(&d.hdr, &wqe->av, wqe->len);
+	if (!hca_fault(qp->dev, HCA_FAULT_MAD))
+		dev = hca_wire_find(&wqe->av);
+	if (dev && hca_wire_up(qp->dev, dev))
+		peer = hca_qp_gsi(dev);
+	if (peer) {
+		deliver(peer, qp->dev, wqe, &d);
+		hca_qp_put(peer);
+	}
+	if (dev)
+		ib_device_put(&dev->ib);
+	hca_qp_sent(qp, wqe, IB_WC_SUCCESS);
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Executes the send queue.
+ *
+ * Owns no data; it runs as a tasklet of each queue pair, so it is never twice in one.
+ * Requests are executed one after the other, in order.  A request that has to wait
+ * (for the peer, or as a fault) keeps those behind it waiting, too: the timer goes on
+ * with it.  Called by the tasklet and the timer only.
+ */
+#include "rs_hca.h"
+
+#define BURST	64	/* requests before others have their turn */
+
+/* Goes on with the same request in @ns. */
+static void wait_ns(struct hca_qp *qp, u64 ns)
+{
+	if (READ_ONCE(qp->ended))
+		return;
+	WRITE_ONCE(qp->waits, true);
+	hrtimer_start(&qp->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+}
+
+enum hrtimer_restart hca_requester_timer(struct hrtimer *timer)
+{
+	struct hca_qp *qp = container_of(timer, struct hca_qp, timer);
+
+	WRITE_ONCE(qp->waits, false);
+	tasklet_schedule(&qp->run);
+	return HRTIMER_NORESTART;
+}
+
+static void fail(struct hca_qp *qp, const struct hca_wqe *wqe,
+		 enum ib_wc_status status)
+{
+	hca_qp_error(qp);
+	hca_qp_sent(qp, wqe, status);
+}
+
+/* ---- when the peer does not take it ---- */
+
+/* IB specification, volume 1, 9.7.6.1.3: 4.096 us * 2^timeout, and each try again. */
+static void unanswered(struct hca_qp *qp, const struct hca_wqe *wqe)
+{
+	hca_count(qp->dev, HCA_UNANSWERED, 1);
+	if (qp->tries++ < qp->attr.retry_cnt)
+		wait_ns(qp, 4096ULL << (qp->attr.timeout ?: 18));
+	else
+		fail(qp, wqe, IB_WC_RETRY_EXC_ERR);
+}
+
+/* IB specification, volume 1, table 46: the timer's value as units of 10 us. */
+static u64 rnr_ns(u8 timer)
+{
+	static const u16 units[] = {
+		65535, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256,
+		384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288,
+		16384, 24576, 32768, 49152,
+	};
+
+	return units[timer % ARRAY_SIZE(units)] * 10ULL * NSEC_PER_USEC;
+}
+
+static void not_ready(struct hca_qp *qp, const struct hca_wqe *wqe, u8 timer)
+{
+	hca_count(qp->dev, HCA_RNRS, 1);
+	/* 7: for ever */
+	if (qp->attr.rnr_retry == 7 || qp->rnr_tries++ < qp->attr.rnr_retry)
+		wait_ns(qp, rnr_ns(timer));
+	else
+		fail(qp, wqe, IB_WC_RNR_RETRY_EXC_ERR);
+}
+
+static void answered(struct hca_qp *qp, const struct hca_wqe *wqe,
+		     enum hca_answer answer, u8 rnr_timer)
+{
+	switch (answer) {
+	case HCA_ACK:
+		hca_count(qp->dev, HCA_REQUESTS, 1);
+		hca_count(qp->dev, HCA_BYTES, wqe->len);
+		hca_qp_sent(qp, wqe, IB_WC_SUCCESS);
+		break;
+	case HCA_SILENCE:
+		unanswered(qp, wqe);
+		break;
+	case HCA_NAK_RNR:
+		not_ready(qp, wqe, rnr_timer);
+		break;
+	case HCA_NAK_ACCESS:
+		fail(qp, wqe, IB_WC_REM_ACCESS_ERR);
+		break;
+	case HCA_NAK_LENGTH:
+		fail(qp, wqe, IB_WC_REM_INV_REQ_ERR);
+		break;
+	case HCA_NAK_OP:
+		fail(qp, wqe, IB_WC_REM_OP_ERR);
+		break;
+	case HCA_LOCAL_ERROR:
+		fail(qp, wqe, IB_WC_LOC_PROT_ERR);
+		break;
+	}
+}
+
+/* ---- a request ---- */
+
+/* Something that shall happen at this request: true: it does not go on. */
+static bool faulty(struct hca_qp *qp, const struct hca_wqe *wqe)
+{
+	struct hca_dev *dev = qp->dev;
+
+	if (qp->stage != HCA_STAGE_NEW)
+		return false;
+	if (hca_fault(dev, HCA_FAULT_REMOVE))
+		hca_dev_remove(dev);
+	if (hca_fault(dev, HCA_FAULT_RESET)) {
+		hca_dev_reset(dev);
+		return true;
+	}
+	if (hca_fault(dev, HCA_FAULT_LOSS)) {
+		fail(qp, wqe, IB_WC_RETRY_EXC_ERR);
+		return true;
+	}
+	if (hca_fault(dev, HCA_FAULT_DELAY)) {
+		qp->stage = HCA_STAGE_DELAYED;
+		wait_ns(qp, hca_fault_delay_ns(dev));
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Which bytes are placed now.  That a message is placed from its begin to its end, and
+ * once, is nowhere promised; only that it is there when its completion is.
+ */
+static enum hca_stage plan(struct hca_qp *qp, struct hca_request *req)
+{
+	u32 len = req->wqe->len, half = round_up(len / 2, 8);
+
+	req->last = true;
+	req->len = len;
+	if (qp->stage == HCA_STAGE_TAIL) {
+		req->len = half;
+	} else if (qp->stage != HCA_STAGE_REPEATED && len > 8 &&
+		   qp->dev->profile->tail_first) {
+		req->off = half;
+		req->len = len - half;
+		req->last = false;
+		return HCA_STAGE_TAIL;
+	} else if (qp->stage != HCA_STAGE_REPEATED && len &&
+		   hca_fault(qp->dev, HCA_FAULT_REPEAT)) {
+		req->last = false;
+		return HCA_STAGE_REPEATED;
+	}
+	return HCA_STAGE_NEW;
+}
+
+static void send(struct hca_qp *qp, const struct hca_wqe *wqe)
+{
+	struct hca_request req = {
+		.from = qp,
+		.wqe = wqe,
+		.src = {
+			.dev = qp->dev,
+			.pd = qp->ib.pd,
+			.sge = wqe->sge,
+			.n = wqe->num_sge,
+			.wqe = wqe,
+		},
+	};
+	enum hca_answer answer = HCA_SILENCE;
+	enum hca_stage then;
+	struct hca_qp *peer;
+	u8 rnr_timer = 0;
+
+	if (faulty(qp, wqe))
+		return;
+	if (!hca_mem_good(&req.src, wqe->len)) {
+		fail(qp, wqe, IB_WC_LOC_PROT_ERR);
+		return;
+	}
+	then = plan(qp, &req);
+	peer = hca_qp_find(qp->attr.dest_qp_num);
+	if (peer) {
+		rnr_timer = peer->attr.min_rnr_timer;
+		if (hca_wire_up(qp->dev, peer->dev))
+			answer = hca_respond(peer, &req);
+		hca_qp_put(peer);
+	}
+	if (answer == HCA_ACK && !req.last) {
+		qp->stage = then;
+		wait_ns(qp, then == HCA_STAGE_TAIL ? 10 * NSEC_PER_USEC :
+			hca_fault_delay_ns(qp->dev));
+	} else {
+		answered(qp, wqe, answer, rnr_timer);
+	}
+}
+
+static void local(struct hca_qp *qp, const struct hca_wqe *wqe,
+		  enum ib_wc_status status)
+{
+	if (status == IB_WC_SUCCESS)
+		hca_qp_sent(qp, wqe, status);
+	else
+		fail(qp, wqe, status);
+}
+
+/* In error: all is flushed, at once or after a while. */
+static void flush(struct hca_qp *qp)
+{
+	unsigned int us = qp->dev->profile->flush_us;
+
+	if (us && !qp->flush_waited) {
+		qp->flush_waited = true;
+		wait_ns(qp, us * NSEC_PER_USEC);
+	} else if (!us || !READ_ONCE(qp->waits)) {
+		hca_qp_flush(qp);
+	}
+}
+
+/* Return: is there more to do at once? */
+static bool step(struct hca_qp *qp)
+{
+	enum ib_qp_state state = READ_ONCE(qp->state);
+	struct hca_wqe *wqe;
+
+	if (READ_ONCE(qp->dev->dead))
+		return false;
+	if (state == IB_QPS_ERR) {
+		flush(qp);
+		return false;
+	}
+	if (state != IB_QPS_RTS || READ_ONCE(qp->waits))
+		return false;
+	wqe = hca_qp_wqe(qp);
+	if (!wqe)
+		return false;
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		hca_gsi_send(qp, wqe);
+	else if (wqe->opcode == IB_WR_REG_MR)
+		local(qp, wqe, hca_mr_register(wqe));
+	else if (wqe->opcode == IB_WR_LOCAL_INV)
+		local(qp, wqe, hca_mr_invalidate(qp->dev, wqe->rkey));
+	else
+		send(qp, wqe);
+	return true;
+}
+
+void hca_requester_run(struct tasklet_struct *t)
+{
+	struct hca_qp *qp = from_tasklet(qp, t, run);
+	unsigned int i;
+
+	for (i = 0; i < BURST; i++)
+		if (!step(qp))
+			return;
+	if (!READ_ONCE(qp->ended))
+		tasklet_schedule(&qp->run);
+}

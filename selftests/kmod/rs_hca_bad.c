@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Does one thing wrong with two connected queue pairs: does rs_hca say so?
+ *
+ *	insmod rs_hca_bad.ko from=hca0 to=hca1 do=CASE
+ *
+ * One end writes a page of the other.  What came of it is told in the kernel log:
+ * "rs_hca_bad: CASE: status S, bytes there|not there"; the cases are in the table
+ * below.  It needs nothing but verbs, so it can be loaded with any two devices.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_verbs.h>
+
+static char *from = "hca0", *to = "hca1", *do_case = "good";
+module_param(from, charp, 0444);
+module_param(to, charp, 0444);
+module_param_named(do, do_case, charp, 0444);
+
+enum wrong {
+	GOOD,
+	UNMAPPED,	/* the source was unmapped */
+	DIRECTION,	/* the source is mapped for being written */
+	FREED,		/* the source was given back to the kernel */
+	UNSYNCED,	/* the source was changed after it was mapped */
+	BOUNDS,		/* more is written than is registered */
+	DEREG,		/* the registration has ended */
+	UNREGISTERED,	/* the target was unmapped, but is registered still */
+	UNREAD,		/* what has come is looked at without a sync */
+	LEAK,		/* a mapping is forgotten */
+	TWICE,		/* a mapping is ended twice */
+};
+
+static const char * const names[] = {
+	[GOOD] = "good",
+	[UNMAPPED] = "unmapped",
+	[DIRECTION] = "direction",
+	[FREED] = "freed",
+	[UNSYNCED] = "unsynced",
+	[BOUNDS] = "bounds",
+	[DEREG] = "dereg",
+	[UNREGISTERED] = "unregistered",
+	[UNREAD] = "unread",
+	[LEAK] = "leak",
+	[TWICE] = "twice",
+};
+
+#define LEN	1000
+#define FIRST	0x5a
+#define SECOND	0xa5
+
+struct end {
+	struct ib_device *ib;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+	struct ib_mr *mr;
+	union ib_gid gid;
+	int gid_index;
+	struct page *page;
+	u64 dma;
+	enum dma_data_direction dir;
+	bool mapped;
+	struct scatterlist sg;
+};
+
+static struct end src, dst;
+static struct completion done;
+static struct ib_cqe cqe;
+static enum ib_wc_status status;
+
+static void completed(struct ib_cq *cq, struct ib_wc *wc)
+{
+	status = wc->status;
+	complete(&done);
+}
+
+/* ---- an end ---- */
+
+static int find_gid(struct end *e)
+{
+	const struct ib_gid_attr *attr;
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		attr = rdma_get_gid_attr(e->ib, 1, i);
+		if (IS_ERR(attr))
+			continue;
+		e->gid = attr->gid;
+		e->gid_index = i;
+		i = ipv6_addr_v4mapped((struct in6_addr *)&attr->gid) ? 1000 : i;
+		rdma_put_gid_attr(attr);
+	}
+	return i > 1000 ? 0 : -ENOENT;
+}
+
+static int make(struct end *e, const char *name, enum dma_data_direction dir)
+{
+	struct ib_qp_init_attr init = {
+		.cap = { .max_send_wr = 16, .max_recv_wr = 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IB_QPT_RC,
+		.sq_sig_type = IB_SIGNAL_ALL_WR,
+	};
+
+	e->ib = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	if (!e->ib || find_gid(e))
+		return -ENODEV;
+	e->pd = ib_alloc_pd(e->ib, 0);
+	if (IS_ERR(e->pd))
+		return PTR_ERR(e->pd);
+	e->cq = ib_alloc_cq(e->ib, NULL, 32, 0, IB_POLL_SOFTIRQ);
+	if (IS_ERR(e->cq))
+		return PTR_ERR(e->cq);
+	init.send_cq = e->cq;
+	init.recv_cq = e->cq;
+	e->qp = ib_create_qp(e->pd, &init);
+	if (IS_ERR(e->qp))
+		return PTR_ERR(e->qp);
+	e->page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	e->dir = dir;
+	return e->page ? 0 : -ENOMEM;
+}
+
+static void map(struct end *e)
+{
+	e->dma = ib_dma_map_page(e->ib, e->page, 0, PAGE_SIZE, e->dir);
+	e->mapped = !ib_dma_mapping_error(e->ib, e->dma);
+}
+
+static void unmap(struct end *e)
+{
+	if (e->mapped)
+		ib_dma_unmap_page(e->ib, e->dma, PAGE_SIZE, e->dir);
+	e->mapped = false;
+}
+
+static void destroy(struct end *e)
+{
+	if (!IS_ERR_OR_NULL(e->qp))
+		ib_destroy_qp(e->qp);
+	if (!IS_ERR_OR_NULL(e->mr))
+		ib_dereg_mr(e->mr);
+	unmap(e);
+	if (!IS_ERR_OR_NULL(e->cq))
+		ib_free_cq(e->cq);
+	if (!IS_ERR_OR_NULL(e->pd))
+		ib_dealloc_pd(e->pd);
+	if (e->page)
+		__free_page(e->page);
+	if (e->ib)
+		ib_device_put(e->ib);
+}
+
+static int connect_to(struct end *e, const struct end *peer)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+	};
+	int err;
+
+	err = ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			   IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+	if (err)
+		return err;
+	attr = (struct ib_qp_attr){
+		.qp_state = IB_QPS_RTR,
+		.path_mtu = IB_MTU_1024,
+		.dest_qp_num = peer->qp->qp_num,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = 1,
+		.ah_attr.type = RDMA_AH_ATTR_TYPE_ROCE,
+	};
+	rdma_ah_set_port_num(&attr.ah_attr, 1);
+	rdma_ah_set_grh(&attr.ah_attr, (union ib_gid *)&peer->gid, 0, e->gid_index, 64, 0);
+	err = ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
+			   IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+			   IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	if (err)
+		return err;
+	attr = (struct ib_qp_attr){
+		.qp_state = IB_QPS_RTS,
+		.timeout = 10,
+		.retry_cnt = 1,
+		.rnr_retry = 1,
+		.max_rd_atomic = 1,
+	};
+	return ib_modify_qp(e->qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
+			    IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
+			    IB_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* ---- requests ---- */
+
+static int post(struct end *e, struct ib_send_wr *wr)
+{
+	int err;
+
+	cqe.done = completed;
+	wr->wr_cqe = &cqe;
+	reinit_completion(&done);
+	err = ib_post_send(e->qp, wr, NULL);
+	if (err)
+		return err;
+	return wait_for_completion_timeout(&done, 5 * HZ) ? 0 : -ETIMEDOUT;
+}
+
+static int do_register(struct end *e)
+{
+	struct ib_reg_wr wr = {
+		.wr.opcode = IB_WR_REG_MR,
+		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+	};
+
+	e->mr = ib_alloc_mr(e->pd, IB_MR_TYPE_MEM_REG, 1);
+	if (IS_ERR(e->mr))
+		return PTR_ERR(e->mr);
+	sg_init_table(&e->sg, 1);
+	sg_set_page(&e->sg, e->page, PAGE_SIZE, 0);
+	sg_dma_address(&e->sg) = e->dma;
+	sg_dma_len(&e->sg) = PAGE_SIZE;
+	if (ib_map_mr_sg(e->mr, &e->sg, 1, NULL, PAGE_SIZE) != 1)
+		return -EIO;
+	wr.mr = e->mr;
+	wr.key = e->mr->rkey;
+	return post(e, &wr.wr);
+}
+
+static int do_write(u64 raddr, u32 rkey)
+{
+	struct ib_sge sge = {
+		.addr = src.dma,
+		.length = LEN,
+		.lkey = src.pd->local_dma_lkey,
+	};
+	struct ib_rdma_wr wr = {
+		.wr.opcode = IB_WR_RDMA_WRITE,
+		.wr.sg_list = &sge,
+		.wr.num_sge = 1,
+		.remote_addr = raddr,
+		.rkey = rkey,
+	};
+
+	return post(&src, &wr.wr);
+}
+
+static bool is_there(u8 what)
+{
+	return !memchr_inv(page_address(dst.page), what, LEN);
+}
+
+static int act(enum wrong wrong)
+{
+	u64 raddr = dst.mr->iova;
+	u32 rkey = dst.mr->rkey;
+	int err;
+
+	switch (wrong) {
+	case UNMAPPED:
+		unmap(&src);
+		break;
+	case FREED:
+		__free_page(src.page);
+		src.page = NULL;
+		break;
+	case UNSYNCED:
+		memset(page_address(src.page), SECOND, LEN);
+		break;
+	case BOUNDS:
+		raddr += PAGE_SIZE - LEN + 1;
+		break;
+	case DEREG:
+		ib_dereg_mr(dst.mr);
+		dst.mr = NULL;
+		break;
+	case UNREGISTERED:
+		unmap(&dst);
+		break;
+	case LEAK:
+		map(&src);
+		break;
+	case TWICE:
+		ib_dma_unmap_page(src.ib, src.dma, PAGE_SIZE, src.dir);
+		unmap(&src);
+		map(&src);
+		break;
+	default:
+		break;
+	}
+	err = do_write(raddr, rkey);
+	if (wrong != UNREAD && dst.mapped)
+		ib_dma_sync_single_for_cpu(dst.ib, dst.dma, PAGE_SIZE, DMA_FROM_DEVICE);
+	pr_info("rs_hca_bad: %s: status %d, bytes %s\n", names[wrong], status,
+		is_there(wrong == UNSYNCED ? SECOND : FIRST) ? "there" : "not there");
+	return err;
+}
+
+static int run(enum wrong wrong)
+{
+	int err;
+
+	err = make(&src, from, wrong == DIRECTION ? DMA_FROM_DEVICE : DMA_TO_DEVICE);
+	if (!err)
+		err = make(&dst, to, DMA_FROM_DEVICE);
+	if (!err)
+		err = connect_to(&src, &dst);
+	if (!err)
+		err = connect_to(&dst, &src);
+	if (err)
+		return err;
+	memset(page_address(src.page), FIRST, LEN);
+	map(&src);
+	map(&dst);
+	if (!src.mapped || !dst.mapped)
+		return -EIO;
+	err = do_register(&dst);
+	return err ?: act(wrong);
+}
+
+static int __init bad_init(void)
+{
+	int wrong = match_string(names, ARRAY_SIZE(names), do_case), err;
+
+	if (wrong < 0)
+		return -EINVAL;
+	init_completion(&done);
+	err = run(wrong);
+	if (err)
+		pr_info("rs_hca_bad: %s: error %d\n", do_case, err);
+	destroy(&src);
+	destroy(&dst);
+	/* all is done: nothing to unload */
+	return err ?: -ECANCELED;
+}
+
+module_init(bad_init);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Uses rs_hca wrongly, in order to see that it says so");

@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 kernels=6.12 timeout=600
+# Over rs_hca, a device that behaves as real ones do: hosts are network namespaces of one
+# VM, joined by a veth pair.  Does it report what is wrong; then, with each profile and
+# each kind of DMA address, other scenarios as they are.  From the environment: HCA (the
+# directory of rs_hca.ko; that beside MODULE's), SUITE (scenarios), PROFILES and DMA (what
+# to run them with).
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+here=$(cd "$(dirname "$0")" && pwd)
+: "${HCA:=$(dirname "$MODULE").test}"
+: "${SUITE=hca/transfer}"
+params=/sys/module/rs_hca/parameters
+
+host() { nsenter --net="/run/netns/h$1" "${@:2}"; }	# N CMD...
+
+# ---- two hosts with a device each: what scenarios call VM 0 and VM 1 ----
+
+add_hosts() {
+	local i
+	ip netns add h0 && ip netns add h1 &&
+		ip -n h0 link add eth0 type veth peer name eth0 netns h1 || return
+	for i in 0 1; do
+		host $i sysctl -q -w net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
+		host $i ip -batch - <<-END || return
+			link set lo up
+			link set eth0 up
+			addr add 10.77.0.$((i + 1))/24 dev eth0
+			addr add fd77::$((i + 1))/64 dev eth0 nodad
+		END
+	done
+}
+add_devices() {	# PROFILE DMA
+	local i
+	echo "$1" >$params/profile
+	echo "$2" >$params/dma
+	for i in 0 1; do
+		host $i rdma link add hca$i type rs_hca netdev eth0 || return
+	done
+}
+del_devices() {
+	local i
+	for i in 0 1; do
+		! rdma link show hca$i/1 >/dev/null 2>&1 || rdma link del hca$i || return
+	done
+}
+no_devices() { ! rdma link | grep -q hca; }
+del_hosts() { ip netns del h0 && ip netns del h1; }
+
+# ---- what it reports ----
+
+# What the kernel has said since "begin".
+begin() {
+	echo "rs_hca: test $RANDOM$RANDOM" | tee "$tmp/begin" >/dev/kmsg
+}
+said() { dmesg | sed "1,/$(<"$tmp/begin")\$/d; s/^\[[^]]*\] //"; }
+wrong() {	# CASE STATUS BYTES [REPORT]
+	begin
+	insmod "$HCA/rs_hca_bad.ko" do="$1" 2>/dev/null
+	said | grep -v '^rs_hca:  '
+	said | grep -q "rs_hca_bad: $1: status $2, bytes $3\$" || return
+	if [ -n "${4-}" ]; then
+		said | grep -q "rs_hca: seeded: hca.: .*$4"
+	else
+		! said | grep -q "rs_hca: seeded:"
+	fi
+}
+explained() { said | grep -A10 "rs_hca:   $1" | grep rs_hca_bad; }
+forgotten() {
+	begin
+	del_devices && said | grep 'never unmapped'
+}
+
+reports() {	# DMA
+	local dma=$1 there=there
+	echo -n seeded >$params/report_as
+	[ "$dma" != bounce ] || there="not there"
+	ok "$dma: two devices" add_devices plain "$dma" || return
+	ok "$dma: all is well" wrong good 0 there
+	ok "$dma: an unmapped source" wrong unmapped 4 "not there" "reads from .*, where nothing is mapped"
+	for who in "request posted by" "made by" "ended by"; do
+		ok "$dma: ... $who" explained "$who"
+	done
+	ok "$dma: the other direction" wrong direction 4 "not there" "reads from .* the other direction"
+	ok "$dma: a page that was freed" wrong freed 4 "not there" "reads from .* freed"
+	ok "$dma: more than is registered" wrong bounds 10 "not there" "writes 1000 bytes .* by key"
+	ok "$dma: a key that is no more" wrong dereg 10 "not there" "by key .* does not exist"
+	ok "$dma: a target that is unmapped" wrong unregistered 10 "not there" "writes to .* nothing is mapped"
+	ok "$dma: a source that is not synced" wrong unsynced 0 "$there"
+	ok "$dma: a target that is not synced" wrong unread 0 "$there"
+	# those kernels complain, too
+	[ -d /sys/kernel/debug/dma-api ] ||
+		ok "$dma: unmapped twice" wrong twice 0 there "unmaps .* nothing is mapped"
+	ok "$dma: a mapping is forgotten" wrong leak 0 there
+	ok "$dma: ... as is seen in the end" forgotten
+	echo -n DMA-API >$params/report_as
+}
+
+# ---- other scenarios ----
+
+run_suite() {	# NAME
+	VM_COUNT=2 ADDR4_0=10.77.0.1 ADDR4_1=10.77.0.2 ADDR6_0=fd77::1 ADDR6_1=fd77::2 \
+		PATH=$here/hca:$PATH host 0 timeout 300 "$here/$1.sh"
+}
+suites() {	# PROFILE DMA
+	local name="$1, $2" suite i keepers=()
+	ok "$name: two devices" add_devices "$1" "$2" || return
+	ok "$name: the module" insmod "$MODULE"
+	# the links of a namespace other than the initial one go with its last socket
+	for i in 0 1; do
+		nsenter --net="/run/netns/h$i" rs_stream -s -k inet -p 6999 -t 1000 &
+		keepers+=($!)
+	done
+	for suite in $SUITE; do
+		retell "$name, $suite" < <(run_suite "$suite" 2>&1)
+	done
+	diag "$(grep -v ' 0$' $params/counts)"
+	kill "${keepers[@]}"
+	wait "${keepers[@]}" 2>/dev/null
+	ok "$name: the module can be unloaded" wait_for 30 rmmod rdmastream
+	ok "$name: the devices go" del_devices
+}
+
+modprobe -a ib_core rdma_cm
+insmod "$HCA/rs_hca.ko" || bail "cannot load $HCA/rs_hca.ko"
+ok "two hosts" add_hosts || bail "no hosts"
+# not every kernel lets a device have DMA addresses of its own
+modes=virt
+if add_devices plain iommu 2>/dev/null; then
+	modes="virt iommu bounce"
+	del_devices
+	reports iommu
+	reports bounce
+else
+	skip "DMA" "this kernel has no dma_map_ops"
+fi
+for profile in ${PROFILES-plain}; do
+	for dma in ${DMA-virt}; do
+		[[ " $modes " != *" $dma "* ]] || suites "$profile" "$dma"
+	done
+done
+ok "the namespaces go" del_hosts
+ok "no device is left" wait_for 20 no_devices
+ok "rs_hca can be unloaded" wait_for 20 rmmod rs_hca
+done_testing

@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Streams over devices that fail now and then, by a seed: nothing is lost.  Run by
+# ../hca.sh.  From the environment: FAULTS (kind=N..., see Documentation/rs_hca.rst).
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+params=/sys/module/rs_hca/parameters
+: "${FAULTS:=delay=20 repeat=20 mad=3 loss=100 post_send=300 post_recv=300 map=100 alloc_mr=2 reg_mr=2}"
+
+load || bail "cannot load the module"
+use ring
+# links that come and go are not to be rare here
+set_net link_stable_ms=100
+
+for fault in $FAULTS; do
+	kind=${fault%=*} n=${fault#*=}
+	hurry
+	echo "$n" >"$params/fault_$kind"
+	begin_streams -C 4 -n 2M -t 60
+	whole_streams "$kind, once in $n"
+	echo 0 >"$params/fault_$kind"
+done
+ok "no socket is left" wait_for 40 no_sockets
+
+again() { rdma link | grep -q hca0 || rdma link add hca0 type rs_hca netdev eth0; }
+hurry
+echo -n hca0 >$params/fault_dev
+echo 300 >$params/fault_remove_at
+begin_streams -C 4 -n 8M -t 60
+whole_streams "the device goes"
+echo 0 >$params/fault_remove_at
+echo -n '' >$params/fault_dev
+ok "it comes again" wait_for 20 again
+done_testing
