@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rsctl cgroup: TCP sockets of a cgroup become ours, by a BPF program on the
+ * rsctl cgroup: give processes of a cgroup rdmastream sockets, with a BPF program on the
  * kernel's update_socket_protocol().  See Documentation/run.rst.
  *
- * The program is a few instructions, written by hand below.  What keeps it attached
- * is its link, pinned in the BPF file system under the cgroup's id; so that is
- * where it is known which cgroups there are.
+ * The program is a few instructions, which are written here by hand, so that building
+ * rsctl takes no compiler for BPF.  A link keeps it attached.  The link is pinned in the
+ * BPF file system under the cgroup's id, so the pins are the list of cgroups.
  */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/bpf.h>
-#include <linux/btf.h>
 #include <linux/magic.h>
 #include <linux/rdmastream.h>
 #include <mntent.h>
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -34,90 +34,28 @@
 #define FILEID_KERNFS	0xfe	/* the handle of a cgroup is its id */
 #define FAMILY_FILE	"/proc/sys/net/rdmastream/family"
 
-static long bpf(int cmd, union bpf_attr *attr)
-{
-	return syscall(__NR_bpf, cmd, attr, sizeof(*attr));
-}
-
 /* ---- what the kernel calls things ---- */
 
-static size_t type_size(const struct btf_type *t)
-{
-	size_t n = BTF_INFO_VLEN(t->info);
-
-	switch (BTF_INFO_KIND(t->info)) {
-	case BTF_KIND_INT:
-		return sizeof(*t) + sizeof(__u32);
-	case BTF_KIND_ARRAY:
-		return sizeof(*t) + sizeof(struct btf_array);
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-		return sizeof(*t) + n * sizeof(struct btf_member);
-	case BTF_KIND_ENUM:
-		return sizeof(*t) + n * sizeof(struct btf_enum);
-	case BTF_KIND_ENUM64:
-		return sizeof(*t) + n * sizeof(struct btf_enum64);
-	case BTF_KIND_FUNC_PROTO:
-		return sizeof(*t) + n * sizeof(struct btf_param);
-	case BTF_KIND_VAR:
-		return sizeof(*t) + sizeof(struct btf_var);
-	case BTF_KIND_DATASEC:
-		return sizeof(*t) + n * sizeof(struct btf_var_secinfo);
-	case BTF_KIND_DECL_TAG:
-		return sizeof(*t) + sizeof(struct btf_decl_tag);
-	default:
-		return sizeof(*t);
-	}
-}
-
-/* The number of a function in @btf, which is the kernel's; 0: there is none. */
-static unsigned int find_function(const char *btf, size_t size, const char *name)
-{
-	const struct btf_header *h = (const void *)btf;
-	const char *names, *at, *end;
-	unsigned int id;
-
-	if (size < sizeof(*h) || h->magic != BTF_MAGIC ||
-	    h->hdr_len + (size_t)h->str_off + h->str_len > size ||
-	    h->hdr_len + (size_t)h->type_off + h->type_len > size)
-		return 0;
-	names = btf + h->hdr_len + h->str_off;
-	at = btf + h->hdr_len + h->type_off;
-	end = at + h->type_len;
-	for (id = 1; at + sizeof(struct btf_type) <= end; id++) {
-		const struct btf_type *t = (const void *)at;
-
-		if (BTF_INFO_KIND(t->info) == BTF_KIND_FUNC &&
-		    t->name_off < h->str_len && !strcmp(names + t->name_off, name))
-			return id;
-		at += type_size(t);
-	}
-	return 0;
-}
-
+/* The number of the function in the kernel's BTF; 0: there is none. */
 static unsigned int find_hook(void)
 {
-	FILE *file = fopen("/sys/kernel/btf/vmlinux", "re");
-	unsigned int id = 0;
-	struct stat st;
-	char *btf;
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id;
 
-	if (!file || fstat(fileno(file), &st)) {
-		complain("/sys/kernel/btf/vmlinux: %s", strerror(errno));
-	} else {
-		btf = xcalloc(1, st.st_size);
-		if (fread(btf, 1, st.st_size, file) == (size_t)st.st_size)
-			id = find_function(btf, st.st_size, HOOK);
-		free(btf);
-		if (!id)
-			complain("this kernel has no " HOOK "()");
+	if (!btf) {
+		complain("cannot read the kernel's BTF: %s", strerror(errno));
+		return 0;
 	}
-	if (file)
-		fclose(file);
+	id = btf__find_by_name_kind(btf, HOOK, BTF_KIND_FUNC);
+	btf__free(btf);
+	if (id <= 0) {
+		complain("this kernel has no " HOOK "()");
+		return 0;
+	}
 	return id;
 }
 
-/* Where the kernel keeps the socket families; 0: it does not tell. */
+/* The address of the kernel's table of socket families; 0: unknown. */
 static uint64_t find_families(void)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
@@ -137,7 +75,7 @@ static uint64_t find_families(void)
 	return at;
 }
 
-/* That of the module, or the one that it would take. */
+/* The module's, or the one that it would use. */
 static unsigned int family_number(void)
 {
 	unsigned int family = AF_RDMASTREAM;
@@ -173,10 +111,10 @@ static unsigned int family_number(void)
 enum { R0, R1, R2, R3, R6 = 6, R10 = 10 };
 
 /*
- * What it returns is the protocol, 0: as it was.  The module may come and go: while
- * its family is not registered all sockets stay as they are.
+ * The program returns the protocol; 0: unchanged.  The module may come and go: while its
+ * family is not registered, no socket is changed.
  *
- * @map: of one cgroup.  @family: where the kernel has the pointer to our family.
+ * @map: contains the cgroup.  @family: where the kernel keeps the pointer to our family.
  */
 static int load_program(unsigned int hook, int map, uint64_t family)
 {
@@ -208,16 +146,12 @@ static int load_program(unsigned int hook, int map, uint64_t family)
 		SET(R0, 0),
 		EXIT,
 	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_TRACING,
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
 		.expected_attach_type = BPF_MODIFY_RETURN,
 		.attach_btf_id = hook,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = sizeof(insns) / sizeof(insns[0]),
-		.license = (uintptr_t)"GPL",
-		.prog_name = "rdmastream",
-	};
-	int fd = bpf(BPF_PROG_LOAD, &attr);
+	);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "rdmastream", "GPL", insns,
+			       sizeof(insns) / sizeof(insns[0]), &opts);
 
 	if (fd < 0)
 		complain("cannot load the BPF program: %s", strerror(errno));
@@ -226,22 +160,12 @@ static int load_program(unsigned int hook, int map, uint64_t family)
 
 static int make_map(int cgroup)
 {
-	union bpf_attr attr = {
-		.map_type = BPF_MAP_TYPE_CGROUP_ARRAY,
-		.key_size = 4,
-		.value_size = 4,
-		.max_entries = 1,
-	};
-	int fd = bpf(BPF_MAP_CREATE, &attr);
+	int fd = bpf_map_create(BPF_MAP_TYPE_CGROUP_ARRAY, "rdmastream", sizeof(__u32),
+				sizeof(__u32), 1, NULL);
 	__u32 key = 0;
 
 	if (fd >= 0) {
-		attr = (union bpf_attr){
-			.map_fd = fd,
-			.key = (uintptr_t)&key,
-			.value = (uintptr_t)&cgroup,
-		};
-		if (!bpf(BPF_MAP_UPDATE_ELEM, &attr))
+		if (!bpf_map_update_elem(fd, &key, &cgroup, BPF_ANY))
 			return fd;
 		close(fd);
 	}
@@ -249,10 +173,9 @@ static int make_map(int cgroup)
 	return -1;
 }
 
-/* Return: the link, which holds all the rest, or -1. */
+/* Return: the link, which holds references to the rest; or -1. */
 static int attach(int cgroup)
 {
-	union bpf_attr attr = { .link_create.attach_type = BPF_MODIFY_RETURN };
 	unsigned int hook = find_hook();
 	uint64_t families = hook ? find_families() : 0;
 	int map, program, link;
@@ -266,8 +189,7 @@ static int attach(int cgroup)
 	close(map);
 	if (program < 0)
 		return -1;
-	attr.link_create.prog_fd = program;
-	link = bpf(BPF_LINK_CREATE, &attr);
+	link = bpf_link_create(program, 0, BPF_MODIFY_RETURN, NULL);
 	if (link < 0)
 		complain("cannot attach the BPF program to " HOOK "(): %s", strerror(errno));
 	close(program);
@@ -320,7 +242,7 @@ static int open_cgroup(const char *name, char **pin)
 
 /* ---- pins ---- */
 
-/* Where anybody may write beside them, somebody else may have made their directory. */
+/* If others may write to the directory above, they may have created this one. */
 static bool check_pins(void)
 {
 	struct stat st;
@@ -337,7 +259,7 @@ static bool check_pins(void)
 	return false;
 }
 
-/* The path of a cgroup; NULL: there is none to tell.  @gone: because it was removed. */
+/* The path of a cgroup; NULL: unknown.  @gone: because the cgroup was removed. */
 static char *find_path(const char *id, bool *gone)
 {
 	union {
@@ -365,7 +287,7 @@ static char *find_path(const char *id, bool *gone)
 	return n < 0 ? NULL : xprintf("%.*s", (int)n, path);
 }
 
-/* A cgroup that was removed stays in memory for its pin, and so does the program. */
+/* A pin keeps a removed cgroup, and its BPF program, in memory. */
 static void prune_pins(void)
 {
 	DIR *dir = opendir(PINS);
@@ -385,9 +307,7 @@ static void prune_pins(void)
 
 static int pin_link(int link, const char *pin)
 {
-	union bpf_attr attr = { .pathname = (uintptr_t)pin, .bpf_fd = link };
-
-	if ((mkdir(PINS, 0700) && errno != EEXIST) || bpf(BPF_OBJ_PIN, &attr)) {
+	if ((mkdir(PINS, 0700) && errno != EEXIST) || bpf_obj_pin(link, pin)) {
 		complain("%s: %s%s", pin, strerror(errno),
 			 errno == EPERM ? " (is a BPF file system mounted at " BPF_ROOT "?)" : "");
 		return EXIT_FAILED;
@@ -418,7 +338,7 @@ static int cgroup_on(const char *name)
 	return ret;
 }
 
-/* Of a cgroup, or of an id as the list shows it.  NULL: complained about. */
+/* @name: a cgroup, or an id as listed.  Return: NULL if there is none; complains itself. */
 static char *find_pin(const char *name)
 {
 	char *pin = xprintf(PINS "/%s", name);
@@ -510,6 +430,7 @@ int cmd_cgroup(int argc, char **argv)
 		complain("cgroup takes \"on CGROUP\", \"off CGROUP\" or no argument");
 		return EXIT_USAGE;
 	}
+	libbpf_set_print(NULL);	/* its messages are for developers */
 	if (!check_pins())
 		return EXIT_FAILED;
 	if (off)

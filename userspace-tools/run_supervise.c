@@ -34,7 +34,12 @@
 
 #define SUPERVISED	"RSTREAM_SUPERVISED"	/* in the environment */
 
-/* ---- the filter ---- */
+/*
+ * ---- the filter ----
+ *
+ * libseccomp 2.5 has neither SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV nor ADDFD, so it could
+ * only generate the filter, which takes no fewer lines than to write it.
+ */
 
 #if defined(__x86_64__)
 #define ARCH	AUDIT_ARCH_X86_64
