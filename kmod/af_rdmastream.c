@@ -244,7 +244,8 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 		return 0;
 	}
 	lock_sock(newsock->sk);
-	WRITE_ONCE(rs->accepted, true);
+	rstream_rx_accepted(rs);
+	rstream_grant_try(rs);
 	if (rs->blocked || rs->gathers)		/* said to rstream_nobody so far */
 		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)

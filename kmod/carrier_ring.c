@@ -258,7 +258,8 @@ void rstream_grant_try(struct rstream *rs)
 	enum rstream_reason reason;
 	struct rstream_link *link;
 
-	if (rs->mode != RSTREAM_FRAMED || !rs->hello_in || rs->closed ||
+	/* before accept() nobody would be charged for it */
+	if (rs->mode != RSTREAM_FRAMED || !rs->hello_in || !rs->accepted || rs->closed ||
 	    rs->error || rs->rx.fin || rs->rxring ||
 	    rs->rx.state != RSTREAM_ON_TCP ||
 	    rs->reason == RSTREAM_R_RING_IDLE ||

@@ -9,8 +9,9 @@
  *
  * Receiving, rstream_parse(): in TCP's own context, whether the program reads
  * or not.  Payload is kept as clones of TCP's skbs; the window that we gave
- * the peer bounds them, so TCP's own window never closes over a program that
- * does not read, and a control record never waits behind data.
+ * the peer bounds them, so TCP's own window does not close over a program that
+ * does not read, and a control record does not wait behind data.  It does when there
+ * is no memory to charge: what is left with TCP then is read as the program reads.
  *
  * Socket held; never sleeps.
  */
@@ -25,6 +26,15 @@
 /* Send flags: don't wait; the program gets its signals from us. */
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
 #define SMALL_PAYLOAD	512
+/*
+ * accept() charges whole pages of what it finds in sk_forward_alloc and sk_rmem_alloc,
+ * but does not look at what we have sent by then.  As long as that is less than a page
+ * it is charged exactly.
+ */
+#define CHILD_WMEM	(PAGE_SIZE / 2)
+
+/* How often memory is looked for while a program has enough to read, ms. */
+#define HELD_MS	250
 
 /* ---- sending ---- */
 
@@ -374,6 +384,8 @@ static bool next_records(struct rstream *rs)
 {
 	bool any = false;
 
+	if (!rs->accepted && rs->sk->sk_wmem_queued >= CHILD_WMEM)
+		return false;	/* on_write_space() goes on */
 	if (rs->tx_plain && rs->tx.written != rs->tx.sent)
 		rstream_prelude_look(rs);
 	if (rs->tx_plain) {
@@ -685,9 +697,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	if (rs->part_back || rstream_prelude_full(rs))
 		return 0;
 	if (rs->data_left) {
-		n = min(len, rs->data_left);
-		if (!rstream_rx_add(rs, skb, off, n))
-			return 0;
+		n = rstream_rx_add(rs, skb, off, min(len, rs->data_left));
 		rs->data_left -= n;
 		if (!rs->data_left)
 			rstream_hist_arrived(rs, rs->rx.arrived);
@@ -726,6 +736,22 @@ static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	return used;
 }
 
+/* Was all taken?  If not, and the program has something to read, that will help. */
+static void look_at_rest(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	bool held = !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
+		    rstream_tcp_unread(sk) && !rstream_prelude_full(rs);
+
+	if (held)
+		rstream_retry(rs, rs->rxq_bytes ? HELD_MS : RSTREAM_RETRY_MS);
+	else if (rs->rx_held && sk->sk_shutdown & RCV_SHUTDOWN)
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* was the stream whole? */
+	WRITE_ONCE(rs->rx_held, held);
+	if (rs->rx_plain && !rstream_tcp_unread(sk))
+		rstream_prelude_over(rs);
+}
+
 void rstream_parse(struct rstream *rs)
 {
 	read_descriptor_t desc = { .arg.data = rs, .count = 1 };
@@ -749,13 +775,7 @@ void rstream_parse(struct rstream *rs)
 	rs->parsing = true;
 	tcp_read_sock(sk, &desc, parse_actor);
 	rs->parsing = false;
-	if (!skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
-	    rstream_tcp_unread(sk)) {
-		if (!rstream_prelude_full(rs))
-			rstream_retry(rs, RSTREAM_RETRY_MS);	/* no memory: again */
-	} else if (rs->rx_plain) {
-		rstream_prelude_over(rs);
-	}
+	look_at_rest(rs);
 	if (rs->rxq_bytes != ready || rs->rx.fin)
 		rstream_wake_readers(rs);
 	/* or perhaps TCP can be closed now */

@@ -321,14 +321,13 @@ static unsigned int keep(struct rstream *rs, struct sk_buff *skb,
 	unsigned int n = min_t(u64, len, rs->rx_lazy);
 
 	if (n) {
-		if (!rstream_rx_add(rs, skb, off, n))
-			return 0;
+		n = rstream_rx_add(rs, skb, off, n);
 		WRITE_ONCE(rs->rx_lazy, rs->rx_lazy - n);
 		return n;
 	}
-	if (!rstream_rx_add(rs, skb, off, len))
-		return 0;
-	arrived(rs, len);
+	len = rstream_rx_add(rs, skb, off, len);
+	if (len)
+		arrived(rs, len);
 	return len;
 }
 

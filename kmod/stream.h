@@ -227,6 +227,8 @@ struct rstream_hist {
  *
  * @rxq:	skbs with bytes of DATA records (struct rstream_skb_cb)
  * @rxq_bytes:	bytes in @rxq
+ * @rx_mem:	bytes charged for @rxq; until accept() in sk_rmem_alloc, too
+ * @rx_held:	no more is taken from TCP until some of @rxq is read, or there is memory
  * @part:	a header or payload that has come in part, @part_len bytes
  * @part_len:	bytes in @part
  * @data_left:	payload bytes to come of the present DATA record
@@ -366,6 +368,7 @@ struct rstream {
 		struct rstream_txring *txring_new;	/* granted, SWITCH not yet out */
 
 		u64 rxq_bytes;
+		u64 rx_mem;
 		u16 part_len;
 		u32 data_left;
 		u32 skip_left;
@@ -386,6 +389,7 @@ struct rstream {
 		u8 revoked_for;
 		u8 idle_msgs;
 		bool leaving;
+		bool rx_held;
 		u64 lent_to;
 		u64 lent_first;
 		unsigned long lent_since;
@@ -635,7 +639,8 @@ size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek);
 int rstream_rx_status(struct rstream *rs, bool *eof);
 int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than);
 void rstream_rx_ack(struct rstream *rs);
-bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
+void rstream_rx_accepted(struct rstream *rs);
+u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
 bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len);
 bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		     u64 to);

@@ -17,13 +17,70 @@
 /* Pieces up to this are copied: a clone would keep far more memory, bytes. */
 #define RX_COPY_MAX	1024
 #define RX_OWN_SIZE	SKB_WITH_OVERHEAD(4096)
+/* And those that would keep more than so many times their size. */
+#define RX_WASTE	4
 
 /*
- * Charged to the socket if there is memory to charge; bytes that the window
- * allowed are kept in any case.
+ * Memory that the queue may keep, bytes.  A peer that respects its window does not come
+ * there, be every byte of it kept by RX_WASTE.
  */
+static u64 rx_most(const struct rstream *rs)
+{
+	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf), RX_WASTE * rs->window);
+}
+
+/*
+ * Is there memory for @size bytes?  Where the program has nothing to read it gets one
+ * piece in any case, as TCP takes one: what TCP has charged for @skb comes back when
+ * that is done.
+ */
+static bool rx_may_keep(struct rstream *rs, struct sk_buff *skb, u32 size)
+{
+	if (skb_queue_empty(&rs->rxq)) {
+		sk_rmem_schedule(rs->sk, skb, size);
+		return true;
+	}
+	return rs->rx_mem + size <= rx_most(rs) &&
+	       sk_rmem_schedule(rs->sk, skb, size);
+}
+
+/*
+ * accept() charges the control group of who accepts for what it finds in sk_rmem_alloc;
+ * till then this has to be there.
+ */
+static void rx_charge(struct rstream *rs, u32 size)
+{
+	rs->rx_mem += size;
+	if (!rs->accepted)
+		atomic_add(size, &rs->sk->sk_rmem_alloc);
+	sk_mem_charge(rs->sk, size);
+}
+
+static void rx_uncharge(struct rstream *rs, u32 size)
+{
+	rs->rx_mem -= size;
+	if (!rs->accepted)
+		atomic_sub(size, &rs->sk->sk_rmem_alloc);
+	sk_mem_uncharge(rs->sk, size);
+}
+
+/* A program has got it from accept(), which has charged it. */
+void rstream_rx_accepted(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	atomic_sub(rs->rx_mem, &sk->sk_rmem_alloc);
+	WRITE_ONCE(rs->accepted, true);
+	/* TCP has room again, and its window goes with any record */
+	if (rs->mode == RSTREAM_FRAMED && rs->hello_in &&
+	    rs->rx_mem >= READ_ONCE(sk->sk_rcvbuf) / 2) {
+		set_bit(RSTREAM_WANT_ACK, &rs->want);
+		rstream_push(rs);
+	}
+}
+
 static void rx_queue(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len,
-		     bool own)
+		     bool own, u32 size)
 {
 	struct rstream_skb_cb *cb = rstream_skb_cb(skb);
 
@@ -31,61 +88,88 @@ static void rx_queue(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len,
 	cb->len = len;
 	cb->own = own;
 	cb->stamp = 0;
-	cb->charged = 0;
-	if (sk_rmem_schedule(rs->sk, skb, skb->truesize)) {
-		cb->charged = skb->truesize;
-		sk_mem_charge(rs->sk, cb->charged);
-	}
+	cb->charged = size;
+	rx_charge(rs, size);
 	__skb_queue_tail(&rs->rxq, skb);
 }
 
 /*
- * An skb of ours at the queue's end with room for @len bytes.  The first is no larger
- * than it must be: often it is the only one, and kernels clear what they allocate.
+ * An skb of ours at the queue's end with room for some of @len bytes.  The first is no
+ * larger than it must be: often it is the only one, and kernels clear what they allocate.
+ * @from: where the bytes are; or NULL
  */
-static struct sk_buff *rx_own_tail(struct rstream *rs, u32 len)
+static struct sk_buff *rx_own_tail(struct rstream *rs, struct sk_buff *from, u32 len)
 {
 	struct sk_buff *skb = skb_peek_tail(&rs->rxq);
 
-	if (skb && rstream_skb_cb(skb)->own && skb_tailroom(skb) >= len)
+	if (skb && rstream_skb_cb(skb)->own &&
+	    skb_tailroom(skb) >= min_t(u32, len, RX_COPY_MAX))
 		return skb;
-	skb = alloc_skb(skb ? RX_OWN_SIZE : len, GFP_ATOMIC);
-	if (skb)
-		rx_queue(rs, skb, 0, 0, true);
+	skb = alloc_skb(skb ? RX_OWN_SIZE : min_t(u32, len, RX_OWN_SIZE), GFP_ATOMIC);
+	if (!skb)
+		return NULL;
+	if (!rx_may_keep(rs, from ?: skb, skb->truesize)) {
+		kfree_skb(skb);
+		return NULL;
+	}
+	rx_queue(rs, skb, 0, 0, true, skb->truesize);
 	return skb;
 }
 
+/* How much of the memory that @skb keeps @len bytes of it are the reason for. */
+static u32 rx_share(const struct sk_buff *skb, u32 len)
+{
+	return mult_frac((u64)skb->truesize, len, skb->len);
+}
+
+static struct sk_buff *rx_clone(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
+{
+	u32 size = rx_share(skb, len);
+	struct sk_buff *clone;
+
+	if (!rx_may_keep(rs, skb, size))
+		return NULL;
+	clone = skb_clone(skb, GFP_ATOMIC);
+	if (clone)
+		rx_queue(rs, clone, off, len, false, size);
+	return clone;
+}
+
 /*
- * Keep @len bytes at @off of TCP's @skb: many small pieces together in an skb
- * of ours, large ones as a clone.  Return: false without memory.
+ * Keep up to @len bytes at @off of TCP's @skb: many small pieces together in an skb of
+ * ours, large ones as a clone.  Return: bytes, 0: there is no memory, or no more of it
+ * for us.
  */
-bool rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
+u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 {
 	ktime_t stamp = skb->tstamp;
 	struct sk_buff *to;
 
-	if (len <= RX_COPY_MAX) {
-		to = rx_own_tail(rs, len);
-		if (!to || skb_copy_bits(skb, off, skb_put(to, len), len))
-			return false;
+	if (len <= RX_COPY_MAX || rx_share(skb, len) > RX_WASTE * len) {
+		to = rx_own_tail(rs, skb, len);
+		if (!to)
+			return 0;
+		len = min_t(u32, len, skb_tailroom(to));
+		if (skb_copy_bits(skb, off, skb_put(to, len), len))
+			return 0;
 		rstream_skb_cb(to)->len += len;
 	} else {
-		to = skb_clone(skb, GFP_ATOMIC);
+		to = rx_clone(rs, skb, off, len);
 		if (!to)
-			return false;
-		rx_queue(rs, to, off, len, false);
+			return 0;
 	}
 	if (TCP_SKB_CB(skb)->has_rxtstamp)
 		rstream_skb_cb(to)->stamp = stamp;
 	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes + len);
-	return true;
+	return len;
 }
 
-/* The same of bytes in no skb.  Return: false without memory. */
+/* The same of a few bytes in no skb, all or none.  Return: false without memory. */
 bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
 {
-	struct sk_buff *to = rx_own_tail(rs, len);
+	struct sk_buff *to = rx_own_tail(rs, NULL, len);
 
+	BUILD_BUG_ON(sizeof(rs->part) > RX_COPY_MAX);
 	if (!to)
 		return false;
 	skb_put_data(to, bytes, len);
@@ -97,7 +181,7 @@ bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
 static void rx_drop(struct rstream *rs, struct sk_buff *skb)
 {
 	__skb_unlink(skb, &rs->rxq);
-	sk_mem_uncharge(rs->sk, rstream_skb_cb(skb)->charged);
+	rx_uncharge(rs, rstream_skb_cb(skb)->charged);
 	__kfree_skb(skb);
 }
 
@@ -119,6 +203,7 @@ bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 {
 	struct sk_buff_head saved;
 	struct sk_buff *skb;
+	u32 truesize = 0;
 
 	__skb_queue_head_init(&saved);
 	while (from < to) {
@@ -126,19 +211,24 @@ bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		u32 n = min3(to - from, (u64)(size - pos), (u64)RX_OWN_SIZE);
 
 		skb = alloc_skb(RX_OWN_SIZE, GFP_ATOMIC);
-		if (!skb) {
-			__skb_queue_purge(&saved);
-			return false;
-		}
+		if (!skb)
+			goto none;
 		skb_put_data(skb, mem + pos, n);
+		truesize += skb->truesize;
 		__skb_queue_tail(&saved, skb);
 		from += n;
 	}
+	skb = skb_peek(&saved);
+	if (skb && !sk_rmem_schedule(rs->sk, skb, truesize))
+		goto none;
 	while ((skb = __skb_dequeue(&saved))) {
-		rx_queue(rs, skb, 0, skb->len, true);
+		rx_queue(rs, skb, 0, skb->len, true, skb->truesize);
 		rstream_skb_cb(skb)->stamp = rs->rx_stamp;
 	}
 	return true;
+none:
+	__skb_queue_purge(&saved);
+	return false;
 }
 
 static u64 ring_ready(const struct rstream *rs)
@@ -175,7 +265,7 @@ u64 rstream_rx_ready(const struct rstream *rs)
 
 /*
  * Is it as much as SO_RCVLOWAT says?  More than half of what can be here at once
- * is never waited for.  As rstream_rx_ready(), without the lock, too.
+ * is never waited for, nor is memory.  As rstream_rx_ready(), without the lock, too.
  */
 bool rstream_rx_enough(const struct rstream *rs)
 {
@@ -190,7 +280,7 @@ bool rstream_rx_enough(const struct rstream *rs)
 	    !sock_flag(rs->sk, SOCK_URGINLINE))
 		target++;
 	/* what is with TCP: its window may be less than that */
-	return ready >= target ||
+	return ready >= target || (ready && READ_ONCE(rs->rx_held)) ||
 	       (READ_ONCE(rs->rx_lazy) && tcp_epollin_ready(rs->sk, target));
 }
 
@@ -285,6 +375,8 @@ void rstream_rx_ack(struct rstream *rs)
 	if (rs->mode != RSTREAM_FRAMED)
 		return;			/* disconnected while the reader slept */
 	rstream_prelude_more(rs);
+	if (rs->rx_held)
+		rstream_parse(rs);
 	if (rs->tx_plain)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 kernels=6.12,6.1,debug timeout=600
+# What bounds memory: at a limit what is new is refused or waits, as with TCP; nothing
+# is lost, and all returns to where it was.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load || bail "cannot load the module"
+set_net upgrade_self=1 link_stable_ms=100
+
+# ---- control groups ----
+
+groups=/sys/fs/cgroup
+mountpoint -q $groups || mount -t cgroup2 none $groups || bail "no control groups"
+echo +memory >$groups/cgroup.subtree_control || bail "no memory control groups"
+mkdir $groups/test
+within() { (echo "$BASHPID" >$groups/test/cgroup.procs && "$@"); }	# CMD...
+
+# Bytes that sockets are charged for, of which the kernel knows at once only when they
+# are many; below 0 it says 0.
+charged() { awk '$1 == "sock" { print $2 }' $groups/test/memory.stat; }
+is_charged() { [ "$(charged)" = "$1" ]; }
+
+# A socket of TCP keeps some, so that less than nothing would be seen.
+exec {go}<> <(:)
+within rs_backlog -k tcp4 -p 7299 -C 8 -z 900K -w 500 -t 500 -H <&$go >"$tmp/held" &
+holder=$!
+ok "charged: TCP keeps some bytes" wait_for 20 test -s "$tmp/held"
+sleep 3
+before=$(charged)
+diag "TCP is charged $before bytes"
+ok "charged: for them" test "$before" -gt 100000
+
+rounds=40
+[ "$SLOW" = 1 ] || rounds=4
+for how in tcp prelude ring; do
+	use $how
+	ok "charged: $how, accepted late" within rs_backlog -n $rounds -C 25 -t 250
+	ok "charged: $how, as before" wait_for 10 is_charged "$before"
+	diag "$(charged)"
+done
+echo >&$go
+wait $holder
+ok "charged: what TCP has kept is right" test $? = 0
+ok "charged: nothing is left" wait_for 10 is_charged 0
+
+# ---- what comes and is not read ----
+
+counted() { [ "$(grown 0 "$1")" -gt 0 ]; }
+backlog() {	# CLIENTS BYTES: begin; go on by "go_on"
+	rm -f "$tmp/held"
+	rs_backlog -C "$1" -z "$2" -w 1000 -t 100 -H <&$go >"$tmp/held" &
+	holder=$!
+	wait_for 30 test -s "$tmp/held"
+}	# not within "ok", whose output it would keep open
+go_on() {
+	echo >&$go
+	wait $holder
+}
+pages() { awk '$1 == "TCP:" { print $NF }' /proc/net/sockstat; }
+# each CPU may keep a MiB for what comes next
+few_pages() { [ "$(pages)" -le "$1" ]; }
+
+for how in tcp ring; do
+	use $how
+	mark 0
+	backlog 16 900K
+	ok "not accepted: $how, clients send" test $? = 0
+	ok "not accepted: $how, no ring" test "$(grown 0 ring-rx-bytes)" = 0
+	go_on
+	ok "not accepted: $how, all is there" test $? = 0
+done
+ok "a ring is there when accepted" counted ring-rx-bytes
+ok "not accepted: no memory is left" wait_for 10 few_pages 300
+
+# ---- tcp_mem ----
+
+tcp_mem=$(</proc/sys/net/ipv4/tcp_mem)
+for how in tcp ring; do
+	use $how
+	echo 512 768 1024 >/proc/sys/net/ipv4/tcp_mem
+	backlog 24 900K
+	ok "tcp_mem: $how, clients send what there is room for" test $? = 0
+	diag "$(pages) pages, $(<"$tmp/held") bytes"
+	# each may have one packet that there is no room for
+	ok "tcp_mem: $how, it is respected" few_pages $((1024 + 24 * 17))
+	ok "tcp_mem: $how, others go on" rs_stream -b -k inet -p 7400 -C 2 -n 1M -t 100
+	go_on
+	ok "tcp_mem: $how, all is there" test $? = 0
+	ok "tcp_mem: $how, streams that are read slowly" \
+		rs_stream -b -k inet -p 7401 -C 8 -n 2M -r 4K -t 100
+	echo "$tcp_mem" >/proc/sys/net/ipv4/tcp_mem
+	ok "tcp_mem: $how, no memory is left" wait_for 10 few_pages 300
+done
+
+# ---- memory.max ----
+
+for how in tcp ring; do
+	use $how
+	echo 24M >$groups/test/memory.max
+	ok "memory.max: $how" within rs_backlog -C 24 -z 900K -n 3 -t 100
+	ok "memory.max: $how, streams" within rs_stream -b -k inet -p 7402 -C 8 -n 4M -t 100
+	echo max >$groups/test/memory.max
+	ok "memory.max: $how, as before" wait_for 10 is_charged 0
+done
+
+# ---- rmb_max, files ----
+
+rmb_max=$(sysctl -n net.rdmastream.rmb_max)
+set_net rmb_max=262144
+ok "rmb_max: who gets no ring goes by TCP" rs_stream -b -k inet -p 7403 -C 24 -n 256K -t 100
+set_net rmb_max="$rmb_max"
+few_files() { (ulimit -n 40 && ! rs_backlog -p 7404 -C 24 -z 4K); }
+ok "files: connect or accept fails" few_files
+ok "files: streams go on" rs_stream -b -k inet -p 7405 -C 4 -n 256K -t 100
+ok "no memory is left" wait_for 10 few_pages 300
+
+ok "no socket is left" wait_for 20 no_sockets
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing
