@@ -179,7 +179,7 @@ static u32 ring_most(const struct rstream *rs)
 	const struct rstream_net *rn = rs->rn;
 
 	if (rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK)
-		return rounddown_pow_of_two(min_t(u64, rs->window, SZ_4M));
+		return rounddown_pow_of_two(min_t(u64, rstream_window_most(rs), SZ_4M));
 	return READ_ONCE(rn->set.ring_size);
 }
 

@@ -20,9 +20,6 @@
 #include "stats.h"
 #include "stream.h"
 
-/* A direction's window where the program has not set SO_RCVBUF, bytes. */
-#define WINDOW_DEFAULT	(1024 * 1024)
-
 /* So long, ms, and for so many bytes of the client, HELLO waits for company. */
 #define HELLO_WAIT_MS	5
 #define HELLO_WAIT_BYTES	4096
@@ -34,14 +31,8 @@ static unsigned int hello_timeout(const struct rstream *rs)
 
 static void set_window(struct rstream *rs)
 {
-	struct sock *sk = rs->sk;
-
-	rs->window = WINDOW_DEFAULT;
-	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
-		rs->window = max_t(int, READ_ONCE(sk->sk_rcvbuf) / 2, 4096);
-	/* who says HELLO first may send this much before it knows our window */
-	if (rs->server || rs->prelude)
-		rs->window = max_t(u64, rs->window, RSW_FIRST_WINDOW);
+	/* it grows when the program reads */
+	rs->window = min_t(u64, rstream_window_most(rs), RSW_FIRST_WINDOW);
 	rs->rx.limit = rs->window;
 	rs->tx.limit = rs->server && !rs->prelude ? 0 : RSW_FIRST_WINDOW;
 }

@@ -644,6 +644,7 @@ u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
 bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len);
 bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		     u64 to);
+u64 rstream_window_most(const struct rstream *rs);
 bool rstream_ring_owes(const struct rstream *rs);
 bool rstream_rx_timed(const struct rstream *rs);
 u64 rstream_rx_ready(const struct rstream *rs);

@@ -271,7 +271,7 @@ bool rstream_rx_enough(const struct rstream *rs)
 {
 	u64 target = sock_rcvlowat(rs->sk, 0, INT_MAX);
 	u64 most = rs->rx.state == RSTREAM_ON_RING ?
-		   READ_ONCE(rs->rx_ring_size) / 2 : rs->window / 2;
+		   READ_ONCE(rs->rx_ring_size) / 2 : READ_ONCE(rs->window) / 2;
 	u64 ready = rstream_rx_ready(rs);
 
 	target = min(target, max_t(u64, 1, most));
@@ -369,6 +369,27 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 	rstream_hist_read(rs);
 }
 
+/*
+ * How large the window may be: half of TCP's receive buffer, as bytes keep more memory
+ * than they are.  TCP makes its buffer larger when much is taken from it in a round trip,
+ * and no more is than the program reads.
+ */
+u64 rstream_window_most(const struct rstream *rs)
+{
+	/* who says HELLO first may send this much before it knows our window */
+	u64 least = rs->server || rs->prelude ? RSW_FIRST_WINDOW : SZ_4K;
+
+	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf) / 2, least);
+}
+
+static void window_grow(struct rstream *rs)
+{
+	u64 most = rstream_window_most(rs);
+
+	if (rs->window < most && !tcp_under_memory_pressure(rs->sk))
+		WRITE_ONCE(rs->window, min(2 * rs->window, most));
+}
+
 /* Tell the peer of its new window when half of it has been used. */
 void rstream_rx_ack(struct rstream *rs)
 {
@@ -384,6 +405,7 @@ void rstream_rx_ack(struct rstream *rs)
 	if (rs->rx.state == RSTREAM_ON_RING || rstream_ring_ended(rs))
 		return;
 	if (rs->rx.consumed + rs->window - rs->rx.limit >= rs->window / 2) {
+		window_grow(rs);
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
 		rstream_push(rs);
 	}

@@ -67,6 +67,8 @@ for how in tcp ring; do
 	mark 0
 	backlog 16 900K
 	ok "not accepted: $how, clients send" test $? = 0
+	ok "not accepted: $how, the server has 64 KiB of each" \
+		test "$(grown 0 tcp-rx-bytes)" -le $((16 * 65536))
 	ok "not accepted: $how, no ring" test "$(grown 0 ring-rx-bytes)" = 0
 	go_on
 	ok "not accepted: $how, all is there" test $? = 0
