@@ -76,6 +76,8 @@ enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed)
 	if (rx->base + landed < rx->arrived ||
 	    (rx->fin && rx->base + landed > rx->fin_at))
 		return RSTREAM_R_BAD_OFFSET;
+	if (rx->stopped && landed > rx->most)
+		return RSTREAM_R_RING_OVERRUN;
 	rx->arrived = rx->base + landed;
 	return RSTREAM_R_NONE;
 }
@@ -99,12 +101,14 @@ bool rstream_rx_revoke(struct rstream_rx *rx)
 	return true;
 }
 
-enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch)
+enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch,
+				       u64 most)
 {
 	if (rx->state != RSTREAM_ON_RING || !rx->revoked || rx->stopped ||
 	    epoch != rx->epoch)
 		return RSTREAM_R_BAD_SWITCH;
 	rx->stopped = true;
+	rx->most = most;
 	return RSTREAM_R_NONE;
 }
 

@@ -19,10 +19,10 @@
  *              +--switch to tcp----(RESUME has come)------------- LOST
  *
  * Each grant is ended by one SWITCH to tcp, whatever happens: refused, left, or
- * lost.  When the receiver wants its ring back it says REVOKE, and credits what
- * is in the ring although the program has not read it.  When a link is lost the
- * receiver says how much it has got (RESUME) and the sender goes on from there,
- * out of what it has retained.
+ * lost.  When the receiver wants its ring back it says REVOKE; the sender says that it
+ * has stopped, and what is in the ring is credited although the program has not read it.
+ * When a link is lost the receiver says how much it has got (RESUME) and the sender
+ * goes on from there, out of what it has retained.
  */
 #ifndef RSTREAM_CARRIER_H
 #define RSTREAM_CARRIER_H
@@ -50,6 +50,7 @@ enum rstream_carrier {
  * @base:	offset of the ring's first byte
  * @fin_at:	offset of the end, if @fin
  * @count:	bytes of the lost ring that had arrived, if @lost
+ * @most:	bytes that can have been written to the ring, if @stopped
  * @epoch:	of the last grant; 0 before the first
  * @state:	enum rstream_carrier
  * @fin:	FIN has come: @fin_at counts
@@ -64,6 +65,7 @@ struct rstream_rx {
 	u64 base;
 	u64 fin_at;
 	u64 count;
+	u64 most;
 	u32 epoch;
 	u8 state;		/* enum rstream_carrier */
 	bool fin;
@@ -113,8 +115,12 @@ enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch);
 /* We want the ring back. Return: REVOKE is to be sent */
 bool rstream_rx_revoke(struct rstream_rx *rx);
-/* The sender has heard that and writes no more into the ring of @epoch. */
-enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch);
+/*
+ * The sender has heard that and writes no more into the ring of @epoch.
+ * @most: bytes of the ring that it was allowed to write by then
+ */
+enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch,
+				       u64 most);
 /*
  * The ring's link is lost and @landed bytes are in the ring for good.
  * Return: RESUME with @count is to be sent; false, too, before SWITCH has come

@@ -16,10 +16,11 @@
  * device may still write lies behind it, and is sent again.  The sender has all
  * of it: frags are kept until the receiver's software has credited them.
  *
- * Taken back.  The receiver says REVOKE(epoch), moves what comes in the ring to
- * its queue and credits it; when all is credited the sender says SWITCH(tcp).  If
- * that takes longer it says STOPPED(epoch) first: from then on pages that are lent
- * are credited, too, as nobody will write them.
+ * Taken back.  The receiver says REVOKE(epoch); when all is credited the sender says
+ * SWITCH(tcp).  If the program has not read all the sender says STOPPED(epoch) first:
+ * from then on the receiver moves what comes in the ring to its queue and credits it,
+ * pages that are lent, too, as nobody will write them.  Before, it does not: who went
+ * on writing would fill the queue without end.
  *
  * Nothing here waits.  rstream_ring_check() is called whenever a link has told
  * something (EV_LOST, EV_DRAINED) and looks at what is true now.  Socket held.
@@ -176,6 +177,16 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 		grant_next(rs, refused && !revoked, lost);
 	rstream_wake_readers(rs);
 	return RSTREAM_R_NONE;
+}
+
+enum rstream_reason rstream_stopped_got(struct rstream *rs, u32 epoch)
+{
+	u64 most = rs->rxring ? rs->credited + rs->rxring->size : 0;
+	enum rstream_reason reason = rstream_rx_stopped(&rs->rx, epoch, most);
+
+	if (!reason)
+		rstream_ring_answer(rs);
+	return reason;
 }
 
 /* A GRANT that has not gone out needs no answer. */

@@ -265,6 +265,10 @@ void rstream_grant_try(struct rstream *rs)
 	    rs->reason == RSTREAM_R_RING_IDLE ||
 	    rs->sk->sk_shutdown)
 		return;
+	/* what earlier rings have left would become ever more */
+	rs->rx_full = rs->rxq_bytes > rs->window;
+	if (rs->rx_full)
+		return;
 	reason = grant_policy(rs);
 	if (!reason) {
 		link = rstream_peer_link(rs->peer, ring_size(rs));
@@ -435,17 +439,17 @@ static void credit_told(struct rstream *rs, u64 until)
 }
 
 /*
- * The sender will write no more, or shall not: all is credited, read or not, so
- * that it need not keep it any longer.  But one that may not know yet that it
- * shall not must not write what is lent: until it says STOPPED.
+ * The sender will write no more: all is credited, read or not, so that it need not keep
+ * it any longer.  One that shall write no more is told of what has been read at once;
+ * what is lent it must not write until it says STOPPED.
  */
 static void credit_all(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
-	u64 all = rs->rx.arrived - rs->rx.base, until = all;
+	bool ended = rstream_ring_ended(rs) || rs->rx.stopped;
+	u64 all = ended ? rs->rx.arrived - rs->rx.base : ring_consumed(rs);
+	u64 until = ended ? all : rstream_lent_until(rs, all);
 
-	if (!rstream_ring_ended(rs) && !rs->rx.stopped)
-		until = rstream_lent_until(rs, all);
 	if (until < all) {
 		rstream_lent_look(rs);
 		if (until == rs->credited)
@@ -470,7 +474,7 @@ static void credit(struct rstream *rs)
 	bool waits;
 
 	rstream_ring_count(rs);
-	if (rs->rx.revoked && !rstream_ring_move(rs)) {
+	if (rs->rx.stopped && !rstream_ring_move(rs)) {
 		rstream_retry(rs, RSTREAM_RETRY_MS);
 		return;
 	}

@@ -563,10 +563,7 @@ static enum rstream_reason got_control(struct rstream *rs,
 	case RSW_REVOKE:
 		return rstream_revoke_got(rs, rec->epoch);
 	case RSW_STOPPED:
-		reason = rstream_rx_stopped(&rs->rx, rec->epoch);
-		if (!reason)
-			rstream_ring_answer(rs);
-		return reason;
+		return rstream_stopped_got(rs, rec->epoch);
 	case RSW_URG:
 		return rstream_urg_got(rs, rec->offset);
 	default:

@@ -249,6 +249,7 @@ struct rstream_hist {
  * @ring_filled: it was half full and has not been read to its end since
  * @revoked_for: enum rstream_reason: RING_IDLE, or NONE: a ring of another size
  * @idle_msgs:	DATA records since the ring was taken back, while RING_IDLE
+ * @rx_full:	@rxq has more than the window: no ring until that is read
  * @leaving:	the sender has left @rxring, what is unread is still in it; read
  *		locklessly
  * @lent:	waits for pages of @rxring that pipes have
@@ -390,6 +391,7 @@ struct rstream {
 		u8 idle_msgs;
 		bool leaving;
 		bool rx_held;
+		bool rx_full;
 		u64 lent_to;
 		u64 lent_first;
 		unsigned long lent_since;
@@ -586,6 +588,7 @@ bool rstream_ring_move(struct rstream *rs);
 void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why);
 enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch);
 void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason);
+enum rstream_reason rstream_stopped_got(struct rstream *rs, u32 epoch);
 enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset);
 enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch);
 enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count);

@@ -398,6 +398,8 @@ void rstream_rx_ack(struct rstream *rs)
 	rstream_prelude_more(rs);
 	if (rs->rx_held)
 		rstream_parse(rs);
+	if (rs->rx_full && rs->rxq_bytes <= rs->window)
+		rstream_queue(rs, RSTREAM_DO_GRANT);
 	if (rs->tx_plain)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)

@@ -640,11 +640,11 @@ TEST(carrier__rx_stopped_only_if_revoked)
 {
 	struct rstream_rx rx = on_ring();
 
-	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1, 20), RSTREAM_R_BAD_SWITCH);
 	EXPECT(rstream_rx_revoke(&rx));
-	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2), RSTREAM_R_BAD_SWITCH);
-	EXPECT_FINE(rstream_rx_stopped(&rx, 1));
-	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2, 20), RSTREAM_R_BAD_SWITCH);
+	EXPECT_FINE(rstream_rx_stopped(&rx, 1, 20));
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1, 20), RSTREAM_R_BAD_SWITCH);
 	/* what was written before may still land */
 	EXPECT_FINE(rstream_rx_landed(&rx, 20));
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 20, 0));
@@ -652,7 +652,19 @@ TEST(carrier__rx_stopped_only_if_revoked)
 	rstream_rx_grant(&rx);
 	EXPECT(rstream_rx_revoke(&rx));
 	/* no SWITCH to that ring was there */
-	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2, 20), RSTREAM_R_BAD_SWITCH);
+}
+
+TEST(carrier__rx_written_though_stopped)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT(rstream_rx_revoke(&rx));
+	/* who has not heard of it may go on as far as it has credit */
+	EXPECT_FINE(rstream_rx_landed(&rx, 19));
+	EXPECT_FINE(rstream_rx_stopped(&rx, 1, 20));
+	EXPECT_FINE(rstream_rx_landed(&rx, 20));
+	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 21), RSTREAM_R_RING_OVERRUN);
 }
 
 TEST(carrier__tx_revoked)

@@ -104,7 +104,8 @@ static enum rstream_reason rx_event(struct rstream_rx *rx, struct fuzz_input *in
 		return RSTREAM_R_NONE;
 	case 9:
 		if (fuzz_byte(in) & 1)
-			return rstream_rx_stopped(rx, near(in, rx->epoch));
+			return rstream_rx_stopped(rx, near(in, rx->epoch),
+						  rx->arrived - rx->base + 20);
 		rstream_rx_revoke(rx);
 		return RSTREAM_R_NONE;
 	default:

@@ -290,7 +290,8 @@ static bool hear_record(struct world *w, u8 n)
 	} else if (msg.type == BACK) {
 		take_back(w, &msg);
 	} else if (msg.type == STOPPED) {
-		heard(rstream_rx_stopped(&w->rx, nth_epoch(msg.at)));
+		heard(rstream_rx_stopped(&w->rx, nth_epoch(msg.at),
+					 w->cell + shape.ring));
 	} else if (msg.type == BROKEN) {
 		EXPECT_HONEST(w->rx.state != RSTREAM_GRANTED);
 		if (w->rx_link)
@@ -351,7 +352,7 @@ static bool send_credit(struct world *w, u8 n)
 	if (n > 1 || w->rx.state != RSTREAM_ON_RING || !w->rx_link ||
 	    !w->tx_link)
 		return false;
-	if (w->rx.revoked) {
+	if (w->rx.stopped) {
 		move_ring(w);
 		cell = w->rx.arrived;
 	}
