@@ -96,7 +96,12 @@ went_on() {
 set_net rmb_max=$((10 << 20))
 shares() { on 1 rsctl -j sockets | jq -e "map(.rx.ring_size // empty)$1"; }
 have_shares() { shares " | length == $crowd and min >= 65536 and (map(select(. != 131072)) | length) <= 2"; }
-begin_streams -C $crowd -n $((2 * each)) -m 4K -t $((260 * SLOW)) --until "$file"
+# who has a ring before others have any would get more
+go=$(fresh go)
+all_have_rings() { shares " | length == $crowd"; }
+begin_streams -C $crowd -n $((2 * each)) -m 4K -t $((260 * SLOW)) --until "$file" --hold-at 4K --hold "$go"
+ok "crowd: all have rings" wait_for 60 all_have_rings
+in_all touch "$go"
 ok "crowd: bytes come on all of them" wait_for 90 began
 ok "crowd: many bytes" wait_for 90 went_on
 diag "came on each: $(jq -c sort "$tmp/shares")"
