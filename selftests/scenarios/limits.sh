@@ -102,7 +102,6 @@ for how in tcp ring; do
 	use $how
 	echo 24M >$groups/test/memory.max
 	ok "memory.max: $how" within rs_backlog -C 24 -z 900K -n 3 -t 100
-	ok "memory.max: $how, streams" within rs_stream -b -k inet -p 7402 -C 8 -n 4M -t 100
 	echo max >$groups/test/memory.max
 	ok "memory.max: $how, as before" wait_for 10 is_charged 0
 done
