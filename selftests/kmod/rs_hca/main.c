@@ -51,7 +51,7 @@ static int newlink(const char *name, struct net_device *ndev)
 		return -EINVAL;
 	err = hca_dev_add(name, ndev, like, mode);
 	if (err == -EOPNOTSUPP)
-		pr_err("rs_hca: dma=%s takes a kernel with dma_map_ops\n", dma);
+		pr_err("rs_hca: this kernel lets no device have DMA operations of its own\n");
 	return err;
 }
 
