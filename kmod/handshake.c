@@ -371,8 +371,10 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	smp_store_release(&rs->ticket.theirs.token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	rs->peer_urg = hello->caps & RSW_CAP_URG;
-	if (hello->caps & RSW_CAP_RDMA && !rs->mute)
+	if (hello->caps & RSW_CAP_RDMA && !rs->mute) {
 		rs->peer = rstream_peer_get(sock_net(sk), &rs->peer_name);
+		rs->crowded = !rs->peer;
+	}
 	if (rs->peer) {
 		rstream_peer_tells(rs->peer, hello->caps & RSW_CAP_DRAINED);
 		rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,

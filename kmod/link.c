@@ -43,6 +43,7 @@
 
 #include "cm.h"
 #include "events.h"
+#include "peer_host.h"
 #include "rmb.h"
 #include "verbs.h"
 
@@ -165,28 +166,18 @@ void rstream_link_peer_ready(struct rstream_link *link)
 
 /* ---- workers ---- */
 
-/* Several links share what one would have. */
-static size_t first_rmb(const struct rstream_link *link)
-{
-	const struct rstream_settings *set = rstream_link_set(link->ln);
-	unsigned int links = max(READ_ONCE(set->links_per_peer), 1);
-
-	return max_t(size_t, READ_ONCE(set->ring_size),
-		     RSTREAM_RING_MAX / roundup_pow_of_two(links));
-}
-
 static void link_register(struct rstream_link *link)
 {
 	int err;
 
 	rstream_verbs_query(link);
-	err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, SZ_64K, 0);
+	err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, 0);
 	if (err) {
 		rstream_link_break(link, "no memory for credit cells");
 		return;
 	}
 	/* without memory for rings of our own we can still send */
-	rstream_rmb_add(link, RSTREAM_RMB_RINGS, first_rmb(link), 0);
+	rstream_rmb_add(link, RSTREAM_RMB_RINGS, 0);
 	spin_lock_bh(&link->lock);
 	if (rstream_link_alive(link)) {
 		link->registered = true;
@@ -224,6 +215,21 @@ static void link_timeout_work(struct work_struct *work)
 	spin_unlock_bh(&link->lock);
 }
 
+/*
+ * Memory for a ring of @size could be had, or not: perhaps in smaller pieces.  The device
+ * may allow no larger ones, or the ceiling; what was scarce only may be there again.
+ */
+static void ring_had(struct rstream_link *link, u32 size, bool had)
+{
+	u32 most = clamp_t(u32, had ? size * 2 : size / 2, RSTREAM_RING_MIN,
+			   RSTREAM_RING_MAX);
+
+	spin_lock_bh(&link->lock);
+	if (had ? most > link->ring_most : most < link->ring_most)
+		link->ring_most = most;
+	spin_unlock_bh(&link->lock);
+}
+
 static void link_rmb_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
@@ -242,10 +248,11 @@ static void link_rmb_work(struct work_struct *work)
 	link->rmb_least = 0;
 	spin_unlock_bh(&link->lock);
 	if (wanted & BIT(RSTREAM_RMB_CELLS))
-		err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, SZ_64K, 0);
-	if (!err && wanted & BIT(RSTREAM_RMB_RINGS))
-		err = rstream_rmb_add(link, RSTREAM_RMB_RINGS,
-				      RSTREAM_RING_MAX, least);
+		err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, 0);
+	if (!err && wanted & BIT(RSTREAM_RMB_RINGS)) {
+		err = rstream_rmb_add(link, RSTREAM_RMB_RINGS, least);
+		ring_had(link, least, !err);
+	}
 	rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED :
 			  RSTREAM_LINK_EV_UP);
 }
@@ -437,15 +444,17 @@ static void link_free_work(struct work_struct *work)
 	struct rstream_link *link = container_of(work, struct rstream_link,
 						 free_work);
 	struct rstream_link_net *ln = link->ln;
+	struct rstream_peer *peer = link->peer;
 
 	rstream_ring_free_all(link);
 	rstream_rmb_free_all(link);
-	rstream_peer_put(link->peer);
 	kfree(link);
 	spin_lock_bh(&ln->lock);
-	ln->n_links--;
+	rstream_host_del_link(ln, peer->host);
 	wake_up_all(&ln->wait);
 	spin_unlock_bh(&ln->lock);
+	/* the namespace is there as long as its peers are */
+	rstream_peer_put(peer);
 }
 
 /* ---- references and lookup ---- */
@@ -535,10 +544,13 @@ static bool net_enlist(struct rstream_link *link)
 	if (!ln->exiting && !ln->drained &&
 	    !(link->active && ln->n_connecting >= RSTREAM_CONNECTING_MAX))
 		id = idr_alloc_cyclic(&ln->ids, link, 1, 0, GFP_NOWAIT);
+	if (id > 0 && !rstream_host_add_link(ln, link->peer->host)) {
+		idr_remove(&ln->ids, id);
+		id = -EBUSY;
+	}
 	if (id > 0) {
 		link->id = id;
 		list_add_tail(&link->net_list, &ln->links);
-		ln->n_links++;
 		ln->n_connecting += link->active;
 		ln->n_attached++;
 	}
@@ -605,6 +617,7 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	INIT_LIST_HEAD(&link->tx_zombies);
 	INIT_LIST_HEAD(&link->tx_ending);
 	INIT_LIST_HEAD(&link->tx_sent);
+	link->ring_most = RSTREAM_RING_MAX;
 	link->active = path;
 	link->path = path;
 	link->slot = slot;

@@ -329,7 +329,8 @@ struct rstream_rxring {
 /**
  * rstream_rxring_alloc() - cut a ring for one stream
  * @link:	a link that is up
- * @size:	bytes; rounded up to a power of two of at least 16 KiB
+ * @size:	bytes; rounded up to a power of two of at least 16 KiB.  The ring is
+ *		smaller where that much can't be had
  * @rs:		the stream that rstream_ring_data() is told
  *
  * Memory that another peer's link has used is zeroed.

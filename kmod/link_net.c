@@ -6,6 +6,7 @@
  * Owns struct rstream_link_net and the workqueue.  Ids of rdma_cm pin their
  * namespace, so that of a container is listened in only while somebody uses it.
  */
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "cm.h"
@@ -137,6 +138,7 @@ int rstream_link_net_init(struct net *net)
 	mutex_init(&ln->listen_lock);
 	spin_lock_init(&ln->addr_lock);
 	ln->addrs_at = jiffies - HZ;
+	ln->seed = get_random_u32();
 	INIT_LIST_HEAD(&ln->links);
 	idr_init(&ln->ids);
 	init_waitqueue_head(&ln->wait);

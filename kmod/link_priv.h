@@ -22,7 +22,8 @@
 #include "link.h"
 #include "net.h"
 
-#define RSTREAM_PEERS_MAX	1024	/* per namespace */
+#define RSTREAM_PEERS_MAX	4096	/* per namespace */
+#define RSTREAM_HOST_PEERS_MAX	256	/* per address */
 #define RSTREAM_CONNECTING_MAX	64	/* links that a namespace makes at once */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
 #define RSTREAM_SLOTS		16	/* living links that one side has made */
@@ -93,7 +94,9 @@ struct rstream_batch {
  * Links of one namespace.
  * @rn:	of the same namespace
  * @lock:	bh; guards all up to @drained_dev
- * @peers:	hashed by the first bytes of their (random) instance ids
+ * @peers:	hashed by their instance ids
+ * @hosts:	hashed by address, see peer_host.h
+ * @seed:	random, of both hashes
  * @links:	every link until it is DEAD
  * @ids:	the same by our own id
  * @n_links:	links whose memory is not yet freed
@@ -103,7 +106,7 @@ struct rstream_batch {
  * @drained_dev: and there was a device when that began
  * @wait:	woken when @n_links or @n_peers falls
  * @users:	rstream_link_use() minus rstream_link_unuse()
- * @rmb_bytes:	registered receive memory, bytes
+ * @rmb_bytes:	registered memory, bytes
  * @rmb_short_at: jiffies when its ceiling was last felt; 0: never
  * @listen_lock: guards @listen, @listening
  * @addr_lock:	bh; guards @addrs, @n_addrs, @addrs_at
@@ -113,7 +116,9 @@ struct rstream_link_net {
 	struct net *net;
 	struct rstream_net *rn;
 	spinlock_t lock;		/* see above */
-	struct hlist_head peers[64];
+	struct hlist_head peers[256];
+	struct hlist_head hosts[256];
+	u32 seed;
 	unsigned int n_peers;
 	struct list_head links;
 	struct idr ids;
@@ -158,10 +163,19 @@ struct rstream_path {
 	unsigned long named_at;
 };
 
+/* An address of peers, see peer_host.c; ln->lock. */
+struct rstream_host {
+	struct hlist_node node;		/* ln->hosts */
+	struct in6_addr addr;		/* of IPv6 the first 64 bits */
+	unsigned int users;		/* peers, and those about to be */
+	unsigned int n_peers, n_links;
+};
+
 struct rstream_peer {
 	struct hlist_node node;		/* ln->peers */
 	refcount_t ref;
 	struct rstream_link_net *ln;
+	struct rstream_host *host;	/* of name.remote */
 	struct rstream_peer_name name;
 	bool active;
 	bool self;			/* our own instance id */
@@ -267,6 +281,8 @@ struct rstream_link {
 
 	/* rmb.c */
 	struct list_head rmbs[RSTREAM_RMB_KINDS];
+	atomic_long_t rmb_bytes[RSTREAM_RMB_KINDS];
+	u32 ring_most;			/* bytes, no larger ring could be had of late */
 	struct work_struct rmb_work;
 	unsigned int rmb_wanted;	/* bit per kind */
 	u32 rmb_least;			/* bytes of the greatest ring asked for */
@@ -275,6 +291,7 @@ struct rstream_link {
 	struct idr rx_rings, tx_rings;
 	struct idr tx_granted;		/* the latter by the receiver's id */
 	unsigned int n_rx, n_tx;	/* of them: those with a stream */
+	unsigned int n_rx_most;		/* of late: some are being replaced */
 	struct list_head ctrl_list;	/* rings with messages that found no slot */
 	struct list_head tx_waiters;	/* rings that found no slot, the first ones first */
 	unsigned int n_waiting;		/* in it */

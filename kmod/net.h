@@ -44,6 +44,8 @@ enum rstream_upgrade {
  * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
  * @retry_count: transport retries, 0 to 6 (7 is for ever on rxe: refused)
  * @links_per_peer: how many links we make to a peer, streams are spread over them
+ * @links_per_address: how many links there are with one address, whoever makes them
+ * @links_max:	how many there are in the namespace
  * @link_stable_ms: a link that was up for so long makes up for one that broke
  * @tell_addresses: HELLO names our other RDMA addresses
  * @take_addresses: where those that a peer's HELLO names may be: 0 nowhere, 1 on
@@ -68,6 +70,8 @@ struct rstream_settings {
 	int ack_timeout;
 	int retry_count;
 	int links_per_peer;
+	int links_per_address;
+	int links_max;
 	int link_stable_ms;
 	int tell_addresses;
 	int take_addresses;

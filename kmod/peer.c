@@ -7,10 +7,12 @@
  * streams (link.h) and by link.c when a link comes or goes.  It never touches a
  * link beyond its state, its room and its reference count.
  */
+#include <linux/jhash.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
 #include "cm.h"
+#include "peer_host.h"
 #include "rmb.h"
 
 /* When the peer refused to have more links than there are. */
@@ -30,7 +32,9 @@ struct waiter {
 static struct hlist_head *peer_bucket(struct rstream_link_net *ln,
 				      const u8 *instance)
 {
-	return &ln->peers[instance[0] % ARRAY_SIZE(ln->peers)];
+	u32 hash = jhash(instance, RSTREAM_INSTANCE_LEN, ln->seed);
+
+	return &ln->peers[hash % ARRAY_SIZE(ln->peers)];
 }
 
 static struct rstream_peer *peer_find(struct rstream_link_net *ln,
@@ -69,6 +73,26 @@ static struct rstream_peer *peer_new(struct net *net,
 	return peer;
 }
 
+/* Into the tables, if there may be one more.  Only a peer keeps its host. */
+static bool peer_enlist(struct rstream_link_net *ln, struct rstream_peer *peer)
+{
+	struct rstream_host *host;
+
+	lockdep_assert_held(&ln->lock);
+	if (ln->exiting)
+		return false;
+	host = rstream_host_get(ln, &peer->name.remote);
+	if (!host)
+		return false;
+	if (!rstream_host_add_peer(ln, host)) {
+		rstream_host_put(ln, host);
+		return false;
+	}
+	peer->host = host;
+	hlist_add_head(&peer->node, peer_bucket(ln, peer->name.instance));
+	return true;
+}
+
 struct rstream_peer *rstream_peer_get(struct net *net,
 				      const struct rstream_peer_name *name)
 {
@@ -85,11 +109,8 @@ struct rstream_peer *rstream_peer_get(struct net *net,
 		return NULL;
 	spin_lock_bh(&ln->lock);
 	peer = peer_find(ln, name);
-	if (!peer && !ln->exiting && ln->n_peers < RSTREAM_PEERS_MAX) {
-		hlist_add_head(&new->node, peer_bucket(ln, name->instance));
-		ln->n_peers++;
+	if (!peer && peer_enlist(ln, new))
 		peer = new;
-	}
 	spin_unlock_bh(&ln->lock);
 	if (peer != new)
 		kfree(new);
@@ -110,7 +131,8 @@ void rstream_peer_put(struct rstream_peer *peer)
 	WARN_ON_ONCE(peer->n_waiters);
 	spin_lock_bh(&ln->lock);
 	hlist_del(&peer->node);
-	ln->n_peers--;
+	rstream_host_del_peer(ln, peer->host);
+	rstream_host_put(ln, peer->host);
 	wake_up_all(&ln->wait);
 	spin_unlock_bh(&ln->lock);
 	kfree(peer);

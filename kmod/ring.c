@@ -201,7 +201,12 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	err = -ENOTCONN;
 	if (link->state != RSTREAM_LINK_UP)
 		goto fail;
-	err = rstream_rmb_get(link, RSTREAM_RMB_RINGS, size, &ring->piece);
+	size = min(size, link->ring_most);
+	/* rather a small one than none */
+	while ((err = rstream_rmb_get(link, RSTREAM_RMB_RINGS, size,
+				      &ring->piece)) == -EAGAIN &&
+	       size > RSTREAM_RING_MIN && !rstream_rmb_fits(link, size))
+		size /= 2;
 	if (err == -EAGAIN && !rstream_rmb_may_add(link, size))
 		err = -ENOMEM;
 	if (err)
@@ -223,6 +228,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	ring->pub.mem = rstream_rmb_mem(&ring->piece);
 	ring->busy_at = jiffies;
 	link->n_rx++;
+	link->n_rx_most = max(link->n_rx_most, link->n_rx);
 	link->used_at = jiffies;
 	rstream_link_hold(link);
 	spin_unlock_bh(&link->lock);
@@ -275,8 +281,8 @@ u32 rstream_rxring_larger(struct rstream_rxring *pub, u32 size)
 
 	spin_lock_bh(&link->lock);
 	most = READ_ONCE(rstream_link_set(link->ln)->rmb_max) / 2;
-	share = div_u64(most, link->n_rx);
-	while (size > share)
+	share = div_u64(most, link->n_rx_most);
+	while (size > min_t(u64, share, link->ring_most))
 		size /= 2;
 	if (size <= pub->size) {
 		size = 0;
@@ -433,6 +439,8 @@ void rstream_ring_find_idle(struct rstream_link *link)
 	int id;
 
 	lockdep_assert_held(&link->lock);
+	/* a quarter of those that are not there any more is forgotten */
+	link->n_rx_most -= DIV_ROUND_UP(link->n_rx_most - link->n_rx, 4);
 	if (rstream_rmb_pressure(link->ln))
 		ms /= 8;
 	idr_for_each_entry(&link->rx_rings, ring, id) {

@@ -20,7 +20,7 @@
 /*
  * What the peer owes may wait behind 4 MiB that it sends on a slow wire.  In ms.
  */
-#define OWED_MS		60000
+#define OWED_MS		30000
 
 static struct kmem_cache *frag_cache;
 

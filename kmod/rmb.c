@@ -25,6 +25,8 @@
 #include "rmb.h"
 #include "verbs.h"
 
+#define RMB_FIRST	SZ_64K	/* two rings, as large as a stream's first one */
+#define CELLS_BEYOND	SZ_8M
 #define CHUNK_SIZE	SZ_64K	/* or smaller, where the host has none of that size */
 
 /* What one kind of RMB is cut into, how small it may be, and who writes it. */
@@ -35,12 +37,12 @@ static const struct {
 } rmb_kinds[RSTREAM_RMB_KINDS] = {
 	[RSTREAM_RMB_RINGS] = {
 		.unit = RSTREAM_RING_MIN,
-		.least = SZ_64K,
+		.least = RSTREAM_RING_MIN,
 		.dir = DMA_FROM_DEVICE,
 	},
 	[RSTREAM_RMB_CELLS] = {
 		.unit = RSTREAM_CELL_SIZE,
-		.least = SZ_64K,
+		.least = PAGE_SIZE,
 		.dir = DMA_BIDIRECTIONAL,
 	},
 };
@@ -109,9 +111,11 @@ static void rmb_unregister(struct rstream_rmb *rmb)
 				rmb_kinds[rmb->kind].dir);
 }
 
-static void rmb_uncharge(struct rstream_link_net *ln, size_t size)
+static void rmb_uncharge(struct rstream_link *link, enum rstream_rmb_kind kind,
+			 size_t size)
 {
-	atomic_long_sub(size, &ln->rmb_bytes);
+	atomic_long_sub(size, &link->rmb_bytes[kind]);
+	atomic_long_sub(size, &link->ln->rmb_bytes);
 	atomic_long_sub(size, &all_bytes);
 }
 
@@ -124,8 +128,7 @@ static void rmb_free(struct rstream_rmb *rmb)
 		vunmap(rmb->mem);
 	for (i = 0; rmb->pages && i < rmb->n_pages && rmb->pages[i]; i++)
 		put_page(rmb->pages[i]);
-	if (rmb->kind == RSTREAM_RMB_RINGS)
-		rmb_uncharge(rmb->link->ln, rmb->size);
+	rmb_uncharge(rmb->link, rmb->kind, rmb->size);
 	sg_free_table(&rmb->sgt);
 	kvfree(rmb->dma);
 	kvfree(rmb->pages);
@@ -134,26 +137,52 @@ static void rmb_free(struct rstream_rmb *rmb)
 	kfree(rmb);
 }
 
-/* Room below the ceiling of the namespace for @size more bytes? */
-static bool rmb_charge(struct rstream_link_net *ln, size_t size)
+/*
+ * What the RMBs of the namespace may come to with another one of this link, bytes.  Three
+ * eighths of rmb_max are for links that have none, so that they get their first rings
+ * however many have come before, and whatever these would like to have.  A few bytes of
+ * cells go beyond: without them a link can't even send.
+ */
+static unsigned long rmb_ceiling(const struct rstream_link *link,
+				 enum rstream_rmb_kind kind)
 {
-	unsigned long max = READ_ONCE(rstream_link_set(ln)->rmb_max);
+	unsigned long max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
+
+	if (kind == RSTREAM_RMB_CELLS)
+		return max + CELLS_BEYOND;
+	if (atomic_long_read(&link->rmb_bytes[kind]))
+		return max - max / 8 * 3;
+	return max;
+}
+
+static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
+		       size_t size)
+{
+	struct rstream_link_net *ln = link->ln;
+	unsigned long ceiling = rmb_ceiling(link, kind);
 
 	atomic_long_add(size, &all_bytes);
-	if (atomic_long_add_return(size, &ln->rmb_bytes) <= max)
+	atomic_long_add(size, &link->rmb_bytes[kind]);
+	if (atomic_long_add_return(size, &ln->rmb_bytes) <= ceiling)
 		return true;
-	rmb_uncharge(ln, size);
+	rmb_uncharge(link, kind, size);
 	WRITE_ONCE(ln->rmb_short_at, jiffies | 1);
 	return false;
 }
 
+/* Bytes that are left below the ceiling. */
+static unsigned long rmb_left(const struct rstream_link *link,
+			      enum rstream_rmb_kind kind)
+{
+	unsigned long ceiling = rmb_ceiling(link, kind);
+	unsigned long bytes = atomic_long_read(&link->ln->rmb_bytes);
+
+	return bytes < ceiling ? ceiling - bytes : 0;
+}
+
 bool rstream_rmb_fits(const struct rstream_link *link, u32 size)
 {
-	struct rstream_link_net *ln = link->ln;
-	u32 least = max(size, rmb_kinds[RSTREAM_RMB_RINGS].least);
-
-	return atomic_long_read(&ln->rmb_bytes) + least <=
-	       READ_ONCE(rstream_link_set(ln)->rmb_max);
+	return size <= rmb_left(link, RSTREAM_RMB_RINGS);
 }
 
 /* If not, the rings that are not in use are wanted back. */
@@ -285,7 +314,7 @@ static struct rstream_rmb *rmb_new(struct rstream_link *link,
 	rmb = kzalloc(sizeof(*rmb), GFP_KERNEL);
 	if (!rmb)
 		return ERR_PTR(-ENOMEM);
-	if (kind == RSTREAM_RMB_RINGS && !rmb_charge(link->ln, size)) {
+	if (!rmb_charge(link, kind, size)) {
 		kfree(rmb);
 		return ERR_PTR(-ENOBUFS);
 	}
@@ -359,17 +388,36 @@ static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 }
 
 /*
- * Tries @want bytes, then halves down to @least; all powers of two.  -ENOBUFS:
+ * A link begins with little and doubles what it has, or gets room for several rings like
+ * the one that is wanted: others follow.  The less is left for all, the smaller its part.
+ */
+static size_t rmb_wish(const struct rstream_link *link, enum rstream_rmb_kind kind,
+		       size_t least)
+{
+	size_t has = atomic_long_read(&link->rmb_bytes[kind]);
+	size_t left = rmb_left(link, kind);
+
+	if (kind == RSTREAM_RMB_CELLS)
+		return max_t(size_t, has, PAGE_SIZE);
+	if (!has)
+		return min_t(size_t, RMB_FIRST, left / 512);
+	return min(max(has, least * 16), left / 4);
+}
+
+/*
+ * Tries what is due to the link, then halves down to @least, a power of two.  -ENOBUFS:
  * not even the least size fits below the ceiling.
  */
 int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
-		    size_t want, size_t least)
+		    size_t least)
 {
 	struct rstream_rmb *rmb = ERR_PTR(-ENOMEM);
-	size_t size;
+	size_t want, size;
 
 	least = max_t(size_t, least, rmb_kinds[kind].least);
+	want = rmb_wish(link, kind, least);
 	want = clamp_t(size_t, want, least, RSTREAM_RING_MAX);
+	want = rounddown_pow_of_two(want);
 	for (size = want; size >= least; size /= 2) {
 		rmb = rmb_new(link, kind, size);
 		if (!IS_ERR(rmb))
@@ -543,6 +591,26 @@ void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used)
 	}
 }
 
+static void rmbs_trim(struct rstream_link *link, enum rstream_rmb_kind kind,
+		      bool hurry, struct list_head *unused)
+{
+	struct rstream_rmb *rmb, *next;
+
+	list_for_each_entry_safe(rmb, next, &link->rmbs[kind], list) {
+		rmb_reclaim(rmb);
+		if (!rmb->usable || rmb->used > rmb->n_lent) {
+			rmb->unused = 0;
+		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
+			/* a page of cells stays: grants come at any time */
+			if (kind == RSTREAM_RMB_CELLS &&
+			    list_is_first(&rmb->list, &link->rmbs[kind]))
+				continue;
+			rmb->usable = false;
+			list_move(&rmb->list, unused);
+		}
+	}
+}
+
 void rstream_rmb_trim(struct rstream_link *link)
 {
 	bool hurry = rstream_rmb_pressure(link->ln);
@@ -550,15 +618,8 @@ void rstream_rmb_trim(struct rstream_link *link)
 	LIST_HEAD(unused);
 
 	spin_lock_bh(&link->lock);
-	list_for_each_entry_safe(rmb, next, &link->rmbs[RSTREAM_RMB_RINGS], list) {
-		rmb_reclaim(rmb);
-		if (!rmb->usable || rmb->used > rmb->n_lent) {
-			rmb->unused = 0;
-		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
-			rmb->usable = false;
-			list_move(&rmb->list, &unused);
-		}
-	}
+	rmbs_trim(link, RSTREAM_RMB_RINGS, hurry, &unused);
+	rmbs_trim(link, RSTREAM_RMB_CELLS, hurry, &unused);
 	spin_unlock_bh(&link->lock);
 	list_for_each_entry_safe(rmb, next, &unused, list) {
 		list_del(&rmb->list);

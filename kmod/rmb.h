@@ -21,9 +21,9 @@ struct rstream_piece {
 	u32 size;			/* bytes, power of two, divides @off */
 };
 
-/* Registers one more RMB.  Process context, may sleep. */
+/* Registers one more RMB, of @least bytes or more.  Process context, may sleep. */
 int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
-		    size_t want, size_t least);
+		    size_t least);
 
 /* Does the ceiling of the namespace allow @size bytes more?  Any context. */
 bool rstream_rmb_fits(const struct rstream_link *link, u32 size);

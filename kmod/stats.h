@@ -126,7 +126,8 @@ enum rstream_mib_item {
 	X(LINK_STRANGER, "peer's request for a link names no living connection") \
 	X(LINK_BUSY, "no memory, no device or too many links for a request of the peer") \
 	X(EXCLUDED, "program does not want this peer or port") \
-	X(LINK_UNPROVEN, "request for a link does not prove whose it is")
+	X(LINK_UNPROVEN, "request for a link does not prove whose it is") \
+	X(PEER_LIMIT, "too many peers, here or at one address")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

@@ -171,6 +171,7 @@ struct rstream_hist {
  * @tx_on:	we go on without HELLO behind the prelude
  * @rx_on:	the peer does
  * @mute:	our FIN was sent in the prelude, but the peer has records
+ * @crowded:	there was no room for another peer
  * @unanswered:	the other way round
  * @part_back:	bytes in @part are the program's, there was no memory for them
  * @hello_held:	TCP had not delivered our HELLO when the timer was last over
@@ -316,6 +317,7 @@ struct rstream {
 		bool tx_on:1;
 		bool rx_on:1;
 		bool mute:1;
+		bool crowded:1;
 		bool unanswered:1;
 		bool part_back:1;
 		bool hello_held:1;

@@ -42,6 +42,8 @@ static const struct rstream_settings defaults = {
 	.ack_timeout = 15,
 	.retry_count = 6,
 	.links_per_peer = 1,
+	.links_per_address = 64,
+	.links_max = 4096,
 	.link_stable_ms = 30000,	/* as the longest pause */
 	.tell_addresses = 1,
 	.take_addresses = 1,
@@ -57,6 +59,7 @@ static const int stall_max = 600 * 1000;	/* 0: never */
 static const int ack_timeout_max = 31;	/* five bits; 0 would be "never" */
 static const int retry_count_max = 6;
 static const int links_max = 8;
+static const int links_bound = 65536;
 static const int stable_min = 100, stable_max = 24 * 3600 * 1000;
 
 static int protocol = IPPROTO_RDMASTREAM;
@@ -134,6 +137,8 @@ static const struct ctl_table template[] = {
 	SETTING_INT(ack_timeout, SYSCTL_ONE, &ack_timeout_max),
 	SETTING_INT(retry_count, SYSCTL_ZERO, &retry_count_max),
 	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),
+	SETTING_INT(links_per_address, SYSCTL_ONE, &links_bound),
+	SETTING_INT(links_max, SYSCTL_ONE, &links_bound),
 	SETTING_INT(link_stable_ms, &stable_min, &stable_max),
 	SETTING_INT(tell_addresses, SYSCTL_ZERO, SYSCTL_ONE),
 	SETTING_INT(take_addresses, SYSCTL_ZERO, SYSCTL_TWO),
@@ -141,6 +146,22 @@ static const struct ctl_table template[] = {
 	NUMBER("family", &rstream_family),
 	NUMBER("protocol", &protocol),
 };
+
+/* The pinned memory and the queue pairs are the host's: so are their ceilings. */
+static bool is_of_host(const struct ctl_table *entry)
+{
+	static const size_t those[] = {
+		offsetof(struct rstream_settings, rmb_max),
+		offsetof(struct rstream_settings, links_per_address),
+		offsetof(struct rstream_settings, links_max),
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(those); i++)
+		if (entry->data == (void *)those[i])
+			return true;
+	return false;
+}
 
 static void table_fill(struct ctl_table *table, struct rstream_net *rn)
 {
@@ -150,10 +171,7 @@ static void table_fill(struct ctl_table *table, struct rstream_net *rn)
 	for (i = 0; i < ARRAY_SIZE(template); i++) {
 		if (!(table[i].mode & 0222))
 			continue;
-		/* The pinned memory is the host's: so is its ceiling. */
-		if (table[i].data ==
-		    (void *)offsetof(struct rstream_settings, rmb_max) &&
-		    rn->net->user_ns != &init_user_ns)
+		if (rn->net->user_ns != &init_user_ns && is_of_host(&table[i]))
 			table[i].mode = 0444;
 		table[i].data = (u8 *)&rn->set + (uintptr_t)table[i].data;
 	}

@@ -112,12 +112,15 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_LINK_STRANGER] = {
 		"The connection for which the peer wants a link has just ended here.",
 		"Nothing; the peer tries again for its next connection." },
+	[RDMASTREAM_REASON_PEER_LIMIT] = {
+		"More network namespaces than there is room for connect from one address, or from all.",
+		"Nothing; their connections stay on TCP.  See Documentation/security.rst." },
 	[RDMASTREAM_REASON_LINK_UNPROVEN] = {
 		"Another host forwards, replays or forges what this peer says; or there is NAT on the way of RoCE.",
 		"\"rsctl monitor\" shows which address sends it; see Documentation/security.rst." },
 	[RDMASTREAM_REASON_LINK_BUSY] = {
 		"This host is short of memory, or the peer establishes very many links.",
-		"See dmesg, \"rsctl devices\", and net.rdmastream.links_per_peer on the peer." },
+		"See dmesg, \"rsctl devices\", net.rdmastream.links_per_peer on the peer, and links_per_address and links_max here." },
 	[RDMASTREAM_REASON_GRANT_REFUSED] = {
 		"The peer had no memory or no link for the ring, or had nothing more to send.",
 		"Nothing; the grant is repeated.  If it lasts, see \"rsctl stats\" on the peer." },

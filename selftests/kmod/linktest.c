@@ -704,6 +704,8 @@ static int __net_init linktest_net_init(struct net *net)
 		.probe_ms = 1000,
 		.ack_timeout = 14,
 		.retry_count = 6,
+		.links_per_address = 64,
+		.links_max = 64,
 	};
 	get_random_bytes(rn->instance, sizeof(rn->instance));
 	err = rstream_mib_net_init(net);

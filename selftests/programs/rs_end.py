@@ -3,6 +3,7 @@
 
 Documentation/links.rst tells what is said; here each word of it can be a lie.
 """
+import itertools
 import json
 import os
 import socket
@@ -82,7 +83,8 @@ class End:
     """Our end of a link with @host, for @ticket.
 
     What a case wants to be a lie it says by @lies: slot, depth, link_id, key, token,
-    own_token, version, proof, gids, qpns (as we pretend to see them).
+    own_token, version, proof, gids, qpns (as we pretend to see them).  rq_credit and freed
+    set: those are not said by themselves.
     """
     next_id = 1
 
@@ -194,7 +196,14 @@ class End:
         if self.returned == self.depth // 4 and "rq_credit" not in self.lies:
             self.say(RQ_CREDIT, self.returned)
             self.returned = 0
+        if value >> 28 == DONE and "freed" not in self.lies:
+            self.say(FREED, value & 0xfffff)
         return value >> 28, value & 0xfffff, length
+
+    def listen_up(self):
+        """What has come waits for hear(); what it wants of us is answered."""
+        while message := self.next(0):
+            self.heard.append(message)
 
     def hear(self, kind, seconds=WAIT):
         """The next of this kind; others wait."""
@@ -243,6 +252,7 @@ class Linked:
     host = os.environ.get("ADDR4_0")
     instance = b"\xff" * 4 + os.urandom(12)     # the greater one: we make the link
     end = None
+    rings = itertools.count(1)      # ids of those that we grant
 
     def __init__(self, tun):
         self.ticket = Ticket()
@@ -258,6 +268,7 @@ class Linked:
             Linked.end = End(self.ticket, self.host).connect().ready()
             until(self.finds_link, "the link, up")
         self.link, = self.found
+        self.end.listen_up()
         self.key, self.host_key = self.end.key, self.end.host_key
         self.token, self.our_token = self.ticket.token, self.ticket.host_token
 
@@ -276,8 +287,10 @@ class Linked:
         tokens = struct.pack("!QQ", *(tokens or (self.token, self.our_token)))
         return rec + struct.pack("!Q", siphash(*key, tokens + rec))
 
-    def grant(self, epoch, link=None, ring=1, rkey=1, addr=1 << 32, size=65536,
-              **wrong):
+    def grant(self, epoch, link=None, ring=None, rkey=1, addr=1 << 32,
+              size=65536, **wrong):
+        if ring is None:
+            ring = next(self.rings)
         return self.prove(record(GRANT, struct.pack(
             "!IIIIQII", epoch, self.link["id"] if link is None else link, ring,
             rkey, addr, size, 0), size=40), **wrong)
@@ -310,6 +323,15 @@ class Linked:
         epoch, _, self.ring, self.rkey, self.addr, self.size = struct.unpack(
             "!IIIIQI", self.record(GRANT)[1][:28])
         return epoch
+
+    def granted_where(self):
+        """Link, ring and address of the ring that we are granted."""
+        self.granted()
+        return self.link["id"], self.ring, self.addr
+
+    def leave(self):
+        self.sock.close()
+        self.peer.close()
 
     def refused(self, what, why):
         """@what resets the connection, for a reason that is counted."""

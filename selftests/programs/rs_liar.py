@@ -9,14 +9,16 @@ module, and this host's RDMA address in ADDR4_0.
 
 rs_liar [PATTERN]: the cases whose names have PATTERN in them.
 """
+import os
 import struct
 import sys
 import time
 from functools import partial
 
-from rs_end import Linked, dump
-from rs_peer import (ACK_REC, DATA, GRANT, RESUME, Failed, ack, broken, chosen, end,
-                     expect, record, resume, run, siphash, switch)
+from rs_end import DONE, FREED, End, Linked, Refused, Ticket, dump, until
+from rs_peer import (ACK_REC, DATA, END, GRANT, RESUME, Failed, ack, agreed, broken,
+                     chosen, end, expect, read_hello, record, resume, run, siphash,
+                     switch)
 
 
 def refuse_each(tun, cases):
@@ -163,6 +165,143 @@ def link_grant_left_alone(tun):
     expect(data == b"abc" * 3, "the peer's bytes")
     linked.sock.close()
     linked.peer.close()
+
+
+def link_memory_of_refused_ring(tun):
+    """Who refuses on TCP need not be who writes: only DONE frees the memory."""
+    linked = Linked(tun)
+    first = linked.granted_where()
+    linked.peer.write(switch(0, 0))
+    second = linked.granted_where()
+    expect(first[0] == second[0], "a grant of the same link")
+    expect(first[2] != second[2], "other memory for the next ring")
+    linked.peer.write(end(0))
+    expect(linked.sock.recv(1) == b"", "the end")
+    linked.leave()
+    other = Linked(tun)
+    third = other.granted_where()
+    expect(third[2] not in (first[2], second[2]), "other memory for another stream")
+    for _, ring, _ in first, second:
+        linked.end.say(DONE, ring)
+        expect(linked.end.hear(FREED)[1] == ring, "FREED of this ring")
+    other.peer.write(switch(0, 0))
+    expect(other.granted_where()[2] in (first[2], second[2]),
+           "memory whose sender has said DONE")
+    other.left_alone()
+    other.leave()
+
+
+def link_done_twice(tun):
+    """What has ended does not end again."""
+    linked = Linked(tun)
+    _, ring, _ = linked.granted_where()
+    for _ in range(2):
+        linked.end.say(DONE, ring)
+    until(lambda: not linked.links(), "the link to end")
+    linked.leave()
+
+
+def link_refusal_by_done(tun):
+    """A grant that is proven and not wanted is refused on the link, too."""
+    linked = Linked(tun)
+    linked.granted()
+    linked.sock.shutdown(1)
+    linked.record(END)
+    linked.peer.write(linked.grant(1, ring=77))
+    linked.switched((0, 0))
+    expect(linked.end.hear(DONE)[1] == 77, "DONE of this ring")
+    linked.left_alone()
+    linked.leave()
+
+
+def link_ring_twice(tun):
+    """An id is used again only behind its FREED."""
+    linked, other = Linked(tun), Linked(tun)
+    linked.granted()
+    other.granted()
+    linked.peer.write(linked.grant(1, ring=78))
+    linked.switched((0, 1))
+    other.refused(other.grant(1, ring=78), "bad-grant")
+    linked.leave()
+    expect(linked.end.hear(DONE)[1] == 78, "DONE of this ring")
+    again = Linked(tun)
+    again.granted()
+    again.peer.write(again.grant(1, ring=78))
+    again.switched((0, 1))
+    again.leave()
+
+
+def link_never_freed(tun):
+    """Who never says FREED loses the link, and its streams nothing."""
+    linked = Linked(tun)
+    linked.end.lies["freed"] = None
+    linked.granted()
+    linked.peer.write(linked.grant(1, ring=79))
+    linked.switched((0, 1))
+    linked.leave()
+    while linked.end.hear(DONE)[1] != 79:
+        pass                    # of an earlier case
+    until(lambda: not linked.links(), "the link to end", 90)
+
+
+def link_too_many(tun):
+    """One address has so many links, whatever it calls itself."""
+    setting = "/proc/sys/net/rdmastream/links_per_address"
+    with open(setting, encoding="ascii") as file:
+        before = file.read()
+    first = Linked(tun)
+    ends, names = [], []
+    with open(setting, "w", encoding="ascii") as file:
+        file.write("4")
+    try:
+        for n in range(6):
+            ticket = Ticket()
+            named = agreed(tun, instance=b"\xff" * 5 + bytes([n]) + os.urandom(10),
+                           token=ticket.token, secret=ticket.secret)
+            ticket.heard(read_hello(named.peer))
+            names.append(named)
+            try:
+                ends.append(End(ticket, Linked.host).connect())
+            except Refused:
+                break
+        expect(len(ends) == 3, f"three links besides the first, not {len(ends)}")
+        expect(first.grown("reason:link-busy") == 1, "reason link-busy")
+        first.left_alone()
+    finally:
+        with open(setting, "w", encoding="ascii") as file:
+            file.write(before)
+        for each in ends:
+            each.close()
+        for each in names:
+            each.sock.close()
+            each.peer.close()
+    first.leave()
+
+
+def link_rings_for_many(tun):
+    """With a sixteenth of the default memory each of 56 peers gets a ring."""
+    setting = "/proc/sys/net/rdmastream/rmb_max"
+    with open(setting, encoding="ascii") as file:
+        before = file.read()
+    with open(setting, "w", encoding="ascii") as file:
+        file.write(str(4 << 20))
+    many = []
+    try:
+        for n in range(56):
+            ticket = Ticket()
+            named = agreed(tun, instance=b"\xff" * 6 + bytes([n]) + os.urandom(9),
+                           token=ticket.token, secret=ticket.secret)
+            ticket.heard(read_hello(named.peer))
+            many.append((named, End(ticket, Linked.host).connect().ready()))
+        for named, _ in many:
+            Linked.record(named, GRANT)
+    finally:
+        with open(setting, "w", encoding="ascii") as file:
+            file.write(before)
+        for named, each in many:
+            named.sock.close()
+            named.peer.close()
+            each.close()
 
 
 def link_resumes(tun):

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Bounds by address: how many peers and links there may be with one other host.
+ *
+ * An instance id costs its owner nothing, so what a peer may have bounds nothing: an
+ * address is what a host can't make more of.  Of IPv6 that is a /64, in which anybody
+ * can take any number of them.
+ *
+ * Owns the table of addresses.  Called by peer.c and link.c.  It never waits, and decides
+ * nothing but whether there may be one more.
+ */
+#include <linux/jhash.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+
+#include "peer_host.h"
+
+static struct hlist_head *bucket(struct rstream_link_net *ln,
+				 const struct in6_addr *key)
+{
+	u32 hash = jhash2((const u32 *)key->s6_addr32, 4, ln->seed);
+
+	return &ln->hosts[hash % ARRAY_SIZE(ln->hosts)];
+}
+
+struct rstream_host *rstream_host_get(struct rstream_link_net *ln,
+				      const struct in6_addr *addr)
+{
+	struct in6_addr key = *addr;
+	struct rstream_host *host;
+
+	lockdep_assert_held(&ln->lock);
+	if (!ipv6_addr_v4mapped(&key))
+		ipv6_addr_prefix(&key, addr, 64);
+	hlist_for_each_entry(host, bucket(ln, &key), node) {
+		if (ipv6_addr_equal(&host->addr, &key)) {
+			host->users++;
+			return host;
+		}
+	}
+	host = kzalloc(sizeof(*host), GFP_ATOMIC);
+	if (!host)
+		return NULL;
+	host->addr = key;
+	host->users = 1;
+	hlist_add_head(&host->node, bucket(ln, &key));
+	return host;
+}
+
+void rstream_host_put(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	lockdep_assert_held(&ln->lock);
+	if (--host->users)
+		return;
+	hlist_del(&host->node);
+	kfree(host);
+}
+
+bool rstream_host_add_peer(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	lockdep_assert_held(&ln->lock);
+	if (ln->n_peers >= RSTREAM_PEERS_MAX ||
+	    host->n_peers >= RSTREAM_HOST_PEERS_MAX)
+		return false;
+	ln->n_peers++;
+	host->n_peers++;
+	return true;
+}
+
+void rstream_host_del_peer(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	lockdep_assert_held(&ln->lock);
+	ln->n_peers--;
+	host->n_peers--;
+}
+
+bool rstream_host_add_link(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	const struct rstream_settings *set = rstream_link_set(ln);
+
+	lockdep_assert_held(&ln->lock);
+	if (ln->n_links >= READ_ONCE(set->links_max) ||
+	    host->n_links >= READ_ONCE(set->links_per_address))
+		return false;
+	ln->n_links++;
+	host->n_links++;
+	return true;
+}
+
+void rstream_host_del_link(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	lockdep_assert_held(&ln->lock);
+	ln->n_links--;
+	host->n_links--;
+}

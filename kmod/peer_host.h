@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the peers at one address have between them.  All with ln->lock held.
+ */
+#ifndef RSTREAM_PEER_HOST_H
+#define RSTREAM_PEER_HOST_H
+
+#include "link_priv.h"
+
+/* Who has the address, or NULL without memory.  Ends with rstream_host_put(). */
+struct rstream_host *rstream_host_get(struct rstream_link_net *ln,
+				      const struct in6_addr *addr);
+void rstream_host_put(struct rstream_link_net *ln, struct rstream_host *host);
+
+/* One more, if that is allowed; and one less. */
+bool rstream_host_add_peer(struct rstream_link_net *ln, struct rstream_host *host);
+void rstream_host_del_peer(struct rstream_link_net *ln, struct rstream_host *host);
+bool rstream_host_add_link(struct rstream_link_net *ln, struct rstream_host *host);
+void rstream_host_del_link(struct rstream_link_net *ln, struct rstream_host *host);
+
+#endif
