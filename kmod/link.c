@@ -35,7 +35,9 @@
  *  5. Lookups by id or through the peer: take a reference under the table's lock;
  *     the link enters both tables at once, and leaves both before the reference
  *     of the tables is dropped.
- *  6. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
+ *  6. Who maps or unmaps pages without link->lock (ring_tx.c): link_down_work() waits
+ *     for RCU when the link is DEAD.
+ *  7. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
  *     freed by link_free_work() with the last reference.
  */
 #include <linux/random.h>
@@ -425,10 +427,12 @@ static void link_down_work(struct work_struct *work)
 	rstream_ring_drained(link);
 	link_set_state(link, RSTREAM_LINK_DEAD);
 	rstream_ring_tell(link, RSTREAM_LINK_EV_DRAINED);
-	spin_unlock_bh(&link->lock);
+	rstream_tx_unlock(link);
 	link_unlist(link);
 	/* who waited for memory of this link, or for the link itself */
 	rstream_peer_link_down(link);
+	/* who unmaps or has mapped something without the lock: see ring_tx.c */
+	synchronize_rcu();
 
 	rstream_verbs_destroy(link);
 	rstream_cm_destroy(link);
@@ -616,6 +620,7 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	INIT_LIST_HEAD(&link->tx_waiters);
 	INIT_LIST_HEAD(&link->tx_zombies);
 	INIT_LIST_HEAD(&link->tx_ending);
+	INIT_LIST_HEAD(&link->tx_dead);
 	INIT_LIST_HEAD(&link->tx_sent);
 	link->ring_most = RSTREAM_RING_MAX;
 	link->active = path;

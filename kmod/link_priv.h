@@ -302,6 +302,7 @@ struct rstream_link {
 	unsigned int late_sweeps;	/* that have found the same one to be the oldest */
 	u32 late_id;			/* that one */
 	unsigned int poor_sweeps;	/* since the last credit, without one */
+	struct list_head tx_dead;	/* frags, see rstream_tx_unlock() */
 	struct list_head tx_sent;	/* rings to be told of completions */
 	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
 	struct page *spare[RSTREAM_SPARES];	/* see spare.h */
@@ -381,6 +382,7 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms);
 void rstream_path_broke(struct rstream_link *link);
 
 /* ring.c, all with link->lock held */
+void rstream_tx_unlock(struct rstream_link *link);	/* and frees frags */
 void rstream_ring_sq_done(struct rstream_link *link);
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
 void rstream_ring_kick(struct rstream_link *link);

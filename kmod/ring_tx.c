@@ -74,6 +74,79 @@ static void free_frags(struct list_head *frags)
 	}
 }
 
+/* ---- bus addresses ---- */
+
+/*
+ * Mapping and unmapping may take an IOMMU long, so it is done without link->lock, but
+ * under RCU: the device stays until link_down_work() has waited for that.  What is mapped
+ * is posted, or unmapped before rcu_read_unlock(); what was posted is unmapped when nobody
+ * needs it any more, or when the link is drained, whichever comes first.
+ */
+void rstream_tx_unlock(struct rstream_link *link)
+{
+	LIST_HEAD(dead);
+
+	lockdep_assert_held(&link->lock);
+	list_splice_init(&link->tx_dead, &dead);
+	rcu_read_lock();
+	spin_unlock_bh(&link->lock);
+	free_frags(&dead);
+	rcu_read_unlock();
+}
+
+/* Makes @frag fit into @room.  False: no memory. */
+static bool frag_fit(struct rstream_frag *frag, u32 room)
+{
+	struct rstream_frag *rest;
+
+	if (frag->len <= room)
+		return true;
+	/* as a whole: fewer bytes can go than it seemed */
+	rstream_verbs_unmap(frag);
+	rest = rstream_frag_split(frag, room, GFP_ATOMIC);
+	if (!rest)
+		return false;
+	list_add(&rest->list, &frag->list);
+	return true;
+}
+
+/* The first frag fits into @room and has a bus address. */
+static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
+			 u32 room)
+{
+	return frag_fit(frag, room) &&
+	       (frag->dma_dev || rstream_verbs_map(link, frag));
+}
+
+/* The frags that @most bytes take, without the lock.  Return: bytes. */
+static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
+{
+	u64 at = ring->pub.written, room;
+	struct rstream_frag *frag;
+
+	list_for_each_entry(frag, frags, list) {
+		room = ring->pub.size - (at & (ring->pub.size - 1));
+		if (!most || !frag_prepare(ring->pub.link, frag, min(room, most)))
+			break;
+		at += frag->len;
+		most -= frag->len;
+	}
+	return at - ring->pub.written;
+}
+
+/* Of @bytes of these those that were not posted; some may have been unmapped since. */
+static void tx_unmap(struct list_head *frags, s64 bytes)
+{
+	struct rstream_frag *frag;
+
+	list_for_each_entry(frag, frags, list) {
+		if (bytes <= 0)
+			return;
+		bytes -= frag->len;
+		rstream_verbs_unmap(frag);
+	}
+}
+
 /* ---- the ring ---- */
 
 static struct tx_ring *tx_new(u32 peer_ring)
@@ -133,7 +206,7 @@ static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 		link->n_zombies--;
 	list_del(&ring->zombie);
 	list_del(&ring->ending);
-	free_frags(&ring->flight);
+	list_splice_init(&ring->flight, &link->tx_dead);
 	if (ring->cell.rmb)
 		rstream_rmb_put(&ring->cell);
 	kfree(ring);
@@ -258,21 +331,6 @@ static u64 tx_settled(const struct tx_ring *ring)
 			return frag->end - frag->len;
 	}
 	return ring->acked;
-}
-
-/* Makes the first frag fit into @room and gives it a bus address. */
-static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
-			 u32 room)
-{
-	struct rstream_frag *rest;
-
-	if (frag->len > room) {
-		rest = rstream_frag_split(frag, room, GFP_ATOMIC);
-		if (!rest)
-			return false;
-		list_add(&rest->list, &frag->list);
-	}
-	return rstream_verbs_map(link, frag);
 }
 
 /* One message, from prepared first frag on.  Returns its bytes. */
@@ -535,10 +593,11 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	struct rstream_link *link = pub->link;
 	struct rstream_batch *b = link->batch;
 	ssize_t total = -ENOTCONN;
-	u64 settled, space;
+	u64 settled, space, most, mapped = 0;
 	bool full, waits;
 	s64 acked;
 
+	rcu_read_lock();
 	spin_lock_bh(&link->lock);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
@@ -553,7 +612,16 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (!space && !list_empty(frags))
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
-	total = tx_messages(ring, frags, min(space, tx_turn(ring, frags)));
+	most = min(space, tx_turn(ring, frags));
+	if (most && !ib_uses_virt_dma(link->pd->device)) {
+		spin_unlock_bh(&link->lock);
+		mapped = tx_map(ring, frags, most);
+		spin_lock_bh(&link->lock);
+		if (link->state != RSTREAM_LINK_UP)
+			goto out;
+		most = min(space, tx_turn(ring, frags));
+	}
+	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
 	waits = !list_empty(frags) && !full;
 	if (full)
@@ -584,6 +652,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		rstream_tx_call(link);
 out:
 	spin_unlock_bh(&link->lock);
+	tx_unmap(frags, mapped - max_t(s64, total, 0));
+	rcu_read_unlock();
 	return total;
 }
 
@@ -609,7 +679,9 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent)
 	struct rstream_link *link = pub->link;
 	struct rstream_frag *frag, *next;
 	size_t bytes = 0;
+	LIST_HEAD(done);
 
+	rcu_read_lock();
 	spin_lock_bh(&link->lock);
 	*acked = tx_acked(ring);
 	list_for_each_entry_safe(frag, next, &ring->flight, list) {
@@ -617,13 +689,13 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent)
 		    frag->sq_seq > link->sq_done || (silent && frag->uarg))
 			break;
 		bytes += frag->len;
-		list_del(&frag->list);
+		list_move_tail(&frag->list, &done);
 		if (frag->copied)
 			rstream_spare_put(link, frag);
-		/* under the lock: the device may go once it is released */
-		rstream_frag_free(frag);
 	}
 	spin_unlock_bh(&link->lock);
+	free_frags(&done);
+	rcu_read_unlock();
 	return bytes;
 }
 
@@ -688,7 +760,7 @@ void rstream_txring_close(struct rstream_txring *pub)
 		tx_free(link, ring);
 	else
 		tx_end(link, ring);
-	spin_unlock_bh(&link->lock);
+	rstream_tx_unlock(link);
 	rstream_link_put(link);
 }
 
@@ -699,7 +771,7 @@ static void tx_ended(struct rstream_link *link, struct tx_ring *ring)
 	if (ring->freed)
 		tx_free(link, ring);
 	else
-		free_frags(&ring->flight);
+		list_splice_init(&ring->flight, &link->tx_dead);
 }
 
 void rstream_tx_credit(struct rstream_link *link, u32 id)

@@ -361,7 +361,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (wq_has_sleeper(&link->wait))
 		wake_up_all(&link->wait);
 out:
-	spin_unlock_bh(&link->lock);
+	rstream_tx_unlock(link);
 }
 
 enum { EVENT_COMM_EST, EVENT_FATAL };
