@@ -364,7 +364,7 @@ static bool tx_reaped(struct rstream *rs)
 	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
 		return true;
 	if (!rstream_txring_sent(rs->txring))
-		return false;		/* told by rstream_ring_space() */
+		return false;		/* told by ring_space() */
 	rstream_tx_reap(rs);
 	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
 		return true;

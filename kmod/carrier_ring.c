@@ -520,7 +520,7 @@ void rstream_ring_read(struct rstream *rs, size_t len)
 /* The sender waits, or has said that it ends here, and nobody reads just now. */
 void rstream_ring_answer(struct rstream *rs)
 {
-	smp_mb();	/* FIN, STOPPED: pairs with rstream_ring_data(), or it sees them */
+	smp_mb();	/* FIN, STOPPED: pairs with ring_data(), or it sees them */
 	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING)
 		credit(rs);
 }
@@ -626,7 +626,7 @@ static void ask_credit(struct rstream *rs)
 /* Does the ring tell when the bytes that are on their way are there?  So few wait for it. */
 bool rstream_ring_gathers(const struct rstream *rs)
 {
-	smp_mb();	/* pairs with rstream_ring_told(): it sees what is queued */
+	smp_mb();	/* pairs with ring_sent(): it sees what is queued */
 	return rs->txring && READ_ONCE(rs->txring->tells) && !rs->awaited;
 }
 
@@ -720,7 +720,7 @@ void rstream_rings_close(struct rstream *rs)
 
 /* ---- callbacks of the link ---- */
 
-void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
+static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 {
 	if (bad) {
 		rstream_fail(rs, RSTREAM_R_RING_OVERRUN, ECONNRESET);
@@ -755,8 +755,8 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 	rstream_wake_readers(rs);
 }
 
-void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
-			bool credit)
+static void ring_space(struct rstream *rs, struct rstream_txring *ring,
+		       bool credit)
 {
 	if (credit)
 		WRITE_ONCE(rs->asked, false);
@@ -764,7 +764,7 @@ void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
 						  RSTREAM_DO_PUSH);
 }
 
-void rstream_ring_told(struct rstream *rs)
+static void ring_sent(struct rstream *rs)
 {
 	smp_mb();	/* pairs with rstream_ring_gathers(): it sees that we were here */
 	if (READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
@@ -780,7 +780,7 @@ static enum rstream_reason no_link_reason(const struct rstream *rs,
 						RSTREAM_R_LINK_FAILED;
 }
 
-void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
+static void link_event(struct rstream *rs, enum rstream_link_event ev)
 {
 	switch (ev) {
 	case RSTREAM_LINK_EV_UP:
@@ -806,3 +806,11 @@ void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
 		break;
 	}
 }
+
+const struct rstream_link_ops rstream_ring_ops = {
+	.data = ring_data,
+	.space = ring_space,
+	.sent = ring_sent,
+	.event = link_event,
+	.find = rstream_ticket_find,
+};

@@ -423,7 +423,7 @@ static enum rstream_reason req_whose(struct rstream_link_net *ln,
 
 	ticket->ours.token = be64_to_cpu(t->req.token);
 	ticket->theirs.token = be64_to_cpu(t->req.own_token);
-	if (!rstream_ticket_find(ln->net, ticket, name))
+	if (!rstream_link_ops->find(ln->net, ticket, name))
 		return RSTREAM_R_LINK_STRANGER;
 	if (!id->route.path_rec)
 		return RSTREAM_R_LINK_UNPROVEN;

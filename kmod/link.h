@@ -14,7 +14,7 @@
  *	  |      SWITCH (record on TCP)          |
  *	  |------------------------------------->|  rstream_rxring_switched()
  *	  |  rstream_txring_post()               |
- *	  |=== RDMA_WRITE_WITH_IMM: DATA =======>|  rstream_ring_data()
+ *	  |=== RDMA_WRITE_WITH_IMM: DATA =======>|  ops->data()
  *	  |                                      |  rstream_rxring_credit()
  *	  |<== RDMA_WRITE of the credit cell ====|
  *	  |  rstream_txring_close()              |
@@ -25,8 +25,9 @@
  * drained.  Therefore the life of a ring does not depend on the TCP
  * connection through which it was granted.
  *
- * Called by carrier_ring.c and handshake.c.  Everything that calls ib_* is in
- * verbs.c and rmb.c, everything that calls rdma_* in cm.c.
+ * The one header of links that others include.  What links tell streams goes by struct
+ * rstream_link_ops.  Everything that calls ib_* is in verbs.c and rmb.c, everything that
+ * calls rdma_* in cm.c.
  */
 #ifndef RSTREAM_LINK_H
 #define RSTREAM_LINK_H
@@ -161,7 +162,7 @@ bool rstream_peer_active(const struct rstream_peer *peer);
  * rstream_peer_want_link() - bring up a link in the background
  * @peer:	the peer; on the passive side this only notes the wish
  * @route:	used for this try; copied
- * @rs:		the stream that asks; rstream_link_event() tells it, and every
+ * @rs:		the stream that asks; ops->event() tells it, and every
  *		other stream waiting for the peer, when the link is up or when
  *		the try has failed.  Remains on the peer's list of waiters until
  *		told, or until rstream_peer_forget().
@@ -308,7 +309,7 @@ void rstream_link_break(struct rstream_link *link, const char *why);
  *
  * How much of @landed was read is the stream's business, but a DATA message
  * which would put @landed more than @size beyond the last credit sent is a
- * protocol error: rstream_ring_data() is told with bad = true and @landed stays.
+ * protocol error: ops->data() is told with bad = true and @landed stays.
  *
  * From RSTREAM_LINK_EV_LOST on @landed does not change any more: it is the count
  * for RESUME.  Late writes of the peer may still land behind it, where nobody
@@ -331,13 +332,13 @@ struct rstream_rxring {
  * @link:	a link that is up
  * @size:	bytes; rounded up to a power of two of at least 16 KiB.  The ring is
  *		smaller where that much can't be had
- * @rs:		the stream that rstream_ring_data() is told
+ * @rs:		the stream that ops->data() is told of
  *
  * Memory that another peer's link has used is zeroed.
  *
  * Context: socket lock held (any form), does not sleep.
  * Return: the ring, or ERR_PTR: -EAGAIN registered memory is used up and more
- * is being registered (rstream_link_event() follows: UP or FAILED; @rs is among
+ * is being registered (ops->event() follows: UP or FAILED; @rs is among
  * the waiters of the peer until then), -ENOMEM ceiling of the
  * namespace reached or no memory, -ENOTCONN link not up.
  */
@@ -404,7 +405,7 @@ void rstream_rxring_withdraw(struct rstream_rxring *ring);
  * rstream_rxring_release() - the stream has no more interest in the ring
  * @ring:	the receiving end
  *
- * No rstream_ring_data() for it runs or comes after return.  The memory is
+ * No ops->data() for it runs or comes after return.  The memory is
  * reused only after the sender's DONE or after the link's drain, whatever TCP has
  * brought: who refuses a grant or ends the connection need not be who writes.
  * Context: any; drops the ring's reference on the link.
@@ -476,11 +477,11 @@ struct rstream_txring {
  * @rkey:	remote key of its memory, from GRANT
  * @raddr:	remote address of its first byte, from GRANT
  * @size:	bytes, from GRANT; must be a power of two
- * @rs:		the stream told by rstream_ring_space()
+ * @rs:		the stream told by ops->space()
  *
  * Context: socket lock held, does not sleep. Return: ring or ERR_PTR: -EINVAL
  * impossible grant, or of a ring that we have, -ENOTCONN, -ENOMEM, -EAGAIN no credit
- * cell is free, more are being registered (rstream_link_event() follows as for a
+ * cell is free, more are being registered (ops->event() follows as for a
  * receive ring).
  */
 struct rstream_txring *rstream_txring_open(struct rstream_link *link,
@@ -511,7 +512,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * if the ring waits to be called for more, see rstream_txring_post().
  */
 #define RSTREAM_POST_CREDIT	1U
-/* It does so by rstream_ring_told(), too, if no other is to do that yet. */
+/* It does so by ops->sent(), too, if no other is to do that yet. */
 #define RSTREAM_POST_TELL	2U
 
 /**
@@ -526,7 +527,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * Chains as many work requests as space in the ring, slots in the send queue
  * and receive-queue credits allow, one ib_post_send() for all.  If link
  * resources (not ring space) stop it, or others wait for these, the ring is put on
- * the link's waiters and rstream_ring_space() follows; so it does if the space is
+ * the link's waiters and ops->space() follows; so it does if the space is
  * there but for writes that have not completed.
  *
  * Context: socket lock held, does not sleep.
@@ -540,7 +541,7 @@ ssize_t rstream_txring_post(struct rstream_txring *ring,
  * rstream_txring_pass() - nothing is to be posted now
  * @ring:	the sending end
  *
- * Who does not post after rstream_ring_space() says so: others may wait behind it.
+ * Who does not post after ops->space() says so: others may wait behind it.
  * Context: socket lock held.
  */
 void rstream_txring_pass(struct rstream_txring *ring);
@@ -578,7 +579,7 @@ struct page *rstream_txring_spare(struct rstream_txring *ring);
  * @ring:	the sending end
  *
  * If the last ones were unsignalled this posts something signalled behind
- * them, and rstream_ring_space() is called when it completes.
+ * them, and ops->space() is called when it completes.
  */
 bool rstream_txring_sent(struct rstream_txring *ring);
 
@@ -602,7 +603,7 @@ ssize_t rstream_txring_recall(struct rstream_txring *ring,
  *
  * Frags in flight go over to the link and are freed when their work requests
  * have completed; DONE is posted behind the last write, now or as soon as a
- * slot is free.  No rstream_ring_space() comes after return.
+ * slot is free.  No ops->space() comes after return.
  * Context: any, does not sleep.
  */
 void rstream_txring_close(struct rstream_txring *ring);
@@ -617,7 +618,7 @@ void rstream_frag_free(struct rstream_frag *frag);	/* unmaps, puts page, uarg */
 struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
 					gfp_t gfp);
 
-/* ---- what the link tells a stream; implemented in carrier_ring.c ---- */
+/* ---- what links tell streams ---- */
 
 enum rstream_link_event {
 	RSTREAM_LINK_EV_UP,	/* the peer has a link (or more memory) now */
@@ -628,39 +629,44 @@ enum rstream_link_event {
 	RSTREAM_LINK_EV_IDLE,	/* nothing came in the stream's ring for long */
 };
 
-/*
- * All in softirq or process context with bottom halves off, under a lock of
- * the link: they note, wake and queue work, they never take a socket lock and
- * never call back into this file.  The stream's memory and its sock are valid
- * for the time of the call, because a stream leaves the tables
- * (rstream_rxring_release, rstream_txring_close, rstream_peer_forget) before
- * its sock is freed.
+/**
+ * struct rstream_link_ops - what the layer above implements
+ * @data:	bytes have come in a ring, or a request for credit; @bad: more than it holds
+ * @space:	a ring may have room again; @credit: that is the peer's answer to what was
+ *		asked, else of the link's own resources
+ * @sent:	what was posted with RSTREAM_POST_TELL has completed
+ * @event:	something has happened to a link of the stream's
+ * @find:	is there a living connection with these tokens?  Asked before a link is
+ *		accepted; fills the secrets of @ticket, and the name of the peer
+ *
+ * Links know nothing else of streams.
+ *
+ * All but @find are called in softirq or process context with bottom halves off, under a
+ * lock of the link: they note, wake and queue work.  They never take a socket lock and
+ * never call a function of this file.  The stream's memory and its sock are valid for the
+ * time of the call, because a stream leaves the tables (rstream_rxring_release(),
+ * rstream_txring_close(), rstream_peer_forget()) before its sock is freed.  @find is
+ * called in any context, without a lock.
  */
+struct rstream_link_ops {
+	void (*data)(struct rstream *rs, struct rstream_rxring *ring, bool bad);
+	void (*space)(struct rstream *rs, struct rstream_txring *ring, bool credit);
+	void (*sent)(struct rstream *rs);
+	void (*event)(struct rstream *rs, enum rstream_link_event ev);
+	bool (*find)(struct net *net, struct rstream_ticket *ticket,
+		     struct rstream_peer_name *name);
+};
+
 /*
  * Counted on this side of the contract: RING_TX_*, RING_RX_*, CREDITS_*,
  * STALL_RING, STALL_SLOT, STALL_RQ, LINKS_*, CM_REJECTED, WR_ERRORS, PROBES.
  */
-void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad);
-/* @credit: the peer's answer to what was asked; else local resources */
-void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
-			bool credit);
-/* What was posted with RSTREAM_POST_TELL has completed. */
-void rstream_ring_told(struct rstream *rs);
-void rstream_link_event(struct rstream *rs, enum rstream_link_event ev);
-
-/*
- * Is there a living connection with these tokens?  Looked up by the rdma_cm
- * listener before a link is accepted; fills the secrets of @ticket, and the peer's
- * name.  Implemented in stream.c; any context.
- */
-bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
-			 struct rstream_peer_name *name);
 
 /* ---- per namespace ---- */
 
 int rstream_link_net_init(struct net *net);
 void rstream_link_net_exit(struct net *net);
-int rstream_link_init(void);	/* ib_client, slabs, workqueue */
+int rstream_link_init(const struct rstream_link_ops *ops);	/* ib_client, workqueue */
 void rstream_link_exit(void);
 
 /*

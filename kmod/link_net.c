@@ -14,6 +14,7 @@
 #include "verbs.h"
 
 struct workqueue_struct *rstream_link_wq;
+const struct rstream_link_ops *rstream_link_ops;
 
 static void links_break(struct rstream_link_net *ln, const char *why)
 {
@@ -176,10 +177,11 @@ void rstream_link_net_exit(struct net *net)
 	kfree(ln);
 }
 
-int rstream_link_init(void)
+int rstream_link_init(const struct rstream_link_ops *ops)
 {
 	int err;
 
+	rstream_link_ops = ops;
 	rstream_link_wq = alloc_workqueue("rdmastream_link", WQ_UNBOUND, 0);
 	if (!rstream_link_wq)
 		return -ENOMEM;

@@ -313,6 +313,7 @@ struct rstream_link {
 };
 
 extern struct workqueue_struct *rstream_link_wq;
+extern const struct rstream_link_ops *rstream_link_ops;	/* of who is above */
 
 static inline struct net *rstream_link_netns(const struct rstream_link *link)
 {
@@ -382,7 +383,8 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms);
 void rstream_path_broke(struct rstream_link *link);
 
 /* ring.c, all with link->lock held */
-void rstream_tx_unlock(struct rstream_link *link);	/* and frees frags */
+void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
+	__releases(&link->lock);
 void rstream_ring_sq_done(struct rstream_link *link);
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
 void rstream_ring_kick(struct rstream_link *link);

@@ -68,7 +68,7 @@ static int __init rstream_init(void)
 	err = register_pernet_subsys(&net_ops);
 	if (err)
 		goto no_net;
-	err = rstream_link_init();
+	err = rstream_link_init(&rstream_ring_ops);
 	if (err)
 		goto no_link;
 	err = rstream_netlink_init();

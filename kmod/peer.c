@@ -165,7 +165,7 @@ static struct waiter *waiter_add(struct rstream_peer *peer, struct rstream *rs)
 		return w;
 	w = kzalloc(sizeof(*w), GFP_ATOMIC);
 	if (!w) {
-		rstream_link_event(rs, RSTREAM_LINK_EV_FAILED);
+		rstream_link_ops->event(rs, RSTREAM_LINK_EV_FAILED);
 		return NULL;
 	}
 	w->rs = rs;
@@ -193,7 +193,7 @@ static void waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 	hash_for_each_safe(peer->waiters, i, next, w, node) {
 		if (!n--)
 			return;
-		rstream_link_event(w->rs, ev);
+		rstream_link_ops->event(w->rs, ev);
 		if (ev == RSTREAM_LINK_EV_UP)
 			waiter_del(peer, w);
 	}
@@ -491,7 +491,7 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 
 	spin_lock_bh(&peer->lock);
 	if (peer_up_link(peer)) {
-		rstream_link_event(rs, RSTREAM_LINK_EV_UP);
+		rstream_link_ops->event(rs, RSTREAM_LINK_EV_UP);
 	} else {
 		peer_name(peer, route);
 		w = waiter_add(peer, rs);

@@ -347,7 +347,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 		if (!ring->switched)
 			rstream_link_break_locked(link, "too much for a ring not switched to");
 		else if (ring->rs)
-			rstream_ring_data(ring->rs, &ring->pub, true);
+			rstream_link_ops->data(ring->rs, &ring->pub, true);
 		return;
 	}
 	rstream_rmb_sync_for_cpu(&ring->piece, landed & (ring->pub.size - 1), len);
@@ -363,7 +363,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 	if (want)
 		WRITE_ONCE(ring->pub.want_credit, true);
 	if (ring->rs)
-		rstream_ring_data(ring->rs, &ring->pub, false);
+		rstream_link_ops->data(ring->rs, &ring->pub, false);
 }
 
 static void message_done(struct rstream_link *link, u32 id)
@@ -450,7 +450,7 @@ void rstream_ring_find_idle(struct rstream_link *link)
 		} else if (ring->rs && time_after(jiffies, ring->busy_at +
 						  msecs_to_jiffies(ms))) {
 			ring->busy_at = jiffies;
-			rstream_link_event(ring->rs, RSTREAM_LINK_EV_IDLE);
+			rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_IDLE);
 		}
 	}
 }
@@ -483,10 +483,10 @@ void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev)
 	lockdep_assert_held(&link->lock);
 	idr_for_each_entry(&link->rx_rings, rx, id)
 		if (rx->rs)
-			rstream_link_event(rx->rs, ev);
+			rstream_link_ops->event(rx->rs, ev);
 	idr_for_each_entry(&link->tx_rings, tx, id)
 		if (tx->rs)
-			rstream_link_event(tx->rs, ev);
+			rstream_link_ops->event(tx->rs, ev);
 }
 
 /* Last reference: what remains are receive rings that the peer never ended. */

@@ -507,7 +507,7 @@ void rstream_tx_call(struct rstream_link *link)
 		tx_wait_no_more(ring);
 		link->n_called++;
 		WRITE_ONCE(ring->pub.called, true);
-		rstream_ring_space(ring->rs, &ring->pub, false);
+		rstream_link_ops->space(ring->rs, &ring->pub, false);
 	}
 }
 
@@ -574,7 +574,7 @@ static void tx_tell(struct tx_ring *ring)
 		list_add_tail(&ring->sent, &link->tx_sent);
 }
 
-/* rstream_ring_space() is called when all that was posted has completed. */
+/* ops->space() is called when all that was posted has completed. */
 static void tx_tell_all(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -781,7 +781,7 @@ void rstream_tx_credit(struct rstream_link *link, u32 id)
 	if (!ring)
 		rstream_link_break_locked(link, "credit for no ring");
 	else if (ring->rs)
-		rstream_ring_space(ring->rs, &ring->pub, true);
+		rstream_link_ops->space(ring->rs, &ring->pub, true);
 }
 
 void rstream_tx_freed(struct rstream_link *link, u32 id)
@@ -844,11 +844,11 @@ void rstream_ring_sq_done(struct rstream_link *link)
 			more |= ring->whole && link->sq_signalled < ring->ctrl.last_sq;
 		if (told) {
 			WRITE_ONCE(ring->pub.tells, false);
-			rstream_ring_told(ring->rs);
+			rstream_link_ops->sent(ring->rs);
 		}
 		if (all && ring->whole) {
 			ring->whole = false;
-			rstream_ring_space(ring->rs, &ring->pub, false);
+			rstream_link_ops->space(ring->rs, &ring->pub, false);
 		}
 		if (!ring->whole && !ring->pub.tells)
 			list_del_init(&ring->sent);
@@ -878,7 +878,7 @@ void rstream_ring_sweep(struct rstream_link *link)
 		acked = tx_acked(ring);
 		if (acked < 0 || ((u64)acked >= frag->end &&
 				  link->sq_done >= frag->sq_seq))
-			rstream_ring_space(ring->rs, &ring->pub, false);
+			rstream_link_ops->space(ring->rs, &ring->pub, false);
 	}
 	rstream_spare_trim(link);
 	rstream_ring_kick(link);

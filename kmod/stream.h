@@ -557,7 +557,14 @@ int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len);
 void rstream_push(struct rstream *rs);
 void rstream_parse(struct rstream *rs);
 
+/*
+ * Is there a living connection with these tokens?  See struct rstream_link_ops.
+ */
+bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
+			 struct rstream_peer_name *name);
+
 /* carrier_ring.c: rings */
+extern const struct rstream_link_ops rstream_ring_ops;
 void rstream_push_ring(struct rstream *rs);
 bool rstream_ring_gathers(const struct rstream *rs);
 void rstream_no_ring(struct rstream *rs, enum rstream_reason why);

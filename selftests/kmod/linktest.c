@@ -73,7 +73,7 @@ static bool stopping;
 
 /* ---- what the link side calls ---- */
 
-void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
+static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 {
 	if (bad)
 		WRITE_ONCE(rs->bad, true);
@@ -81,19 +81,19 @@ void rstream_ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad
 	wake_up(&rs->wait);
 }
 
-void rstream_ring_space(struct rstream *rs, struct rstream_txring *ring,
-			bool credit)
+static void ring_space(struct rstream *rs, struct rstream_txring *ring,
+		       bool credit)
 {
 	atomic_inc(&rs->space);
 	wake_up(&rs->wait);
 }
 
-void rstream_ring_told(struct rstream *rs)
+static void ring_sent(struct rstream *rs)
 {
 	wake_up(&rs->wait);
 }
 
-void rstream_link_event(struct rstream *rs, enum rstream_link_event ev)
+static void link_event(struct rstream *rs, enum rstream_link_event ev)
 {
 	switch (ev) {
 	case RSTREAM_LINK_EV_UP:
@@ -126,8 +126,8 @@ void rstream_event_link(const struct rstream_link *link,
 {
 }
 
-bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
-			 struct rstream_peer_name *name)
+static bool ticket_find(struct net *net, struct rstream_ticket *ticket,
+			struct rstream_peer_name *name)
 {
 	struct rstream *rs;
 	bool found = false;
@@ -145,6 +145,14 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 	spin_unlock_bh(&streams_lock);
 	return found;
 }
+
+static const struct rstream_link_ops ops = {
+	.data = ring_data,
+	.space = ring_space,
+	.sent = ring_sent,
+	.event = link_event,
+	.find = ticket_find,
+};
 
 /* ---- the TCP connection ---- */
 
@@ -765,7 +773,7 @@ static int __init linktest_init(void)
 {
 	int err;
 
-	err = rstream_link_init();
+	err = rstream_link_init(&ops);
 	if (err)
 		return err;
 	err = register_pernet_subsys(&linktest_net_ops);
