@@ -7,12 +7,12 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include "af_rdmastream.h"
-#include "link.h"
-#include "net.h"
-#include "option_hook.h"
-#include "stats.h"
-#include "stream.h"
+#include "base/net.h"
+#include "base/stats.h"
+#include "control/netlink.h"
+#include "control/sysctl.h"
+#include "link/link.h"
+#include "socket/socket.h"
 
 unsigned int rstream_net_id;
 

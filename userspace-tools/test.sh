@@ -297,7 +297,7 @@ done <"$tmp/commands"
 [ $missing = 0 ] && [ "$(wc -l <"$tmp/commands")" -gt 10 ]) >"$tmp/out" 2>"$tmp/err"
 result $? "each command has a page"
 sed -n 's/.*SETTING_[A-Z]*(\([a-z_]*\).*/\1/p; s/.*procname = "\(.*\)".*/\1/p; s/.*NUMBER("\(.*\)",.*/\1/p' \
-	"$here/../kmod/sysctl.c" | grep -vx name >"$tmp/settings"
+	"$here/../kmod/control/sysctl.c" | grep -vx name >"$tmp/settings"
 (missing=0
 while read -r s; do
 	grep -Eq "^\.BR .*\<$s \"" "$man/rdmastream.7" || { echo "no $s in rdmastream.7"; missing=1; }

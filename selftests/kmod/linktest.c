@@ -24,10 +24,10 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "events.h"
-#include "info.h"
-#include "link.h"
-#include "net.h"
+#include "base/events.h"
+#include "link/link_info.h"
+#include "link/link.h"
+#include "base/net.h"
 
 #define LINKTEST_PORT	7471
 
@@ -115,14 +115,12 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 	wake_up(&rs->wait);
 }
 
-void rstream_event_link_refused(struct net *net,
-				const struct sockaddr_storage *from,
+void rstream_event_link_refused(const struct sockaddr_storage *from,
 				enum rstream_reason reason)
 {
 }
 
-void rstream_event_link(const struct rstream_link *link,
-			enum rstream_reason reason, const char *why)
+void rstream_event_link(struct net *net, const struct rstream_link_change *link)
 {
 }
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What happens, told to whoever wants to know: tracepoints, and netlink's group
+ * "events".  Nothing is made of an event without a listener.
+ *
+ * A leaf: it gets plain values, owns no state, and calls nobody.
+ */
+#ifndef RSTREAM_EVENTS_H
+#define RSTREAM_EVENTS_H
+
+#include <linux/in6.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+#include <net/net_namespace.h>
+
+#include "stats.h"
+
+struct genl_family;
+struct sock;
+
+enum rstream_carrier_info {		/* as in the netlink spec */
+	RSTREAM_INFO_CARRIER_TCP,
+	RSTREAM_INFO_CARRIER_RING,
+};
+
+enum rstream_way_info {			/* likewise */
+	RSTREAM_WAY_TX,			/* towards the peer */
+	RSTREAM_WAY_RX,
+};
+
+/**
+ * struct rstream_switch_event - one direction has changed its carrier
+ * @sk:		the socket
+ * @peer:	instance id of the peer
+ * @way:	the direction
+ * @to:		the carrier from now on
+ * @epoch:	its epoch
+ * @link:	id of its link, if it is a ring
+ * @offset:	stream offset of the first byte on it
+ * @reason:	why
+ */
+struct rstream_switch_event {
+	const struct sock *sk;
+	const u8 *peer;
+	enum rstream_way_info way;
+	enum rstream_carrier_info to;
+	u32 epoch;
+	u32 link;
+	u64 offset;
+	enum rstream_reason reason;
+};
+
+/**
+ * struct rstream_link_change - a link has come up or ended
+ * @id:		ours, of the namespace
+ * @state:	enum rstream_link_state
+ * @up:		it has come up
+ * @active:	we connected it
+ * @peer:	instance id of the peer
+ * @device:	name of the RDMA device, or ""
+ * @port:	of the device, 0: none
+ * @local:	our RDMA address, AF_UNSPEC: none
+ * @remote:	the peer's, likewise
+ * @reason:	why it ended, or NONE
+ * @why:	the same in words, or ""
+ */
+struct rstream_link_change {
+	u32 id;
+	u8 state;
+	bool up;
+	bool active;
+	const u8 *peer;
+	const char *device;
+	u32 port;
+	const struct sockaddr_storage *local, *remote;
+	enum rstream_reason reason;
+	const char *why;
+};
+
+/* Any context, with any lock of ours held. */
+void rstream_event_switch(const struct rstream_switch_event *ev);
+void rstream_event_stall(const struct sock *sk, u64 us, enum rstream_reason why);
+void rstream_event_link(struct net *net, const struct rstream_link_change *link);
+void rstream_event_link_refused(const struct sockaddr_storage *from,
+				enum rstream_reason reason);
+
+/* The namespace is, or is no longer, drained.  Process context. */
+void rstream_event_drain(struct net *net, bool on);
+
+/* A setting of the namespace has changed.  Process context. */
+void rstream_event_setting(struct net *net, const char *name, u64 val);
+
+/**
+ * rstream_events_start() - events go by netlink from now on
+ * @family:	of which they are
+ * @group:	of multicast, within the family
+ */
+void rstream_events_start(const struct genl_family *family, unsigned int group);
+void rstream_events_stop(void);		/* the family is about to go */
+
+#endif

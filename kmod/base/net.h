@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * State of the module in one network namespace, and its settings.
+ */
+#ifndef RSTREAM_NET_H
+#define RSTREAM_NET_H
+
+#include <linux/siphash.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "stats.h"
+
+#define RSTREAM_INSTANCE_LEN 16
+
+struct ctl_table;
+struct ctl_table_header;
+struct rstream_link_net;	/* link_net.c: peers, links, the rdma_cm listener */
+
+/* When a stream asks for a ring. */
+enum rstream_upgrade {
+	RSTREAM_UPGRADE_OFF,	/* grants no ring: what it receives stays on TCP */
+	RSTREAM_UPGRADE_ALWAYS,	/* as soon as the HELLOs were exchanged */
+	RSTREAM_UPGRADE_BYTES,	/* after upgrade_bytes in either direction */
+};
+
+/**
+ * struct rstream_settings - sysctl net.rdmastream.*
+ * @negotiate:	send and answer the TCP option (0: all sockets are plain TCP)
+ * @prelude:	our connections begin without records
+ * @upgrade:	enum rstream_upgrade
+ * @upgrade_bytes: threshold of RSTREAM_UPGRADE_BYTES, bytes
+ * @upgrade_self: also for connections of a namespace with itself
+ * @ring_size:	bytes that a ring may grow to, power of two, 16 KiB to 4 MiB; a
+ *		program's SO_RCVBUF comes before it
+ * @ring_idle_ms: a ring in which nothing has come for so long is taken back
+ * @rmb_max:	ceiling of registered receive memory of the namespace, bytes
+ * @hello_timeout_ms: how long a HELLO may be late
+ * @cm_port:	rdma_cm port we listen at (RDMA_PS_TCP)
+ * @cm_timeout_ms: how long one try to make a link may take
+ * @link_idle_ms: an unused link is closed after this
+ * @probe_ms:	interval of liveness probes and sweeps of a link
+ * @stall_ms:	a link that completes nothing for so long is given up; 0: never
+ * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
+ * @retry_count: transport retries, 0 to 6 (7 is for ever on rxe: refused)
+ * @links_per_peer: how many links we make to a peer, streams are spread over them
+ * @links_per_address: how many links there are with one address, whoever makes them
+ * @links_max:	how many there are in the namespace
+ * @link_stable_ms: a link that was up for so long makes up for one that broke
+ * @tell_addresses: HELLO names our other RDMA addresses
+ * @take_addresses: where those that a peer's HELLO names may be: 0 nowhere, 1 on
+ *		networks of ours, 2 behind gateways, too
+ * @histograms:	sockets take samples of their times
+ */
+struct rstream_settings {
+	int negotiate;
+	int prelude;
+	int upgrade;
+	unsigned long upgrade_bytes;
+	int upgrade_self;
+	unsigned int ring_size;
+	int ring_idle_ms;
+	unsigned long rmb_max;
+	int hello_timeout_ms;
+	int cm_port;
+	int cm_timeout_ms;
+	int link_idle_ms;
+	int probe_ms;
+	int stall_ms;
+	int ack_timeout;
+	int retry_count;
+	int links_per_peer;
+	int links_per_address;
+	int links_max;
+	int link_stable_ms;
+	int tell_addresses;
+	int take_addresses;
+	int histograms;
+};
+
+struct rstream_net {
+	struct net *net;
+	struct rstream_settings set;
+	u8 instance[RSTREAM_INSTANCE_LEN];
+	struct rstream_mib __percpu *mib;
+	struct ctl_table_header *sysctl;
+	struct ctl_table *sysctl_table;
+	struct rstream_link_net *links;
+
+	/* option.c */
+	struct mutex hook_lock;		/* guards hook_users */
+	unsigned int hook_users;	/* listeners (and mapped connects) */
+
+	/* stream.c: every stream of the namespace that may own a token */
+	spinlock_t streams_lock;	/* bh; guards the two below */
+	struct list_head streams;
+	struct hlist_head tokens[256];
+	unsigned int n_streams;
+};
+
+extern unsigned int rstream_net_id;
+
+/* Takes a while: who is asked often keeps the pointer. */
+static inline struct rstream_net *rstream_net(const struct net *net)
+{
+	return net_generic(net, rstream_net_id);
+}
+
+/* ---- counting; any context ---- */
+
+static inline void rstream_mib_add(const struct rstream_net *rn,
+				   enum rstream_mib_item item, u64 n)
+{
+	this_cpu_add(rn->mib->item[item], n);
+}
+
+static inline void rstream_mib_inc(const struct rstream_net *rn,
+				   enum rstream_mib_item item)
+{
+	rstream_mib_add(rn, item, 1);
+}
+
+static inline void rstream_mib_reason(const struct rstream_net *rn,
+				      enum rstream_reason reason)
+{
+	this_cpu_inc(rn->mib->reason[reason]);
+}
+
+static inline void rstream_mib_switched(const struct rstream_net *rn,
+					enum rstream_reason reason)
+{
+	this_cpu_inc(rn->mib->switched[reason]);
+}
+
+#endif

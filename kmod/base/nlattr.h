@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Attributes that netlink's answers and events have in common.
+ */
+#ifndef RSTREAM_NLATTR_H
+#define RSTREAM_NLATTR_H
+
+#include <linux/socket.h>
+#include <net/netlink.h>
+
+/* Nests of the set "endpoint"; AF_UNSPEC is left out.  Return: 0 or an error. */
+int rstream_nla_put_endpoint(struct sk_buff *skb, int attr,
+			     const struct sockaddr *sa);
+
+static inline int put_u64(struct sk_buff *skb, int attr, u64 val)
+{
+	return nla_put_u64_64bit(skb, attr, val, 0);	/* 0: pad in each set */
+}
+
+/* 0 means "none": left out. */
+static inline int put_u32_if(struct sk_buff *skb, int attr, u32 val)
+{
+	return val ? nla_put_u32(skb, attr, val) : 0;
+}
+
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Settings of a namespace, /proc/sys/net/rdmastream/ and netlink: struct
+ * rstream_settings.
+ *
+ * Values are checked here and only here, and changes told by events.c; readers
+ * take them with READ_ONCE() and use a changed one from the next connection, ring
+ * or link on.
+ */
+#include <linux/log2.h>
+#include <linux/rdmastream.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+#include <net/net_namespace.h>
+
+#include "base/events.h"
+#include "base/net.h"
+#include "link/link.h"
+#include "socket/socket.h"
+#include "sysctl.h"
+
+#define RING_SIZE_MIN	RSTREAM_RING_MIN
+#define RING_SIZE_MAX	SZ_4M
+
+static const struct rstream_settings defaults = {
+	.negotiate = 1,
+	.prelude = 1,
+	/* short connections are not worth a ring */
+	.upgrade = RSTREAM_UPGRADE_BYTES,
+	.upgrade_bytes = SZ_16K,
+	.upgrade_self = 0,
+	.ring_size = SZ_256K,
+	.ring_idle_ms = 5000,
+	.rmb_max = SZ_64M,
+	.hello_timeout_ms = 5000,
+	.cm_port = 4793,	/* 4789 to 4792 belong to VXLAN, RoCE and kin */
+	.cm_timeout_ms = 3000,
+	.link_idle_ms = 30000,
+	.probe_ms = 500,
+	.stall_ms = 1500,
+	.ack_timeout = 15,
+	.retry_count = 6,
+	.links_per_peer = 1,
+	.links_per_address = 64,
+	.links_max = 4096,
+	.link_stable_ms = 30000,	/* as the longest pause */
+	.tell_addresses = 1,
+	.take_addresses = 1,
+};
+
+static const int hello_timeout_min = 10, hello_timeout_max = 600 * 1000;
+static const int cm_port_max = 65535;
+static const int cm_timeout_min = 10, cm_timeout_max = 600 * 1000;
+static const int link_idle_min = 100, link_idle_max = 24 * 3600 * 1000;
+static const int ring_idle_min = 10, ring_idle_max = 24 * 3600 * 1000;
+static const int probe_min = 10, probe_max = 60 * 1000;
+static const int stall_max = 600 * 1000;	/* 0: never */
+static const int ack_timeout_max = 31;	/* five bits; 0 would be "never" */
+static const int retry_count_max = 6;
+static const int links_max = 8;
+static const int links_bound = 65536;
+static const int stable_min = 100, stable_max = 24 * 3600 * 1000;
+
+static int protocol = IPPROTO_RDMASTREAM;
+
+static int ring_size_take(rstream_ctl_table *table, int write, void *buffer,
+			  size_t *lenp, loff_t *ppos)
+{
+	unsigned int *size = table->data;
+	unsigned int val = READ_ONCE(*size);
+	struct ctl_table one = *table;
+	int err;
+
+	one.data = &val;
+	err = proc_douintvec(&one, write, buffer, lenp, ppos);
+	if (err || !write)
+		return err;
+	if (!is_power_of_2(val) || val < RING_SIZE_MIN || val > RING_SIZE_MAX)
+		return -EINVAL;
+	WRITE_ONCE(*size, val);
+	return 0;
+}
+
+static proc_handler int_handler, ulong_handler, ring_size_handler;
+
+/* An int of struct rstream_settings from @lo to @hi. */
+#define SETTING_INT(name, lo, hi) {				\
+	.procname = #name,					\
+	.data = (void *)offsetof(struct rstream_settings, name),\
+	.maxlen = sizeof(int),					\
+	.mode = 0644,						\
+	.proc_handler = int_handler,				\
+	.extra1 = (void *)(lo),					\
+	.extra2 = (void *)(hi),					\
+}
+
+#define SETTING_ULONG(name) {					\
+	.procname = #name,					\
+	.data = (void *)offsetof(struct rstream_settings, name),\
+	.maxlen = sizeof(unsigned long),			\
+	.mode = 0644,						\
+	.proc_handler = ulong_handler,				\
+}
+
+/* For people and libraries to read; the same in all namespaces. */
+#define NUMBER(name, where) {					\
+	.procname = name,					\
+	.data = (where),					\
+	.maxlen = sizeof(int),					\
+	.mode = 0444,						\
+	.proc_handler = proc_dointvec,				\
+}
+
+/* .data of a writable entry is an offset until the namespace gets its copy. */
+static const struct ctl_table template[] = {
+	SETTING_INT(negotiate, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(prelude, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(upgrade, SYSCTL_ZERO, SYSCTL_TWO),
+	SETTING_ULONG(upgrade_bytes),
+	SETTING_INT(upgrade_self, SYSCTL_ZERO, SYSCTL_ONE),
+	{
+		.procname = "ring_size",
+		.data = (void *)offsetof(struct rstream_settings, ring_size),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = ring_size_handler,
+	},
+	SETTING_INT(ring_idle_ms, &ring_idle_min, &ring_idle_max),
+	SETTING_ULONG(rmb_max),
+	SETTING_INT(hello_timeout_ms, &hello_timeout_min, &hello_timeout_max),
+	SETTING_INT(cm_port, SYSCTL_ONE, &cm_port_max),
+	SETTING_INT(cm_timeout_ms, &cm_timeout_min, &cm_timeout_max),
+	SETTING_INT(link_idle_ms, &link_idle_min, &link_idle_max),
+	SETTING_INT(probe_ms, &probe_min, &probe_max),
+	SETTING_INT(stall_ms, SYSCTL_ZERO, &stall_max),
+	SETTING_INT(ack_timeout, SYSCTL_ONE, &ack_timeout_max),
+	SETTING_INT(retry_count, SYSCTL_ZERO, &retry_count_max),
+	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),
+	SETTING_INT(links_per_address, SYSCTL_ONE, &links_bound),
+	SETTING_INT(links_max, SYSCTL_ONE, &links_bound),
+	SETTING_INT(link_stable_ms, &stable_min, &stable_max),
+	SETTING_INT(tell_addresses, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(take_addresses, SYSCTL_ZERO, SYSCTL_TWO),
+	SETTING_INT(histograms, SYSCTL_ZERO, SYSCTL_ONE),
+	NUMBER("family", &rstream_family),
+	NUMBER("protocol", &protocol),
+};
+
+/* The pinned memory and the queue pairs are the host's: so are their ceilings. */
+static bool is_of_host(const struct ctl_table *entry)
+{
+	static const size_t those[] = {
+		offsetof(struct rstream_settings, rmb_max),
+		offsetof(struct rstream_settings, links_per_address),
+		offsetof(struct rstream_settings, links_max),
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(those); i++)
+		if (entry->data == (void *)those[i])
+			return true;
+	return false;
+}
+
+static void table_fill(struct ctl_table *table, struct rstream_net *rn)
+{
+	int i;
+
+	memcpy(table, template, sizeof(template));
+	for (i = 0; i < ARRAY_SIZE(template); i++) {
+		if (!(table[i].mode & 0222))
+			continue;
+		if (rn->net->user_ns != &init_user_ns && is_of_host(&table[i]))
+			table[i].mode = 0444;
+		table[i].data = (u8 *)&rn->set + (uintptr_t)table[i].data;
+	}
+}
+
+/* ---- writing, and telling it ---- */
+
+static u64 setting_read(const struct ctl_table *entry, const void *at)
+{
+	if (entry->proc_handler == ulong_handler)
+		return READ_ONCE(*(const unsigned long *)at);
+	return READ_ONCE(*(const unsigned int *)at);
+}
+
+static void setting_write(const struct ctl_table *entry, u64 val)
+{
+	if (entry->proc_handler == ulong_handler)
+		WRITE_ONCE(*(unsigned long *)entry->data, val);
+	else
+		WRITE_ONCE(*(unsigned int *)entry->data, val);
+}
+
+/* The namespace whose setting @entry is. */
+static struct net *entry_net(const struct ctl_table *entry)
+{
+	u8 *set = entry->data;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(template); i++)
+		if (template[i].procname == entry->procname)
+			set -= (uintptr_t)template[i].data;
+	return container_of((struct rstream_settings *)set, struct rstream_net,
+			    set)->net;
+}
+
+static void tell_change(const struct ctl_table *entry, u64 before)
+{
+	u64 val = setting_read(entry, entry->data);
+
+	if (val != before)
+		rstream_event_setting(entry_net(entry), entry->procname, val);
+}
+
+static int handle(proc_handler *handler, rstream_ctl_table *table, int write,
+		  void *buffer, size_t *lenp, loff_t *ppos)
+{
+	u64 before = setting_read(table, table->data);
+	int err = handler(table, write, buffer, lenp, ppos);
+
+	if (!err && write)
+		tell_change(table, before);
+	return err;
+}
+
+static int int_handler(rstream_ctl_table *table, int write, void *buffer,
+		       size_t *lenp, loff_t *ppos)
+{
+	return handle(proc_dointvec_minmax, table, write, buffer, lenp, ppos);
+}
+
+static int ulong_handler(rstream_ctl_table *table, int write, void *buffer,
+			 size_t *lenp, loff_t *ppos)
+{
+	return handle(proc_doulongvec_minmax, table, write, buffer, lenp, ppos);
+}
+
+static int ring_size_handler(rstream_ctl_table *table, int write, void *buffer,
+			     size_t *lenp, loff_t *ppos)
+{
+	return handle(ring_size_take, table, write, buffer, lenp, ppos);
+}
+
+/* ---- the same, by netlink ---- */
+
+static void setting_range(const struct ctl_table *entry, u64 *min, u64 *max)
+{
+	if (entry->proc_handler == ring_size_handler) {
+		*min = RING_SIZE_MIN;
+		*max = RING_SIZE_MAX;
+	} else if (entry->proc_handler == ulong_handler) {
+		*min = 0;
+		*max = ULONG_MAX;
+	} else {
+		*min = *(const int *)entry->extra1;
+		*max = *(const int *)entry->extra2;
+	}
+}
+
+static void setting_info(const struct rstream_net *rn, int i,
+			 struct rstream_setting_info *info)
+{
+	const struct ctl_table *entry = &rn->sysctl_table[i];
+	bool settable = template[i].mode & 0222;
+
+	*info = (struct rstream_setting_info){
+		.name = entry->procname,
+		.val = setting_read(entry, entry->data),
+		.pow2 = entry->proc_handler == ring_size_handler,
+		.fixed = !(entry->mode & 0222),
+	};
+	if (!settable)
+		return;
+	info->def = setting_read(entry, (u8 *)&defaults +
+					(uintptr_t)template[i].data);
+	setting_range(entry, &info->min, &info->max);
+}
+
+int rstream_setting_info_dump(struct net *net, unsigned int skip,
+			      int (*fn)(const struct rstream_setting_info *info,
+					void *arg), void *arg)
+{
+	struct rstream_setting_info info;
+	int i, err = 0;
+
+	for (i = skip; i < ARRAY_SIZE(template) && !err; i++) {
+		setting_info(rstream_net(net), i, &info);
+		err = fn(&info, arg);
+	}
+	return err;
+}
+
+int rstream_setting_set(struct net *net, const char *name, u64 val)
+{
+	const struct rstream_net *rn = rstream_net(net);
+	struct rstream_setting_info info;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(template); i++) {
+		setting_info(rn, i, &info);
+		if (strcmp(info.name, name))
+			continue;
+		if (info.fixed)
+			return -EPERM;
+		if (val < info.min || val > info.max)
+			return -ERANGE;
+		if (info.pow2 && !is_power_of_2(val))
+			return -EINVAL;
+		setting_write(&rn->sysctl_table[i], val);
+		tell_change(&rn->sysctl_table[i], info.val);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* ---- namespaces ---- */
+
+int rstream_sysctl_net_init(struct rstream_net *rn)
+{
+	size_t n = ARRAY_SIZE(template);
+	struct ctl_table *table;
+
+	rn->set = defaults;
+	/* An empty entry ends the table before 6.6. */
+	table = kcalloc(n + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
+	if (!table)
+		return -ENOMEM;
+	table_fill(table, rn);
+	rn->sysctl = register_net_sysctl_sz(rn->net, "net/rdmastream", table, n);
+	if (!rn->sysctl) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	rn->sysctl_table = table;
+	return 0;
+}
+
+void rstream_sysctl_net_exit(struct rstream_net *rn)
+{
+	unregister_net_sysctl_table(rn->sysctl);
+	kfree(rn->sysctl_table);
+}

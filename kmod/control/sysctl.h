@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The settings: sysctl net.rdmastream.*, which netlink shows and sets, too.
+ */
+#ifndef RSTREAM_SYSCTL_H
+#define RSTREAM_SYSCTL_H
+
+#include <linux/types.h>
+#include <net/net_namespace.h>
+
+#include "base/net.h"
+
+struct rstream_setting_info {
+	const char *name;
+	u64 val;
+	u64 def, min, max;		/* unless it is fixed */
+	bool pow2;
+	bool fixed;			/* cannot be set in this namespace */
+};
+
+/* As rstream_info_dump(). */
+int rstream_setting_info_dump(struct net *net, unsigned int skip,
+			      int (*fn)(const struct rstream_setting_info *info,
+					void *arg),
+			      void *arg);
+
+int rstream_sysctl_net_init(struct rstream_net *rn);
+void rstream_sysctl_net_exit(struct rstream_net *rn);
+
+/*
+ * Return: 0, -ENOENT: no such setting, -EPERM: it is fixed, -ERANGE: out of its
+ * range, -EINVAL: no power of two.  Whether one may is the caller's business.
+ */
+int rstream_setting_set(struct net *net, const char *name, u64 val);
+
+#endif

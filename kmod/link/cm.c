@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The connection manager: asks for links, accepts them, hears of their end.
+ *
+ * Owns the cm_id of each link, the listeners of a namespace and the private data
+ * that the two sides exchange.  Called by peer.c (connect), link.c (disconnect,
+ * destroy, listen) and by rdma_cm.  A handler never destroys an id, its own or
+ * another: that is link_down_work()'s, because rdma_destroy_id() may block for
+ * as long as the CM repeats a message into the void.
+ *
+ * Whose REQ and REP are these?  rdma_cm does not tell: anybody can send them, and can
+ * pass them on.  So both carry a proof that only the two ends of the connection can
+ * make which they name, for it is keyed with the secrets of its HELLOs; and it covers
+ * the addresses and the numbers of the queue pairs, as its sender sees them.  Who ends
+ * the queue pairs of two others has with each of them another pair, so what one of them
+ * proves is wrong for the other one.  Of the same, with both messages complete, are
+ * the keys of the link, with which each end proves what it says of rings.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/siphash.h>
+#include <linux/slab.h>
+#include <rdma/ib_cm.h>
+
+#include "base/events.h"
+#include "cm.h"
+#include "verbs.h"
+
+#define LISTEN_BACKLOG	64
+#define RNR_RETRIES	3	/* never needed, see ring.c on credits */
+
+/* ---- private data ---- */
+
+enum purpose {
+	PROOF_REQ = 1,
+	PROOF_REP,
+	KEY_ACTIVE,		/* two words each */
+	KEY_PASSIVE = KEY_ACTIVE + 2,
+};
+
+/*
+ * What the two ends must have said and must see alike, in the words of the wire; what
+ * is not known yet is 0.
+ */
+struct transcript {
+	u8 passive_secret[RSTREAM_SECRET_LEN];
+	struct rstream_cm_hello req, rep;
+	union ib_gid active_gid, passive_gid;
+	__be32 active_qpn, passive_qpn;
+	__be32 purpose;
+	__be32 zero;
+};
+
+static_assert(sizeof(struct transcript) == 160);
+
+static u64 transcript_hash(struct transcript *t, enum purpose why,
+			   const struct rstream_ticket *ticket, bool active)
+{
+	__le64 secret[RSTREAM_SECRET_LEN / sizeof(__le64)];
+	siphash_key_t key;
+
+	memcpy(secret, active ? ticket->ours.secret : ticket->theirs.secret,
+	       sizeof(secret));
+	memcpy(t->passive_secret, active ? ticket->theirs.secret :
+					   ticket->ours.secret,
+	       RSTREAM_SECRET_LEN);
+	key.key[0] = le64_to_cpu(secret[0]);
+	key.key[1] = le64_to_cpu(secret[1]);
+	t->purpose = cpu_to_be32(why);
+	return siphash(t, sizeof(*t), &key);
+}
+
+/* The addresses are those that the queue pair is made for. */
+static void transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
+			    bool active, u32 active_qpn, u32 passive_qpn)
+{
+	const struct sa_path_rec *path = id->route.path_rec;
+
+	t->active_gid = active ? path->sgid : path->dgid;
+	t->passive_gid = active ? path->dgid : path->sgid;
+	t->active_qpn = cpu_to_be32(active_qpn);
+	t->passive_qpn = cpu_to_be32(passive_qpn);
+}
+
+static void link_keys(struct rstream_link *link, struct transcript *t)
+{
+	siphash_key_t keys[2];		/* active, passive */
+	int i;
+
+	for (i = 0; i < 4; i++)
+		keys[i / 2].key[i % 2] = transcript_hash(t, KEY_ACTIVE + i,
+							 &link->ticket,
+							 link->active);
+	spin_lock_bh(&link->lock);
+	link->proof_key = keys[link->active ? 0 : 1];
+	link->peer_proof_key = keys[link->active ? 1 : 0];
+	spin_unlock_bh(&link->lock);
+}
+
+/* All but the proof. */
+static void hello_fill(const struct rstream_link *link,
+		       struct rstream_cm_hello *hello)
+{
+	*hello = (struct rstream_cm_hello){
+		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
+		.version = RSTREAM_CM_VERSION,
+		.slot = link->slot,
+		.rq_depth = cpu_to_be16(link->depth),
+		.token = cpu_to_be64(link->ticket.theirs.token),
+		.own_token = cpu_to_be64(link->ticket.ours.token),
+		.link_id = cpu_to_be32(link->id),
+		.key = cpu_to_be64(link->key),
+	};
+}
+
+/* The REQ of @link, and what it is the proof of. */
+static void req_fill(const struct rstream_link *link,
+		     const struct rdma_cm_id *id, struct transcript *t)
+{
+	memset(t, 0, sizeof(*t));
+	hello_fill(link, &t->req);
+	transcript_ends(t, id, true, link->qpn, 0);
+	t->req.proof = cpu_to_be64(transcript_hash(t, PROOF_REQ, &link->ticket,
+						   true));
+}
+
+static bool hello_valid(const struct rstream_cm_hello *hello, u8 len)
+{
+	return hello && len >= sizeof(*hello) &&
+	       hello->magic == cpu_to_be32(RSTREAM_CM_MAGIC) &&
+	       hello->version == RSTREAM_CM_VERSION && hello->link_id &&
+	       hello->slot < RSTREAM_SLOTS &&
+	       be16_to_cpu(hello->rq_depth) >= RSTREAM_DEPTH_MIN;
+}
+
+static void hello_apply(struct rstream_link *link,
+			const struct rstream_cm_hello *hello)
+{
+	spin_lock_bh(&link->lock);
+	link->peer_id = be32_to_cpu(hello->link_id);
+	link->rq_credits_max = be16_to_cpu(hello->rq_depth) -
+			       RSTREAM_RQ_RESERVE;
+	link->rq_credits = link->rq_credits_max;
+	spin_unlock_bh(&link->lock);
+}
+
+u64 rstream_link_proof(struct rstream_link *link, bool ours, const void *what,
+		       size_t len)
+{
+	siphash_key_t key;
+
+	spin_lock_bh(&link->lock);
+	key = ours ? link->proof_key : link->peer_proof_key;
+	spin_unlock_bh(&link->lock);
+	return siphash(what, len, &key);
+}
+
+static void conn_param(const struct rstream_link *link,
+		       const struct rstream_cm_hello *hello,
+		       struct rdma_conn_param *param)
+{
+	*param = (struct rdma_conn_param){
+		.private_data = hello,
+		.private_data_len = sizeof(*hello),
+		/* no RDMA reads; some providers refuse 0 */
+		.responder_resources = 1,
+		.initiator_depth = 1,
+		.retry_count = rstream_link_set(link->ln)->retry_count,
+		.rnr_retry_count = RNR_RETRIES,
+	};
+}
+
+/* ---- active side ---- */
+
+static int resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
+{
+	int err;
+
+	err = rstream_verbs_attach(link, id->device);
+	if (err)
+		return err;
+	spin_lock_bh(&link->lock);
+	if (link->local.ss_family == AF_UNSPEC)	/* routing has chosen */
+		memcpy(&link->local, &id->route.addr.src_addr,
+		       sizeof(link->local));
+	spin_unlock_bh(&link->lock);
+	return rdma_resolve_route(id, rstream_link_set(link->ln)->cm_timeout_ms);
+}
+
+static int resolved_route(struct rstream_link *link, struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param;
+	struct transcript t;
+	int err;
+
+	if (!id->route.path_rec)
+		return -EPROTO;
+	err = rstream_verbs_create(link);
+	if (err)
+		return err;
+	req_fill(link, id, &t);
+	conn_param(link, &t.req, &param);
+	return rdma_connect_locked(id, &param);
+}
+
+/* REP */
+static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
+		    struct rdma_cm_event *event)
+{
+	const struct rstream_cm_hello *rep = event->param.conn.private_data;
+	struct transcript t;
+
+	if (!hello_valid(rep, event->param.conn.private_data_len) ||
+	    !id->route.path_rec)
+		return -EPROTO;
+	req_fill(link, id, &t);
+	transcript_ends(&t, id, true, link->qpn, event->param.conn.qp_num);
+	t.rep = *rep;
+	t.rep.proof = 0;
+	if (be64_to_cpu(rep->proof) !=
+	    transcript_hash(&t, PROOF_REP, &link->ticket, true)) {
+		rstream_mib_reason(link->ln->rn, RSTREAM_R_LINK_UNPROVEN);
+		rstream_link_break(link, "answer does not prove whose it is");
+		return -EPROTO;
+	}
+	t.rep.proof = rep->proof;
+	link_keys(link, &t);
+	hello_apply(link, rep);
+	return 0;
+}
+
+/* Steps that make something: not once the end of the link has begun. */
+static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
+		     struct rdma_cm_event *event)
+{
+	int err = -ENOTCONN;
+
+	mutex_lock(&link->setup_lock);
+	if (link->closing || !rstream_link_alive(link))
+		goto out;
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		err = resolved_addr(link, id);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		err = resolved_route(link, id);
+		break;
+	default:
+		err = link->active ? accepted(link, id, event) : 0;
+		if (err)
+			break;
+		spin_lock_bh(&link->lock);
+		rstream_link_established(link);
+		spin_unlock_bh(&link->lock);
+	}
+out:
+	mutex_unlock(&link->setup_lock);
+	return err;
+}
+
+/* 0: for a reason of rdma_cm's, or of a stranger's. */
+static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	const struct rstream_cm_reject *rej;
+	u8 len = 0;
+
+	rej = rdma_consumer_reject_data(id, event, &len);
+	if (!rej || len < sizeof(*rej) ||
+	    rej->magic != cpu_to_be32(RSTREAM_CM_MAGIC))
+		return 0;
+	return rej->why;
+}
+
+static void link_rejected(struct rstream_link *link, u8 why)
+{
+	link->refused = true;
+	if (why == RSTREAM_CM_DRAINED)
+		rstream_peer_declines(link->peer);
+	else if (why == RSTREAM_CM_BAD_TOKEN)
+		rstream_peer_bad_token(link);
+	rstream_link_break(link, why == RSTREAM_CM_DRAINED ? "peer is drained" :
+			   why == RSTREAM_CM_BAD_TOKEN ? "peer does not know the connection" :
+			   "rejected");
+}
+
+/* And is no more.  One that is ended at once may not count as that. */
+static bool was_of_use(const struct rstream_link *link)
+{
+	return !link->n_rx && !link->n_tx &&
+	       (link->tx_msgs || link->rx_msgs ||
+		time_after(jiffies, link->up_at + HZ));
+}
+
+static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct rstream_link *link = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (link_step(link, id, event))
+			rstream_link_break(link, rdma_event_msg(event->event));
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		spin_lock_bh(&link->lock);
+		/* the peer closed it because idle, and here nobody minds */
+		if (rstream_link_alive(link))
+			link->idle_closed = was_of_use(link);
+		rstream_link_break_locked(link, "disconnected");
+		spin_unlock_bh(&link->lock);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		link_rejected(link, why_rejected(id, event));
+		break;
+	default:
+		rstream_link_break(link, rdma_event_msg(event->event));
+	}
+	return 0;
+}
+
+/* On error link_down_work() comes by itself. */
+int rstream_cm_connect(struct rstream_link *link,
+		       const struct rstream_peer_route *route)
+{
+	const struct rstream_settings *set = rstream_link_set(link->ln);
+	struct sockaddr *local;
+	struct rdma_cm_id *id;
+	int err = -ENOTCONN;
+
+	mutex_lock(&link->setup_lock);
+	if (link->closing)
+		goto out;
+	link->ticket = route->ticket;
+	link->local = route->local;
+	link->remote = route->remote;
+	local = route->local.ss_family == AF_UNSPEC ? NULL :
+						      (struct sockaddr *)&link->local;
+	id = rdma_create_id(link->ln->net, link_handler, link, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id)) {
+		err = PTR_ERR(id);
+		goto out;
+	}
+	link->cm_id = id;
+	rdma_set_ack_timeout(id, set->ack_timeout);
+	err = rdma_resolve_addr(id, local, (struct sockaddr *)&link->remote,
+				set->cm_timeout_ms);
+out:
+	mutex_unlock(&link->setup_lock);
+	if (err)
+		rstream_link_break(link, "no way to the address");
+	return err;
+}
+
+/* ---- passive side ---- */
+
+static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
+		   enum rstream_reason reason)
+{
+	static const u8 whys[] = {
+		[RSTREAM_R_LINK_MALFORMED] = RSTREAM_CM_BAD_REQ,
+		[RSTREAM_R_LINK_STRANGER] = RSTREAM_CM_BAD_TOKEN,
+		[RSTREAM_R_LINK_UNPROVEN] = RSTREAM_CM_BAD_TOKEN,
+		[RSTREAM_R_LINK_BUSY] = RSTREAM_CM_BUSY,
+		[RSTREAM_R_DRAINED] = RSTREAM_CM_DRAINED,
+	};
+	struct rstream_cm_reject rej = {
+		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
+		.version = RSTREAM_CM_VERSION,
+		.why = whys[reason],
+	};
+
+	rstream_mib_inc(ln->rn, RSTREAM_MIB_CM_REJECTED);
+	rstream_mib_reason(ln->rn, reason);
+	rstream_event_link_refused(&id->route.addr.dst_addr, reason);
+	rdma_reject(id, &rej, sizeof(rej), IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+/*
+ * Takes over @id, whose REQ is in @t; what fails from here on ends with
+ * link_down_work().
+ */
+static int accept_link(struct rstream_link *link, struct rdma_cm_id *id,
+		       const struct rstream_ticket *ticket,
+		       struct transcript *t)
+{
+	struct rdma_conn_param param;
+	int err;
+
+	lockdep_assert_held(&link->setup_lock);
+	link->cm_id = id;
+	id->context = link;
+	id->event_handler = link_handler;
+	link->ticket = *ticket;
+	memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
+	memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
+	err = rstream_verbs_attach(link, id->device);
+	if (err)
+		return err;
+	rdma_set_ack_timeout(id, rstream_link_set(link->ln)->ack_timeout);
+	hello_apply(link, &t->req);
+	err = rstream_verbs_create(link);
+	if (err)
+		return err;
+	hello_fill(link, &t->rep);
+	t->passive_qpn = cpu_to_be32(link->qpn);
+	t->rep.proof = cpu_to_be64(transcript_hash(t, PROOF_REP, ticket, false));
+	link_keys(link, t);
+	conn_param(link, &t->rep, &param);
+	return rdma_accept(id, &param);
+}
+
+/*
+ * Does the REQ in @t come from the other end of a living connection?  Return: NONE
+ * with @ticket, @name and @t complete, or why not.
+ */
+static enum rstream_reason req_whose(struct rstream_link_net *ln,
+				     const struct rdma_cm_id *id, u32 qpn,
+				     struct transcript *t,
+				     struct rstream_ticket *ticket,
+				     struct rstream_peer_name *name)
+{
+	__be64 proof = t->req.proof;
+
+	ticket->ours.token = be64_to_cpu(t->req.token);
+	ticket->theirs.token = be64_to_cpu(t->req.own_token);
+	if (!rstream_link_ops->find(ln->net, ticket, name))
+		return RSTREAM_R_LINK_STRANGER;
+	if (!id->route.path_rec)
+		return RSTREAM_R_LINK_UNPROVEN;
+	t->req.proof = 0;
+	transcript_ends(t, id, false, qpn, 0);
+	if (be64_to_cpu(proof) != transcript_hash(t, PROOF_REQ, ticket, false))
+		return RSTREAM_R_LINK_UNPROVEN;
+	t->req.proof = proof;
+	return RSTREAM_R_NONE;
+}
+
+/* A link for @id, or why there is none.  Nothing of it is proven before. */
+static struct rstream_link *link_requested(struct rstream_link_net *ln,
+					   const struct rdma_cm_id *id, u32 qpn,
+					   struct transcript *t,
+					   struct rstream_ticket *ticket,
+					   enum rstream_reason *reason)
+{
+	struct rstream_peer_name name;
+	struct rstream_link *link = NULL;
+	struct rstream_peer *peer;
+
+	*reason = req_whose(ln, id, qpn, t, ticket, &name);
+	if (*reason)
+		return NULL;
+	*reason = RSTREAM_R_LINK_BUSY;
+	peer = rstream_peer_get(ln->net, &name);
+	if (!peer)
+		return NULL;
+	/* the active side of a pair is decided for ever */
+	if (!peer->active || peer->self)
+		link = rstream_link_new(peer, NULL, t->req.slot);
+	rstream_peer_put(peer);
+	if (!link && rstream_link_drained(ln->net))
+		*reason = RSTREAM_R_DRAINED;
+	return link;
+}
+
+/* Non-zero: rdma_cm destroys the id. */
+static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
+			   struct rdma_cm_event *event)
+{
+	const struct rstream_cm_hello *req = event->param.conn.private_data;
+	enum rstream_reason reason = RSTREAM_R_LINK_MALFORMED;
+	struct rstream_link *link = NULL;
+	struct rstream_ticket ticket;
+	struct transcript t = {};
+	int err = -ENOTCONN;
+	bool ours;
+
+	if (hello_valid(req, event->param.conn.private_data_len)) {
+		t.req = *req;
+		link = link_requested(ln, id, event->param.conn.qp_num, &t,
+				      &ticket, &reason);
+	}
+	if (!link) {
+		reject(ln, id, reason);
+		return -ECONNREFUSED;
+	}
+	mutex_lock(&link->setup_lock);
+	if (!link->closing) {
+		err = accept_link(link, id, &ticket, &t);
+		if (err)
+			reject(ln, id, RSTREAM_R_LINK_BUSY);
+	}
+	mutex_unlock(&link->setup_lock);
+	if (err)
+		rstream_link_break(link, "cannot accept");
+	/* did it end before it took the id over? */
+	ours = id->context == link;
+	rstream_link_put(link);
+	return ours ? 0 : -ECONNREFUSED;
+}
+
+static int listen_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return connect_request(id->context, id, event);
+	return 0;
+}
+
+static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
+{
+	struct sockaddr_storage any = { .ss_family = family };
+	int port = rstream_link_set(ln)->cm_port;
+	struct rdma_cm_id *id;
+	int err;
+
+	id = rdma_create_id(ln->net, listen_handler, ln, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return id;
+	if (family == AF_INET6)
+		((struct sockaddr_in6 *)&any)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)&any)->sin_port = htons(port);
+	err = rdma_set_afonly(id, 1);
+	if (!err)
+		err = rdma_bind_addr(id, (struct sockaddr *)&any);
+	if (!err)
+		err = rdma_listen(id, LISTEN_BACKLOG);
+	if (!err)
+		return id;
+	rdma_destroy_id(id);
+	return ERR_PTR(err);
+}
+
+/* Both families, or those that the kernel has.  Tried again at the next use. */
+int rstream_cm_listen(struct rstream_link_net *ln)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	struct rdma_cm_id *id;
+	int i, err = 0;
+
+	mutex_lock(&ln->listen_lock);
+	for (i = 0; i < ARRAY_SIZE(families); i++) {
+		if (ln->listen[i])
+			continue;
+		id = listen_at(ln, families[i]);
+		if (!IS_ERR(id)) {
+			ln->listen[i] = id;
+			WRITE_ONCE(ln->listening, true);
+		} else if (!err) {
+			err = PTR_ERR(id);
+		}
+	}
+	if (!ln->listening)
+		pr_err_ratelimited("rdmastream: cannot listen for links at rdma_cm port %d: error %d; peers cannot make links to us (is the port taken? see sysctl net.rdmastream.cm_port)\n",
+				   rstream_link_set(ln)->cm_port, err);
+	mutex_unlock(&ln->listen_lock);
+	return err;
+}
+
+void rstream_cm_unlisten(struct rstream_link_net *ln)
+{
+	int i;
+
+	mutex_lock(&ln->listen_lock);
+	WRITE_ONCE(ln->listening, false);
+	for (i = 0; i < ARRAY_SIZE(ln->listen); i++) {
+		if (ln->listen[i])
+			rdma_destroy_id(ln->listen[i]);
+		ln->listen[i] = NULL;
+	}
+	mutex_unlock(&ln->listen_lock);
+}
+
+/* ---- both ---- */
+
+/* A message came before the RTU (lost or late): the connection is there. */
+void rstream_cm_comm_est(struct rstream_link *link)
+{
+	rdma_notify(link->cm_id, IB_EVENT_COMM_EST);
+}
+
+void rstream_cm_disconnect(struct rstream_link *link)
+{
+	if (link->qp)
+		rdma_disconnect(link->cm_id);
+}
+
+void rstream_cm_destroy(struct rstream_link *link)
+{
+	if (link->cm_id)
+		rdma_destroy_id(link->cm_id);
+	link->cm_id = NULL;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Snapshots of links, peers, receive memory and devices for netlink: plain values, no
+ * pointers.
+ */
+#ifndef RSTREAM_LINK_INFO_H
+#define RSTREAM_LINK_INFO_H
+
+#include <linux/in6.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+#include <net/net_namespace.h>
+
+#include "base/net.h"
+
+#define RSTREAM_INFO_PATHS	8
+#define RSTREAM_INFO_ADDRS	32
+
+struct rstream_link_info {
+	u32 id;
+	u8 state;			/* enum rstream_link_state */
+	bool active;			/* we connected it */
+	u8 peer[RSTREAM_INSTANCE_LEN];
+	char dev[64];			/* IB_DEVICE_NAME_MAX */
+	u32 port;
+	u32 qpn, peer_qpn;
+	u32 path_mtu;			/* bytes */
+	struct sockaddr_storage local, remote;
+	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
+	bool was_up;
+	u64 up_ms;			/* since it came up, if it did */
+	u32 tx_rings, rx_rings;
+	u64 rmb_bytes, rmb_used;
+	u32 rq_credits;			/* that we hold for the peer's receive queue */
+	u32 sq_free;
+	u32 rtt_us;			/* of the last probe, 0: none yet */
+};
+
+/* Implemented in link_info.c, as the next three; same rules as rstream_info_dump(). */
+int rstream_link_info_dump(struct net *net, unsigned int skip,
+			   int (*fn)(const struct rstream_link_info *info,
+				     void *arg),
+			   void *arg);
+
+/* Is the link of this id on the device of this name?  Any context. */
+bool rstream_link_on_device(struct net *net, u32 id, const char *name);
+
+/* Between which addresses links to a peer can be made. */
+struct rstream_path_info {
+	struct sockaddr_storage local, remote;	/* AF_UNSPEC: as routing chooses */
+	bool own;			/* of a TCP connection */
+	u32 fails, refused, flaps;
+	u64 retry_ms;			/* until it may be tried */
+};
+
+struct rstream_peer_info {
+	u64 key;			/* of no two peers the same */
+	u8 instance[RSTREAM_INSTANCE_LEN];
+	bool active;			/* we make the links */
+	bool self;
+	bool drained;
+	u32 links, connecting;		/* up; being made */
+	u32 waiting;			/* sockets */
+	const char *why;		/* the last link ended, or NULL */
+	u64 why_ms;			/* since then */
+	unsigned int n_paths;
+	struct rstream_path_info paths[RSTREAM_INFO_PATHS];
+};
+
+int rstream_peer_info_dump(struct net *net, unsigned int skip,
+			   int (*fn)(const struct rstream_peer_info *info,
+				     void *arg),
+			   void *arg);
+
+enum rstream_rmb_kind_info {		/* as in the netlink spec */
+	RSTREAM_INFO_RMB_RINGS,
+	RSTREAM_INFO_RMB_CELLS,
+};
+
+struct rstream_rmb_info {
+	u64 serial;			/* of no two RMBs the same */
+	u32 link;
+	char dev[64];
+	u8 kind;			/* enum rstream_rmb_kind_info */
+	u64 bytes, used;
+};
+
+int rstream_rmb_info_dump(struct net *net, unsigned int skip,
+			  int (*fn)(const struct rstream_rmb_info *info,
+				    void *arg),
+			  void *arg);
+
+/* Registered memory of the namespace; is it short? */
+u64 rstream_rmb_total(struct net *net, bool *is_short);
+
+enum rstream_dev_problem {		/* as in the netlink spec */
+	RSTREAM_DEV_GOOD,
+	RSTREAM_DEV_NO_REG,		/* no fast memory registration */
+	RSTREAM_DEV_IWARP,
+	RSTREAM_DEV_SMALL,		/* queues */
+	RSTREAM_DEV_DOWN,		/* port */
+	RSTREAM_DEV_NO_ADDR,		/* of the namespace */
+};
+
+/* One port of a device. */
+struct rstream_dev_info {
+	char name[64];
+	u32 port;
+	u8 problem;			/* enum rstream_dev_problem */
+	u32 links;			/* of the namespace, on all ports */
+	int ifindex;			/* of addrs[0] */
+	unsigned int n_addrs;
+	struct in6_addr addrs[RSTREAM_INFO_ADDRS];	/* IPv6 or v4-mapped */
+};
+
+/* Implemented in verbs.c; @fn must not sleep. */
+int rstream_dev_info_dump(struct net *net, unsigned int skip,
+			  int (*fn)(const struct rstream_dev_info *info,
+				    void *arg),
+			  void *arg);
+
+#endif

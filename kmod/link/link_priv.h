@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files below link.h share: the link, the peer, the namespace's tables.
+ * Locks and life times are explained at the top of link.c.
+ */
+#ifndef RSTREAM_LINK_PRIV_H
+#define RSTREAM_LINK_PRIV_H
+
+#include <linux/hashtable.h>
+#include <linux/idr.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/siphash.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "base/net.h"
+#include "imm.h"
+#include "link.h"
+#include "link_info.h"
+
+#define RSTREAM_PEERS_MAX	4096	/* per namespace */
+#define RSTREAM_HOST_PEERS_MAX	256	/* per address */
+#define RSTREAM_CONNECTING_MAX	64	/* links that a namespace makes at once */
+#define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
+#define RSTREAM_SLOTS		16	/* living links that one side has made */
+#define RSTREAM_MISHAPS_MAX	10U	/* more of them do not make a path worse */
+#define RSTREAM_PATHS_MAX	8	/* addresses of one peer that are remembered */
+#define RSTREAM_ADDRS_MAX	32	/* RDMA addresses of ours that are looked at */
+#define RSTREAM_NAMED_MAX	32	/* tries a second at what HELLOs have named */
+
+/*
+ * Slots of the two queues.  See rstream_verbs_depths() for the inequalities
+ * that these must satisfy after they were clamped to the device's limits.
+ */
+#define RSTREAM_DEPTH_MAX	512
+#define RSTREAM_DEPTH_MIN	64
+#define RSTREAM_SIGNAL_EVERY	16	/* send slots, a divisor of the depth */
+#define RSTREAM_SIGNAL_BYTES	SZ_64K
+#define RSTREAM_SQ_CTRL		16	/* slots that data may not take */
+#define RSTREAM_RQ_RESERVE	4	/* receives kept for RQ_CREDIT messages */
+#define RSTREAM_CTRL_BYTES	16	/* a receive buffer, a credit */
+
+#define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
+#define RSTREAM_SGES_MAX	16	/* of one work request */
+#define RSTREAM_SPARES		16	/* pages for copies that a link keeps */
+#define RSTREAM_TX_MAX		16384	/* sending ends of a link, zombies with them */
+
+/* Receive memory or credit cells, see rmb.h. */
+enum rstream_rmb_kind {
+	RSTREAM_RMB_RINGS,
+	RSTREAM_RMB_CELLS,
+	RSTREAM_RMB_KINDS
+};
+
+/* An RDMA device; lives while our ib_client knows it. */
+struct rstream_dev {
+	struct list_head list;		/* rstream_devs, under its lock */
+	struct ib_device *ib;
+	enum rstream_dev_problem problem;	/* why it serves no links, on any port */
+	struct list_head links;		/* link->dev_list, under the same lock */
+	bool gone;			/* no more links */
+	struct completion empty;	/* gone and no links */
+};
+
+/* One slot of the send or receive queue; link->tx_bytes with the request in it. */
+struct rstream_slot {
+	struct ib_cqe cqe;
+	u64 tx_bytes;
+};
+
+/* An RDMA address of ours. */
+struct rstream_addr {
+	struct in6_addr addr;		/* IPv6 or v4-mapped */
+	int ifindex;			/* of its netdev */
+};
+
+/* Work requests being built for one ib_post_send(). */
+struct rstream_batch {
+	unsigned int n;
+	unsigned int n_sge;
+	unsigned int n_signalled;
+	union {
+		struct ib_rdma_wr rdma;
+		struct ib_reg_wr reg;
+	} wr[RSTREAM_BATCH_WRS];
+	struct ib_sge sge[RSTREAM_BATCH_WRS * RSTREAM_SGES_MAX];
+};
+
+/*
+ * Links of one namespace.
+ * @rn:	of the same namespace
+ * @lock:	bh; guards all up to @drained_dev
+ * @peers:	hashed by their instance ids
+ * @hosts:	hashed by address, see peer_host.h
+ * @seed:	random, of both hashes
+ * @links:	every link until it is DEAD
+ * @ids:	the same by our own id
+ * @n_links:	links whose memory is not yet freed
+ * @n_attached:	of them: those that may still hold a device
+ * @n_connecting: of them: those that we are making
+ * @drained:	no link is made; read locklessly where being late does no harm
+ * @drained_dev: and there was a device when that began
+ * @wait:	woken when @n_links or @n_peers falls
+ * @users:	rstream_link_use() minus rstream_link_unuse()
+ * @rmb_bytes:	registered memory, bytes
+ * @rmb_short_at: jiffies when its ceiling was last felt; 0: never
+ * @listen_lock: guards @listen, @listening
+ * @addr_lock:	bh; guards @addrs, @n_addrs, @addrs_at
+ * @addrs_at:	jiffies when @addrs were looked up
+ */
+struct rstream_link_net {
+	struct net *net;
+	struct rstream_net *rn;
+	spinlock_t lock;		/* see above */
+	struct hlist_head peers[256];
+	struct hlist_head hosts[256];
+	u32 seed;
+	unsigned int n_peers;
+	struct list_head links;
+	struct idr ids;
+	unsigned int n_links;
+	unsigned int n_attached;
+	unsigned int n_connecting;
+	bool exiting;
+	bool drained;
+	bool drained_dev;
+	wait_queue_head_t wait;
+	atomic_t users;
+	atomic_long_t rmb_bytes;
+	unsigned long rmb_short_at;
+	struct mutex listen_lock;	/* see above */
+	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
+	bool listening;			/* at least one of them */
+	struct delayed_work listen_work;
+	spinlock_t addr_lock;		/* see above */
+	struct rstream_addr addrs[RSTREAM_ADDRS_MAX];
+	unsigned int n_addrs;
+	unsigned long addrs_at;
+	unsigned long named_since;	/* @lock; jiffies, the second that began then */
+	unsigned int n_named;		/* @lock; tries in it at what HELLOs have named */
+};
+
+/*
+ * Addresses between which links to a peer can be made, and how that went.
+ * @local:	AF_UNSPEC: as routing chooses
+ * @remote:	AF_UNSPEC: the entry is free
+ * @own:	of a TCP connection; else the peer's HELLO has named it
+ * @fails:	tries failed in a row; this and the next two to RSTREAM_MISHAPS_MAX
+ * @refused:	tries in a row that the other end refused: a path, but not now
+ * @flaps:	links that broke, less those made up for by others that lasted
+ * @retry_at:	64-bit jiffies; no try before
+ * @named_at:	jiffies; when a connection named it last
+ */
+struct rstream_path {
+	struct sockaddr_storage local, remote;
+	bool own;
+	unsigned int fails, refused, flaps;
+	u64 retry_at;
+	unsigned long named_at;
+};
+
+/* An address of peers, see peer_host.c; ln->lock. */
+struct rstream_host {
+	struct hlist_node node;		/* ln->hosts */
+	struct in6_addr addr;		/* of IPv6 the first 64 bits */
+	unsigned int users;		/* peers, and those about to be */
+	unsigned int n_peers, n_links;
+};
+
+struct rstream_peer {
+	struct hlist_node node;		/* ln->peers */
+	refcount_t ref;
+	struct rstream_link_net *ln;
+	struct rstream_host *host;	/* of name.remote */
+	struct rstream_peer_name name;
+	bool active;
+	bool self;			/* our own instance id */
+
+	spinlock_t lock;		/* bh; guards all below */
+	struct list_head links;		/* link->peer_list, newest first */
+	unsigned int n_links;
+	DECLARE_HASHTABLE(waiters, 6);
+	unsigned int n_waiters;
+	struct rstream_path paths[RSTREAM_PATHS_MAX];
+	struct rstream_path *trying;	/* used without the lock */
+	struct rstream_ticket ticket;	/* of who has asked last */
+	bool want_more;			/* than the links that are up */
+	u64 more_at;			/* 64-bit jiffies; no more links before */
+	bool declined;			/* the last try, by a peer that is drained */
+	bool drained;			/* has declined; nothing to the contrary since */
+	bool asked;			/* by the peer, since the last try began */
+	u64 hurried_at;			/* 64-bit jiffies; because it had asked */
+	const char *why;		/* the last link ended; NULL: none has */
+	u64 why_at;			/* 64-bit jiffies */
+	struct delayed_work work;	/* holds a reference while it is pending */
+	unsigned long work_at;		/* jiffies, if it is */
+};
+
+/*
+ * One reliable connection to a peer.
+ * @lock:	bh; guards the state, the tables and both queues
+ * @ref:	the tables' (given up by down_work), each ring's, callers'
+ * @setup_lock:	held while the CM handler makes the queues; guards @closing
+ */
+struct rstream_link {
+	refcount_t ref;
+	spinlock_t lock;		/* see above */
+	enum rstream_link_state state;
+	struct rstream_link_net *ln;
+	struct rstream_peer *peer;
+	struct list_head peer_list;	/* peer->links */
+	struct list_head net_list;	/* ln->links */
+	u32 id, peer_id;
+	bool active;
+	u8 slot;			/* among those of the active side */
+	struct rstream_path *path;	/* peer->lock; NULL: passive, or forgotten */
+	unsigned long made_at;		/* jiffies */
+	bool was_up;
+	bool refused;			/* by the peer's rdma_cm */
+	bool bad_token;			/* and a better one is there */
+	bool idle_closed;		/* broken without a ring on it */
+	bool drained;			/* broken by rstream_link_drain() */
+	bool renewed;			/* broken to get its memory back: no flap */
+	u8 reason;			/* enum rstream_reason, once BROKEN */
+	const char *why;		/* the same in words; a constant */
+	struct rstream_ticket ticket;	/* of the connection for which it is made */
+	u64 key;			/* random, our half */
+	siphash_key_t proof_key, peer_proof_key; /* see cm.c; random until it is known */
+
+	/* bring-up and end */
+	struct mutex setup_lock;
+	bool closing;			/* handlers make nothing any more */
+	bool established;		/* up_work was queued */
+	bool registered;		/* our memory is registered */
+	bool peer_ready;		/* READY or a GRANT came */
+	bool told_up;			/* only touched by up_work */
+	struct delayed_work timeout_work;
+	struct work_struct up_work;
+	struct work_struct down_work;
+	struct work_struct free_work;
+	struct rdma_cm_id *cm_id;
+	struct sockaddr_storage local, remote;
+	unsigned long up_at;		/* jiffies */
+
+	/* verbs.c */
+	struct rstream_dev *dev;
+	struct list_head dev_list;
+	struct ib_pd *pd;
+	struct ib_cq *send_cq, *recv_cq;
+	struct ib_qp *qp;
+	char dev_name[IB_DEVICE_NAME_MAX];
+	u32 port, qpn, peer_qpn, path_mtu;
+	unsigned int depth;		/* of either queue, without the drain slot */
+	unsigned int max_sge;
+	struct rstream_slot *sq, *rq;
+	void *ctrl;			/* 2 * depth * RSTREAM_CTRL_BYTES, see verbs.c */
+	u64 ctrl_dma;
+	bool ctrl_mapped;
+	struct rstream_batch *batch;
+	u64 sq_posted, sq_done;		/* work requests, counted from 1 */
+	u64 sq_signalled;		/* newest signalled one */
+	u32 unsignalled_bytes;
+	u64 probed_done;		/* @sq_done at the last probe */
+	u64 probed_signalled;		/* @sq_signalled then */
+	unsigned int misses;		/* probes in a row that found no progress */
+	u64 timed;			/* work request of the last probe; 0: done */
+	ktime_t timed_at;		/* when it was posted */
+	u32 rtt_us;			/* what it took; 0: none yet */
+	struct work_struct event_work;	/* of @events, enum in verbs.c */
+	unsigned long events;
+	unsigned int rq_credits;	/* messages that the peer can still receive */
+	unsigned int rq_credits_max;
+	u8 tx_number;			/* of the next message to the peer, see imm.h */
+	u8 rx_number;			/* of the next from it */
+	unsigned int rq_return;		/* receives posted anew, not told yet */
+	wait_queue_head_t wait;		/* registrations */
+
+	/* rmb.c */
+	struct list_head rmbs[RSTREAM_RMB_KINDS];
+	atomic_long_t rmb_bytes[RSTREAM_RMB_KINDS];
+	u32 ring_most;			/* bytes, no larger ring could be had of late */
+	struct work_struct rmb_work;
+	unsigned int rmb_wanted;	/* bit per kind */
+	u32 rmb_least;			/* bytes of the greatest ring asked for */
+
+	/* ring.c */
+	struct idr rx_rings, tx_rings;
+	struct idr tx_granted;		/* the latter by the receiver's id */
+	unsigned int n_rx, n_tx;	/* of them: those with a stream */
+	unsigned int n_rx_most;		/* of late: some are being replaced */
+	struct list_head ctrl_list;	/* rings with messages that found no slot */
+	struct list_head tx_waiters;	/* rings that found no slot, the first ones first */
+	unsigned int n_waiting;		/* in it */
+	unsigned int n_called;		/* rings that may post before those */
+	struct list_head tx_zombies;	/* closed rings until FREED comes, oldest first */
+	unsigned int n_zombies;		/* in it */
+	struct list_head tx_ending;	/* of them: DONE has not completed, in its order */
+	unsigned int late_sweeps;	/* that have found the same one to be the oldest */
+	u32 late_id;			/* that one */
+	unsigned int poor_sweeps;	/* since the last credit, without one */
+	struct list_head tx_dead;	/* frags, see rstream_tx_unlock() */
+	struct list_head tx_sent;	/* rings to be told of completions */
+	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
+	struct page *spare[RSTREAM_SPARES];	/* see spare.h */
+	unsigned int n_spare, spare_least;	/* at least, since the last sweep */
+	struct delayed_work probe_work;
+	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
+	u64 settled_bytes;		/* of @tx_bytes: are known to have completed */
+};
+
+extern struct workqueue_struct *rstream_link_wq;
+extern const struct rstream_link_ops *rstream_link_ops;	/* of who is above */
+
+static inline struct net *rstream_link_netns(const struct rstream_link *link)
+{
+	return link->ln->net;
+}
+
+static inline struct rstream_settings *
+rstream_link_set(const struct rstream_link_net *ln)
+{
+	return &ln->rn->set;
+}
+
+/* CONNECTING or UP: the queue pair may be used. */
+static inline bool rstream_link_alive(const struct rstream_link *link)
+{
+	return READ_ONCE(link->state) <= RSTREAM_LINK_UP;
+}
+
+/* link.c */
+struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id);
+struct rstream_link *rstream_link_new(struct rstream_peer *peer,
+				      struct rstream_path *path, u8 slot);
+void rstream_link_break_locked(struct rstream_link *link, const char *why);
+bool rstream_link_room(struct rstream_link *link, u32 size);
+void rstream_link_established(struct rstream_link *link);
+void rstream_link_peer_ready(struct rstream_link *link);
+void rstream_link_want_rmb(struct rstream_link *link,
+			   enum rstream_rmb_kind kind, u32 least,
+			   struct rstream *rs);
+
+/* peer.c */
+struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
+				       struct hlist_head *bucket,
+				       struct rstream_peer *last);
+void rstream_peer_hold(struct rstream_peer *peer);
+void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link);
+void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
+void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
+void rstream_peer_link_up(struct rstream_link *link);
+void rstream_peer_link_down(struct rstream_link *link);
+void rstream_peer_declines(struct rstream_peer *peer);
+void rstream_peer_bad_token(struct rstream_link *link);
+void rstream_peers_retry(struct rstream_link_net *ln);
+void rstream_peer_net_exit(struct rstream_link_net *ln);
+
+/*
+ * path.c: addresses of @net on IPoIB interfaces: of this port, or @ib NULL, of all.
+ * Return: how many.
+ */
+unsigned int rstream_ipoib_addrs(struct net *net, struct ib_device *ib,
+				 u32 port, struct rstream_addr *to,
+				 unsigned int max);
+
+/* path.c, all but rstream_path_may() with peer->lock held */
+void rstream_path_name(struct rstream_peer *peer,
+		       const struct sockaddr_storage *local,
+		       const struct sockaddr_storage *remote, bool own);
+int rstream_path_may(struct rstream_peer *peer,
+		     const struct sockaddr_storage *remote);
+unsigned long rstream_path_wait(const struct rstream_path *path);
+struct rstream_path *rstream_path_best(struct rstream_peer *peer);
+unsigned long rstream_path_longest(struct rstream_peer *peer);
+void rstream_path_works(struct rstream_path *path);
+void rstream_path_failed(struct rstream_path *path, bool refused);
+void rstream_path_again(struct rstream_path *path);
+void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms);
+void rstream_path_broke(struct rstream_link *link);
+
+/* ring.c, all with link->lock held */
+void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
+	__releases(&link->lock);
+void rstream_ring_sq_done(struct rstream_link *link);
+void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
+void rstream_ring_kick(struct rstream_link *link);
+void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev);
+void rstream_ring_sweep(struct rstream_link *link);
+void rstream_ring_find_idle(struct rstream_link *link);
+u64 rstream_ring_orphans(struct rstream_link *link);
+const char *rstream_ring_withheld(struct rstream_link *link);
+void rstream_ring_drained(struct rstream_link *link);
+void rstream_ring_free_all(struct rstream_link *link);
+int rstream_ring_init(void);
+void rstream_ring_exit(void);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Remote memory buffers: registered memory that the peer of one link writes,
+ * cut into pieces for rings or into credit cells.
+ */
+#ifndef RSTREAM_RMB_H
+#define RSTREAM_RMB_H
+
+#include "link_priv.h"
+
+#define RSTREAM_CELL_SIZE	64	/* one cache line per writer */
+
+struct rstream_rmb;
+
+/* A piece of an RMB. */
+struct rstream_piece {
+	struct rstream_rmb *rmb;
+	u32 off;			/* bytes from the start of the RMB */
+	u32 size;			/* bytes, power of two, divides @off */
+};
+
+/* Registers one more RMB, of @least bytes or more.  Process context, may sleep. */
+int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
+		    size_t least);
+
+/* Does the ceiling of the namespace allow @size bytes more?  Any context. */
+bool rstream_rmb_fits(const struct rstream_link *link, u32 size);
+bool rstream_rmb_may_add(const struct rstream_link *link, u32 size);
+
+/* link->lock held. */
+bool rstream_rmb_has(const struct rstream_link *link,
+		     enum rstream_rmb_kind kind, u32 size);
+int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
+		    u32 size, struct rstream_piece *piece);
+void rstream_rmb_put(const struct rstream_piece *piece);
+u64 rstream_rmb_addr(const struct rstream_piece *piece);
+u32 rstream_rmb_rkey(const struct rstream_piece *piece);
+void *rstream_rmb_mem(const struct rstream_piece *piece);
+struct page *rstream_rmb_page(const struct rstream_piece *piece, u32 off);
+void rstream_rmb_sync_for_cpu(const struct rstream_piece *piece, u32 off, u32 len);
+void rstream_rmb_sync_for_device(const struct rstream_piece *piece, u32 off, u32 len);
+void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used);
+/* The @n-th RMB of @link, for netlink.  False: it has fewer.  Takes its lock. */
+bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
+		      struct rstream_rmb_info *info);
+
+/*
+ * Is memory for rings short, of the host or below the ceiling of the namespace?
+ * Any context.
+ */
+bool rstream_rmb_pressure(const struct rstream_link_net *ln);
+
+/* Gives back what no ring has used for a while.  In a worker of the link. */
+void rstream_rmb_trim(struct rstream_link *link);
+
+int rstream_rmb_init(void);	/* hears of memory pressure */
+void rstream_rmb_exit(void);
+
+/* The device is done with them (QP gone): unmap; then, with the link: free. */
+void rstream_rmb_unregister(struct rstream_link *link);
+void rstream_rmb_free_all(struct rstream_link *link);
+
+#endif

@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The doors and the proto_ops.
+ *
+ *   socket(AF_RDMASTREAM, SOCK_STREAM, 0|1)		IPv4 | IPv6 inside
+ *   socket(AF_INET|AF_INET6, SOCK_STREAM, IPPROTO_RDMASTREAM)
+ *
+ * Both give a TCP socket with a struct rstream on it.  Each call here looks at
+ * the stream's mode: what is plain TCP is passed to TCP's own proto_ops.
+ *
+ * Addresses are those of the family inside, and nothing else: security modules look at
+ * what the program passes, before us, and know these.
+ */
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/rdmastream.h>
+#include <linux/tcp.h>
+#include <net/inet_common.h>
+#include <net/inet_connection_sock.h>
+#include <net/ipv6.h>
+#include <net/protocol.h>
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "af_rdmastream.h"
+#include "option_hook.h"
+#include "rules.h"
+#include "stream.h"
+
+int rstream_family = AF_RDMASTREAM;
+module_param_named(family, rstream_family, int, 0444);
+MODULE_PARM_DESC(family, "number of the socket family, default 22");
+
+/*
+ * accept4() asks the name of an accepted plain TCP socket by the listener's ops,
+ * that is by ours.
+ */
+const struct proto_ops *rstream_ops_of(const struct socket *sock)
+{
+	const struct rstream *rs = rstream_of(sock->sk);
+
+	if (!rs)
+		return sock->sk->sk_family == AF_INET ? rstream_tcp4.ops :
+							rstream_tcp6.ops;
+	return rs->tcp_ops;
+}
+
+/* ---- bind ---- */
+
+static int rstream_bind(struct socket *sock, struct sockaddr_unsized *addr, int len)
+{
+	return rstream_ops_of(sock)->bind(sock, addr, len);
+}
+
+/* ---- connect ---- */
+
+/* Is it worth sending the option?  NONE: yes. */
+static enum rstream_reason option_policy(const struct rstream_net *rn)
+{
+	if (!rn->set.negotiate)
+		return RSTREAM_R_OFF;
+	if (!rstream_link_possible(rn->net))
+		return RSTREAM_R_NO_DEVICE;
+	return RSTREAM_R_NONE;
+}
+
+static enum rstream_reason connect_policy(const struct rstream *rs,
+					  const struct sockaddr_unsized *addr, int len)
+{
+	enum rstream_reason reason = option_policy(rs->rn);
+
+	if (!reason && !rstream_rules_connect(rs, addr, len))
+		return RSTREAM_R_EXCLUDED;
+	if (!reason && tcp_sk(rs->sk)->fastopen_connect)
+		return RSTREAM_R_FASTOPEN;
+	/* no SYN goes out: the connection is there already */
+	if (!reason && tcp_sk(rs->sk)->repair)
+		return RSTREAM_R_OFF;
+	return reason;
+}
+
+static bool is_mapped(const struct sock *sk, const struct sockaddr_unsized *addr,
+		      int len)
+{
+	return sk->sk_family == AF_INET6 && len >= SIN6_LEN_RFC2133 &&
+	       addr->sa_family == AF_INET6 &&
+	       ipv6_addr_v4mapped(&((struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+/* Not where a ring is wanted before the end of the prelude. */
+static bool offers_prelude(const struct rstream *rs)
+{
+	const struct rstream_settings *set =
+		&rs->rn->set;
+
+	if (!READ_ONCE(set->prelude) || rs->eager)
+		return false;
+	return READ_ONCE(set->upgrade) == RSTREAM_UPGRADE_OFF ||
+	       (READ_ONCE(set->upgrade) == RSTREAM_UPGRADE_BYTES &&
+		READ_ONCE(set->upgrade_bytes) >= RSW_PRELUDE);
+}
+
+static void connect_prepare(struct rstream *rs, const struct sockaddr_unsized *addr,
+			    int len)
+{
+	enum rstream_reason reason = connect_policy(rs, addr, len);
+
+	if (reason) {
+		rstream_go_raw(rs, reason);
+		return;
+	}
+	rs->prelude = offers_prelude(rs);
+	rs->nonce = get_random_u64() & RSW_NONCE_MASK;
+	rs->mapped = is_mapped(rs->sk, addr, len);
+	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);
+	rstream_hook_callbacks(rs);
+	if (!rs->mapped)
+		rstream_option_client(rs);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_ACTIVE_OPENS);
+}
+
+/* connect() has come back: failed, under way, or dissolved? */
+static void connect_settle(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	/* a listener stays one until its release, which knows what to undo */
+	if (sk->sk_state == TCP_CLOSE && rs->mode != RSTREAM_IDLE &&
+	    rs->mode != RSTREAM_LISTEN &&
+	    sk->sk_socket->state != SS_CONNECTED)
+		rstream_reset_state(rs);
+}
+
+static int connect_locked(struct rstream *rs, struct socket *sock,
+			  struct sockaddr_unsized *addr, int len, int flags)
+{
+	struct sock *sk = sock->sk;
+	bool first = rs->mode == RSTREAM_IDLE && sk->sk_state == TCP_CLOSE &&
+		     len >= (int)sizeof(addr->sa_family) &&
+		     addr->sa_family != AF_UNSPEC;
+	int err;
+
+	if (first)
+		connect_prepare(rs, addr, len);
+	if (rs->mode == RSTREAM_CONNECTING && rs->mapped && first) {
+		/* TCP puts its own ops there: take the place again at once */
+		err = __inet_stream_connect(sock, addr, len,
+					    flags | O_NONBLOCK, 0);
+		if (err == -EINPROGRESS && rs->mode == RSTREAM_CONNECTING)
+			rstream_option_client(rs);
+		if (err != -EINPROGRESS || flags & O_NONBLOCK)
+			goto out;
+	}
+	err = __inet_stream_connect(sock, addr, len, flags, 0);
+out:
+	/* disconnected by another thread while it slept: that one has settled it */
+	if (err != -EPIPE)
+		connect_settle(rs);
+	return err;
+}
+
+static int rstream_connect(struct socket *sock, struct sockaddr_unsized *addr, int len,
+			   int flags)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	struct sock *sk = sock->sk;
+	bool hook;
+	int err;
+
+	/* only the SYN to a v4-mapped address needs the hook */
+	hook = rstream_mode(rs) == RSTREAM_IDLE && is_mapped(sk, addr, len);
+	if (hook && rstream_hook_get(sock_net(sk)))
+		hook = false;
+	lock_sock(sk);
+	err = connect_locked(rs, sock, addr, len, flags);
+	release_sock(sk);
+	if (hook)
+		rstream_hook_put(sock_net(sk));
+	return err;
+}
+
+/* ---- listen, accept ---- */
+
+static int rstream_listen(struct socket *sock, int backlog)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+
+	/*
+	 * What is made ready here for a listener stays until the release, also
+	 * if TCP refuses to listen: then it is a bound TCP socket like any.
+	 */
+	if (rstream_mode(rs) == RSTREAM_IDLE &&
+	    rs->rn->set.negotiate) {
+		int err = rstream_option_listen(rs);
+
+		if (err)
+			return err;
+	}
+	return rstream_ops_of(sock)->listen(sock, backlog);
+}
+
+/* Locked: one that did not negotiate may get other rules once it is shut down. */
+static bool listener_allows(struct rstream *listener, const struct sock *sk)
+{
+	bool allows;
+
+	lock_sock(listener->sk);
+	allows = rstream_rules_accept(listener, &sk->__sk_common);
+	release_sock(listener->sk);
+	return allows;
+}
+
+static enum rstream_reason plain_reason(struct rstream *listener, const struct sock *sk)
+{
+	enum rstream_reason reason = option_policy(listener->rn);
+
+	if (!reason && !listener_allows(listener, sk))
+		return RSTREAM_R_EXCLUDED;
+	return reason ?: RSTREAM_R_NO_OPTION;
+}
+
+/* The client is plain TCP: so is this socket, we are out of it. */
+static void accept_plain(struct rstream *listener, struct socket *newsock)
+{
+	rstream_mib_inc(listener->rn, RSTREAM_MIB_PLAIN_ACCEPTS);
+	rstream_mib_reason(listener->rn, plain_reason(listener, newsock->sk));
+	if (!listener->user_save_syn)
+		tcp_saved_syn_free(tcp_sk(newsock->sk));
+	newsock->ops = listener->tcp_ops;
+	module_put(THIS_MODULE);	/* accept4() got one for our ops */
+}
+
+static int rstream_accept(struct socket *sock, struct socket *newsock,
+			  RSTREAM_ACCEPT_PARAMS)
+{
+	struct rstream *listener = rstream_of(sock->sk), *rs;
+	int err = listener->tcp_ops->accept(sock, newsock, RSTREAM_ACCEPT_ARGS);
+
+	if (err)
+		return err;
+	rs = rstream_of(newsock->sk);
+	if (!rs) {
+		accept_plain(listener, newsock);
+		return 0;
+	}
+	lock_sock(newsock->sk);
+	rstream_rx_accepted(rs);
+	rstream_grant_try(rs);
+	if (rs->blocked || rs->gathers)		/* said to rstream_nobody so far */
+		set_bit(SOCK_NOSPACE, &newsock->flags);
+	if (!listener->user_save_syn)
+		tcp_saved_syn_free(tcp_sk(newsock->sk));
+	release_sock(newsock->sk);
+	rstream_swap_ops(rs, newsock);
+	return 0;
+}
+
+static int rstream_getname(struct socket *sock, struct sockaddr *addr, int peer)
+{
+	return rstream_ops_of(sock)->getname(sock, addr, peer);
+}
+
+/* ---- poll ---- */
+
+/* Has all of the stream come?  Without the lock, while others read. */
+static bool all_here(const struct rstream *rs)
+{
+	u64 ready;
+
+	/* pairs with rstream_rx_fin() */
+	if (!smp_load_acquire(&rs->rx.fin))
+		return false;
+	ready = rstream_rx_ready(rs);
+	smp_rmb();	/* pairs with rstream_rx_consume() */
+	return ready + READ_ONCE(rs->rx.consumed) >= READ_ONCE(rs->rx.fin_at);
+}
+
+static __poll_t poll_framed(const struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+	u8 down = READ_ONCE(rs->shutdown);
+	__poll_t mask = 0;
+
+	if (all_here(rs))
+		down |= RCV_SHUTDOWN;
+	if (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_ring_owes(rs) &&
+	    READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)
+		down = SHUTDOWN_MASK;
+	if (down == SHUTDOWN_MASK)
+		mask |= EPOLLHUP;
+	if (down & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	if (rstream_rx_enough(rs))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (rstream_urg_here(rs))
+		mask |= EPOLLPRI;
+	if (down & SEND_SHUTDOWN || rstream_tx_room(rs))
+		mask |= EPOLLOUT | EPOLLWRNORM;
+	/* pairs with rstream_fail() and tcp_reset() */
+	smp_rmb();
+	if (READ_ONCE(sk->sk_err) || !skb_queue_empty_lockless(&sk->sk_error_queue))
+		mask |= EPOLLERR;
+	return mask;
+}
+
+/* What guarded bytes are is not known yet: they are none to read. */
+static __poll_t poll_tcp(struct file *file, struct socket *sock,
+			 struct poll_table_struct *wait)
+{
+	__poll_t mask = rstream_ops_of(sock)->poll(file, sock, wait);
+
+	if (READ_ONCE(rstream_of(sock->sk)->guard))
+		mask &= ~(EPOLLIN | EPOLLRDNORM);
+	return mask;
+}
+
+static __poll_t rstream_poll(struct file *file, struct socket *sock,
+			     struct poll_table_struct *wait)
+{
+	struct sock *sk = sock->sk;
+	struct rstream *rs = rstream_of(sk);
+	__poll_t mask;
+
+	switch (rstream_mode(rs)) {
+	case RSTREAM_FRAMED:
+		break;
+	case RSTREAM_ASKED:
+		/* established, but nothing to read and no carrier yet */
+		sock_poll_wait(file, sock, wait);
+		if (rstream_mode(rs) == RSTREAM_FRAMED)
+			break;
+		if (rstream_mode(rs) == RSTREAM_RAW || READ_ONCE(sk->sk_state) == TCP_CLOSE)
+			return poll_tcp(file, sock, NULL);
+		return rs->confirmed || READ_ONCE(rs->may_speak) ?
+		       EPOLLOUT | EPOLLWRNORM : 0;
+	default:
+		mask = poll_tcp(file, sock, wait);
+		if (rstream_mode(rs) != RSTREAM_FRAMED)
+			return mask;
+		break;
+	}
+	sock_poll_wait(file, sock, wait);
+	mask = poll_framed(rs);
+	if (!(mask & EPOLLOUT)) {
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		WRITE_ONCE(rs->room_asked, true);
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* asks for room */
+		smp_mb__after_atomic();
+		mask = poll_framed(rs);
+	}
+	if (rstream_hello_waits(rs) && !(mask & poll_requested_events(wait)))
+		rstream_queue(rs, RSTREAM_DO_PUSH);
+	return mask;
+}
+
+/* ---- shutdown, release ---- */
+
+/*
+ * Without records: as inet_shutdown() does it, but in the same lock that has told us so,
+ * before another thread connects or the SYN-ACK comes.
+ */
+static int shutdown_tcp(struct rstream *rs, struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+	int err = 0;
+
+	if (sk->sk_state == TCP_SYN_SENT) {
+		err = sk->sk_prot->disconnect(sk, O_NONBLOCK);
+		sock->state = err ? SS_DISCONNECTING : SS_UNCONNECTED;
+		if (!err)
+			rstream_reset_state(rs);
+		return err;
+	}
+	if (sock->state == SS_CONNECTING)
+		sock->state = (1 << sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE) ?
+			      SS_DISCONNECTING : SS_CONNECTED;
+	if (sk->sk_state == TCP_CLOSE)
+		err = -ENOTCONN;
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
+	sk->sk_prot->shutdown(sk, how);
+	return err;
+}
+
+static int shutdown_framed(struct rstream *rs, int how)
+{
+	if (rs->sk->sk_state == TCP_CLOSE)
+		return -ENOTCONN;
+	if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
+		set_bit(RSTREAM_WANT_FIN, &rs->want);
+	WRITE_ONCE(rs->shutdown, rs->shutdown | how);
+	rstream_hold(rs, false);
+	rstream_push(rs);
+	return 0;
+}
+
+static int rstream_shutdown(struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+	struct rstream *rs = rstream_of(sk);
+	int mode = rstream_mode(rs), err;
+
+	if (mode == RSTREAM_LISTEN || mode == RSTREAM_RAW)
+		return rstream_ops_of(sock)->shutdown(sock, how);
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return -EINVAL;
+	lock_sock(sk);
+	if (sk->sk_state == TCP_LISTEN) {	/* one that does not negotiate */
+		release_sock(sk);
+		return rstream_ops_of(sock)->shutdown(sock, how);
+	}
+	how++;		/* maps to RCV_SHUTDOWN, SEND_SHUTDOWN */
+	rstream_framed_early(rs);
+	err = rs->mode == RSTREAM_FRAMED ? shutdown_framed(rs, how) :
+					   shutdown_tcp(rs, sock, how);
+	rstream_tcp4.state_change(sk);
+	release_sock(sk);
+	return err;
+}
+
+static int rstream_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	const struct proto_ops *ops;
+	struct rstream *rs;
+	bool now = true;
+
+	if (!sk)
+		return 0;
+	rs = rstream_of(sk);
+	ops = rstream_ops_of(sock);
+	if (!rs)
+		return ops->release(sock);
+	if (rstream_mode(rs) == RSTREAM_LISTEN) {
+		rstream_option_unlisten(rs);
+	} else {
+		sock_hold(sk);	/* for the last of these calls, as TCP's close does */
+		lock_sock(sk);
+		if (rs->mode != RSTREAM_FRAMED) {
+			/* it may become that while the backlog is worked off */
+			release_sock(sk);
+			lock_sock(sk);
+		}
+		rstream_framed_early(rs);
+		if (rs->mode == RSTREAM_FRAMED)
+			now = rstream_close(rs, sock);
+		release_sock(sk);
+		sock_put(sk);
+	}
+	return now ? ops->release(sock) : 0;
+}
+
+/* sendfile() has come to an end earlier than it was told: no more follows. */
+static void __maybe_unused rstream_splice_eof(struct socket *sock)
+{
+	rstream_uncork(rstream_of(sock->sk), true);
+}
+
+const struct proto_ops rstream_proto_ops = {
+	.family = PF_INET,
+	.owner = THIS_MODULE,
+	.release = rstream_release,
+	.bind = rstream_bind,
+	.connect = rstream_connect,
+	.socketpair = sock_no_socketpair,
+	.accept = rstream_accept,
+	.getname = rstream_getname,
+	.poll = rstream_poll,
+	.ioctl = rstream_ioctl,
+	.gettstamp = sock_gettstamp,
+	.listen = rstream_listen,
+	.shutdown = rstream_shutdown,
+	.setsockopt = rstream_setsockopt,
+	.getsockopt = rstream_getsockopt,
+	.sendmsg = rstream_sendmsg,
+	.recvmsg = rstream_recvmsg,
+	.mmap = sock_no_mmap,
+	.splice_read = rstream_splice_read,
+	.set_rcvlowat = rstream_set_rcvlowat,
+	RSTREAM_SENDPAGE
+	RSTREAM_SPLICE_EOF
+	RSTREAM_PEEK_OFF
+};
+
+/* ---- the family ---- */
+
+static int door_create(struct net *net, struct socket *sock, int protocol,
+		       int kern)
+{
+	int family = protocol == RDMASTREAM_PROTO_IPV6 ? AF_INET6 : AF_INET;
+	struct socket *inner;
+	struct rstream *rs;
+	struct sock *sk;
+	int err;
+
+	if (sock->type != SOCK_STREAM)
+		return -ESOCKTNOSUPPORT;
+	if (protocol != RDMASTREAM_PROTO_IPV4 &&
+	    protocol != RDMASTREAM_PROTO_IPV6)
+		return -EPROTONOSUPPORT;
+	if (family == AF_INET6 && !rstream_tcp6.prot)
+		return -EAFNOSUPPORT;
+	err = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &inner, kern);
+	if (err)
+		return err;
+	/* take the TCP socket out of the struct socket that it came in */
+	sk = inner->sk;
+	rs = rstream_new(GFP_KERNEL);
+	if (rs) {
+		rstream_attach(rs, sk, inner->ops);
+		rs->accepted = true;
+		sock->ops = &rstream_proto_ops;
+		inner->sk = NULL;
+		sock_graft(sk, sock);
+		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	}
+	sock_release(inner);
+	return rs ? 0 : -ENOMEM;
+}
+
+static struct net_proto_family family = {
+	.create = door_create,
+	.owner = THIS_MODULE,
+};
+
+/* ---- the protocol ---- */
+
+static struct proto door_prot4, door_prot6;
+
+/* Last step of inet_create() and inet6_create(). */
+static int door_init(struct sock *sk)
+{
+	const struct rstream_tcp *tcp = sk->sk_family == AF_INET ?
+					&rstream_tcp4 : &rstream_tcp6;
+	struct rstream *rs;
+	int err;
+
+	sk->sk_protocol = IPPROTO_TCP;
+	sk->sk_prot = tcp->prot;
+	err = tcp->prot->init(sk);
+	if (err)
+		return err;
+	rs = rstream_new(GFP_KERNEL);
+	if (!rs)
+		return -ENOMEM;
+	rstream_attach(rs, sk, tcp->ops);
+	rs->accepted = true;
+	/*
+	 * From here on the stream holds the module, not the sock: TIME_WAIT,
+	 * which inherits sk_prot_creator, would hold it for another minute.
+	 */
+	sk->sk_prot_creator = tcp->prot;
+	module_put(THIS_MODULE);
+	return 0;
+}
+
+static struct inet_protosw door_sw4 = {
+	.type = SOCK_STREAM,
+	.protocol = IPPROTO_RDMASTREAM,
+	.prot = &door_prot4,
+	.ops = &rstream_proto_ops,
+	.flags = INET_PROTOSW_ICSK,
+};
+
+static struct inet_protosw door_sw6 = {
+	.type = SOCK_STREAM,
+	.protocol = IPPROTO_RDMASTREAM,
+	.prot = &door_prot6,
+	.ops = &rstream_proto_ops,
+	.flags = INET_PROTOSW_ICSK,
+};
+
+/*
+ * TCP's proto with another init.  It shares TCP's slab: the socks are TCP's.
+ */
+static void make_prot(struct proto *ours, const struct rstream_tcp *tcp)
+{
+	*ours = *tcp->prot;
+	ours->init = door_init;
+	ours->owner = THIS_MODULE;
+}
+
+int rstream_af_init(void)
+{
+	int err;
+
+	if (rstream_family <= 0 || rstream_family >= AF_MAX) {
+		pr_err("family=%d is no number of a socket family (1 to %d)\n",
+		       rstream_family, AF_MAX - 1);
+		return -EINVAL;
+	}
+	family.family = rstream_family;
+	err = sock_register(&family);
+	if (err) {
+		pr_err("socket family %d is taken, choose another by family=\n",
+		       rstream_family);
+		return err;
+	}
+	make_prot(&door_prot4, &rstream_tcp4);
+	inet_register_protosw(&door_sw4);
+	if (rstream_tcp6.prot) {
+		make_prot(&door_prot6, &rstream_tcp6);
+		inet6_register_protosw(&door_sw6);
+	}
+	return 0;
+}
+
+/*
+ * The family goes first: while it is there the protocol is, too, or will be by the
+ * time that the kernel looks again.  The BPF program of "rsctl cgroup" relies on it.
+ */
+void rstream_af_exit(void)
+{
+	sock_unregister(rstream_family);
+	if (rstream_tcp6.prot)
+		inet6_unregister_protosw(&door_sw6);
+	inet_unregister_protosw(&door_sw4);
+}

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Leaving a ring: back to the tcp carrier when the ring's link is lost, when a
+ * grant is refused, or when the receiver wants its memory back.
+ *
+ * A loss.  The sender may notice the loss first, or the receiver:
+ *
+ *	sender				receiver
+ *	  |--------- BROKEN(epoch) ------->|	its link is given up, too
+ *	  |<-- RESUME(epoch, count), ACK --|	count: bytes that were in the ring
+ *	  |	(frags back from the link, those beyond count to the queue)
+ *	  |----- SWITCH(offset, tcp) ----->|	the ring is not needed any more
+ *	  |------------ DATA ------------->|	from that offset on
+ *
+ * The count is exact: nothing is counted once the link is BROKEN, what the
+ * device may still write lies behind it, and is sent again.  The sender has all
+ * of it: frags are kept until the receiver's software has credited them.
+ *
+ * Taken back.  The receiver says REVOKE(epoch); when all is credited the sender says
+ * SWITCH(tcp).  If the program has not read all the sender says STOPPED(epoch) first:
+ * from then on the receiver moves what comes in the ring to its queue and credits it,
+ * pages that are lent, too, as nobody will write them.  Before, it does not: who went
+ * on writing would fill the queue without end.
+ *
+ * Nothing here waits.  rstream_ring_check() is called whenever a link has told
+ * something (EV_LOST, EV_DRAINED) and looks at what is true now.  Socket held.
+ */
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "base/trace.h"
+#include "stream.h"
+
+/* How often a stream that waits for its peer looks again, ms. */
+#define TICK_MS		1000
+/*
+ * A peer whose TCP works but that owes RESUME, or the SWITCH without which memory
+ * is not ours again, is broken itself.  After an outage it may not say anything
+ * before its next retransmission.
+ */
+#define RESUME_TIMEOUT	(2 * TCP_RTO_MAX)
+/* After a refused grant the next one waits this long at first, ms. */
+#define REFUSED_MS	100
+#define REFUSED_MAX	8	/* doublings */
+
+static void tick(struct rstream *rs, unsigned int ms)
+{
+	if (!rs->closed && !timer_pending(&rs->timer))
+		rstream_timer(rs, ms);
+}
+
+/* From now on, if it has not owed anything before. */
+static void peer_owes(struct rstream *rs)
+{
+	if (!rs->lost_at)
+		rs->lost_at = jiffies | 1;
+	tick(rs, TICK_MS);
+}
+
+/* A grant was not possible or not wanted: try again, ever later. */
+void rstream_ring_later(struct rstream *rs)
+{
+	tick(rs, REFUSED_MS << rs->refused);
+	if (rs->refused < REFUSED_MAX)
+		rs->refused++;
+}
+
+/* ---- receiving end ---- */
+
+/* @release: what to do with the ring itself. */
+static void rx_drop(struct rstream *rs,
+		    void (*release)(struct rstream_rxring *ring))
+{
+	struct rstream_rxring *ring = rs->rxring;
+
+	WRITE_ONCE(rs->rxring, NULL);
+	WRITE_ONCE(rs->leaving, false);
+	rs->rx_link = 0;
+	rs->rx_ring_size = 0;
+	rstream_lent_end(rs);
+	sk_mem_uncharge(rs->sk, ring->size);
+	release(ring);
+	rs->rx_landed = 0;	/* the link's callback does not come any more */
+}
+
+/*
+ * What the program has not read goes from the ring to the queue.
+ * Return: false without memory.
+ */
+bool rstream_ring_move(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+	u64 from = rstream_ring_at(rs);
+	u64 to = rs->rx.arrived - rs->rx.base;
+
+	if (!rstream_rx_save(rs, ring->mem, ring->size, from, to))
+		return false;
+	rs->rx_ring_bytes += to - from;
+	WRITE_ONCE(rs->rx_moved, rs->rx.arrived);
+	/* lockless readers must not count them twice: pairs with rx_ready() */
+	smp_store_release(&rs->rxq_bytes, rs->rxq_bytes + to - from);
+	if (to != from)
+		rstream_wake_readers(rs);	/* who looked in between saw too few */
+	return true;
+}
+
+/* Return: false without memory; then records have to wait, but not for long. */
+bool rstream_ring_leave(struct rstream *rs)
+{
+	if (!rstream_ring_move(rs))
+		return false;
+	rx_drop(rs, rstream_rxring_release);
+	rstream_queue(rs, RSTREAM_DO_GRANT);
+	return true;
+}
+
+/* Another grant, now or after a while? */
+static void grant_next(struct rstream *rs, bool refused, bool lost)
+{
+	if (rs->rx.fin)
+		return;
+	if (refused && !lost) {
+		rstream_no_ring(rs, RSTREAM_R_GRANT_REFUSED);
+		rstream_ring_later(rs);
+		return;
+	}
+	rs->refused = 0;
+	rstream_queue(rs, RSTREAM_DO_GRANT);
+}
+
+/* The sender has gone back to tcp, or was never away. */
+static void rx_left(struct rstream *rs, bool refused)
+{
+	if (refused) {
+		rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_UNUSED);
+		trace_rstream_refuse(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+				     rs->rx.arrived, RSTREAM_R_GRANT_REFUSED);
+		/* it says so on TCP: the memory is ours when the link's end says DONE */
+		rx_drop(rs, rstream_rxring_release);
+	} else {
+		rstream_ring_leave(rs);
+	}
+	set_bit(RSTREAM_WANT_ACK, &rs->want);	/* tcp's window counts again */
+}
+
+enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
+{
+	bool refused = rs->rx.state == RSTREAM_GRANTED;
+	bool lost, revoked = rs->rx.revoked;
+	enum rstream_reason reason;
+
+	if (!rs->rxring)
+		return RSTREAM_R_BAD_SWITCH;
+	rstream_ring_landed(rs);
+	lost = rs->rx.lost || !rstream_link_is_up(rs->rxring->link);
+	/* readers go on in the ring while we leave it */
+	WRITE_ONCE(rs->leaving, !refused);
+	reason = rstream_rx_switch(&rs->rx, offset, 0);
+	if (reason) {
+		WRITE_ONCE(rs->leaving, false);
+		return reason;
+	}
+	if (!refused)
+		rstream_switched(rs, RSTREAM_WAY_RX,
+				     RSTREAM_INFO_CARRIER_TCP, offset,
+				     !revoked || lost ?
+				     rstream_link_reason(rs->rxring->link) :
+				     rs->revoked_for);
+	/* they were not waited for */
+	clear_bit(RSTREAM_WANT_RESUME, &rs->want);
+	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
+	rx_left(rs, refused);
+	if (revoked && !lost && rs->revoked_for)
+		rstream_no_ring(rs, rs->revoked_for);
+	else
+		grant_next(rs, refused && !revoked, lost);
+	rstream_wake_readers(rs);
+	return RSTREAM_R_NONE;
+}
+
+enum rstream_reason rstream_stopped_got(struct rstream *rs, u32 epoch)
+{
+	u64 most = rs->rxring ? rs->credited + rs->rxring->size : 0;
+	enum rstream_reason reason = rstream_rx_stopped(&rs->rx, epoch, most);
+
+	if (!reason)
+		rstream_ring_answer(rs);
+	return reason;
+}
+
+/* A GRANT that has not gone out needs no answer. */
+static bool grant_withdraw(struct rstream *rs)
+{
+	if (!test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want))
+		return false;
+	rstream_rx_ungrant(&rs->rx);
+	rx_drop(rs, rstream_rxring_withdraw);
+	return true;
+}
+
+/*
+ * We want the ring back: because it is idle, or (NONE) to grant one of another
+ * size.
+ */
+void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
+{
+	if (!rs->rxring || rs->rx.fin || rs->leaving)
+		return;
+	if (grant_withdraw(rs)) {
+		rstream_no_ring(rs, why);
+		return;
+	}
+	if (!rstream_rx_revoke(&rs->rx))
+		return;
+	rs->revoked_for = why;
+	rs->idle_msgs = 0;
+	set_bit(RSTREAM_WANT_REVOKE, &rs->want);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_TX);
+	peer_owes(rs);
+	rstream_ring_answer(rs);
+	rstream_push(rs);
+}
+
+static void rx_check(struct rstream *rs)
+{
+	struct rstream_rxring *ring;
+
+	if (rs->leaving && !rstream_ring_leave(rs))
+		rstream_retry(rs, RSTREAM_RETRY_MS);
+	if (rs->rx.revoked)
+		rstream_ring_answer(rs);
+
+	ring = rs->rxring;
+	if (!ring || rs->leaving || rs->rx.lost ||
+	    rstream_link_is_up(ring->link))
+		return;
+	rstream_no_ring(rs, rstream_link_reason(ring->link));
+	if (grant_withdraw(rs)) {
+		rstream_queue(rs, RSTREAM_DO_GRANT);
+		return;
+	}
+	/* the sender's SWITCH comes first: who has written may be somebody else */
+	if (rs->rx.state == RSTREAM_GRANTED) {
+		peer_owes(rs);
+		return;
+	}
+	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
+	rstream_ring_landed(rs);
+	/* pairs with message_data() */
+	rstream_rx_lost(&rs->rx, smp_load_acquire(&ring->landed));
+	set_bit(RSTREAM_WANT_RESUME, &rs->want);
+	set_bit(RSTREAM_WANT_ACK, &rs->want);
+	peer_owes(rs);
+	rstream_wake_readers(rs);	/* perhaps nothing more will come */
+}
+
+enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)
+{
+	/* without its SWITCH, which proves who it is, the link is not its to end */
+	if (epoch != rs->rx.epoch || rs->rx.state == RSTREAM_GRANTED)
+		return RSTREAM_R_BAD_RESUME;
+	if (!rs->rxring || rs->rx.state == RSTREAM_ON_TCP || rs->rx.lost)
+		return RSTREAM_R_NONE;	/* it crossed our RESUME */
+	rstream_link_break(rs->rxring->link, "peer says that it is broken");
+	rx_check(rs);
+	return RSTREAM_R_NONE;
+}
+
+/* ---- sending end ---- */
+
+static void tx_close_ring(struct rstream *rs)
+{
+	struct rstream_txring *ring = rs->txring;
+
+	rs->txring = NULL;
+	rs->tx_link = 0;
+	rs->tx_ring_size = 0;
+	WRITE_ONCE(rs->asked, false);
+	rstream_txring_close(ring);
+	clear_bit(RSTREAM_WANT_BROKEN, &rs->want);
+	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
+}
+
+/* The grant can't be used: say so. */
+void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
+{
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED);
+	if (reason)
+		rstream_mib_reason(rs->rn, reason);
+	trace_rstream_refuse(rs->sk, RSTREAM_WAY_TX, rs->tx.epoch, rs->tx.sent,
+			     reason);
+	rstream_tx_refuse(&rs->tx);
+	if (rs->txring)
+		tx_close_ring(rs);
+	else
+		set_bit(RSTREAM_WANT_SWITCH, &rs->want);
+}
+
+/* What @count bytes of the ring cover is dropped. Return: bytes that remain. */
+static u64 trim(struct rstream *rs, struct list_head *frags, u64 count)
+{
+	struct rstream_frag *frag, *next;
+	u64 left = 0;
+
+	list_for_each_entry_safe(frag, next, frags, list) {
+		u32 gone = 0;
+
+		if (frag->end <= count)
+			gone = frag->len;
+		else if (frag->end - frag->len < count)
+			gone = count - (frag->end - frag->len);
+		frag->off += gone;
+		frag->len -= gone;
+		left += frag->len;
+		rs->tx_mem -= gone;
+		sk_mem_uncharge(rs->sk, gone);
+		if (!frag->len) {
+			list_del(&frag->list);
+			rstream_frag_free(frag);
+		}
+	}
+	return left;
+}
+
+static void tx_rewind(struct rstream *rs)
+{
+	u64 count = rs->tx.resume_at - rs->tx.base, again;
+	LIST_HEAD(frags);
+
+	if (rstream_txring_recall(rs->txring, &frags) < 0)
+		return;		/* EV_DRAINED follows */
+	again = rstream_tx_rewind(&rs->tx);
+	if (trim(rs, &frags, count) != again)	/* credited more than it has */
+		rstream_fail(rs, RSTREAM_R_BAD_RESUME, ECONNRESET);
+	list_splice(&frags, &rs->txq);
+	tx_close_ring(rs);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESUMES);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_RESENT_BYTES, again);
+	rstream_wake_writers(rs);
+}
+
+/*
+ * The peer's TCP is closed, so no RESUME will come.  It closes in order only
+ * when it has all up to our FIN; else its program has gone away.
+ */
+static void tx_unanswered(struct rstream *rs)
+{
+	if (!rs->tx.fin && rs->tx.acked != rs->tx.sent) {
+		rstream_fail(rs, RSTREAM_R_LINK_LOST, ECONNRESET);
+		return;
+	}
+	rs->tx.resumed = true;
+	rs->tx.resume_at = rs->tx.sent;
+}
+
+/*
+ * All that was credited must be ours again: what follows by TCP shall not be
+ * complete before it.
+ */
+static bool tx_reaped(struct rstream *rs)
+{
+	rstream_tx_reap(rs);
+	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
+		return true;
+	if (!rstream_txring_sent(rs->txring))
+		return false;		/* told by ring_space() */
+	rstream_tx_reap(rs);
+	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
+		return true;
+	rstream_retry(rs, RSTREAM_RETRY_MS);
+	return false;
+}
+
+/* All is credited: go; else the next credit comes with an interrupt. */
+static void tx_leave(struct rstream *rs)
+{
+	s64 acked;
+
+	rstream_tx_reap(rs);
+	acked = rstream_txring_acked(rs->txring);
+	if (acked < 0)
+		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
+	else if (rs->tx.base + acked == rs->tx.sent && !tx_reaped(rs))
+		return;
+	else if (rstream_tx_left(&rs->tx, acked))
+		tx_close_ring(rs);
+	else
+		rstream_tx_waits(rs);
+}
+
+enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
+{
+	enum rstream_reason reason = rstream_tx_revoke(&rs->tx, epoch);
+
+	if (reason || !rs->txring)
+		return reason;
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_RX);
+	rs->tx_why = RSTREAM_R_RING_REVOKED;
+	if (rs->tx.state == RSTREAM_GRANTED)
+		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);
+	else if (rs->tx.state == RSTREAM_LEAVING)
+		tx_leave(rs);
+	/* what is not credited may be lent: now it can be */
+	if (rs->tx.state == RSTREAM_LEAVING)
+		set_bit(RSTREAM_WANT_STOPPED, &rs->want);
+	return RSTREAM_R_NONE;
+}
+
+static void tx_check(struct rstream *rs)
+{
+	if (!rs->txring || rs->sk->sk_state == TCP_CLOSE)
+		return;
+	if (!rstream_link_is_up(rs->txring->link)) {
+		if (rs->tx.state == RSTREAM_GRANTED) {
+			rstream_grant_refuse(rs, rstream_link_reason(rs->txring->link));
+			return;
+		}
+		rstream_tx_reap(rs);
+		if (rs->tx.state != RSTREAM_LOST) {
+			if (rstream_tx_lost(&rs->tx))
+				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
+			rs->tx_why = rstream_link_reason(rs->txring->link);
+			rstream_no_ring(rs, rs->tx_why);
+			peer_owes(rs);
+		}
+	}
+	if (rs->tx.state == RSTREAM_LEAVING)
+		tx_leave(rs);
+	if (rs->tx.state != RSTREAM_LOST)
+		return;
+	if (!rs->tx.resumed && rs->sk->sk_shutdown & RCV_SHUTDOWN)
+		tx_unanswered(rs);
+	if (rs->tx.resumed)
+		tx_rewind(rs);
+}
+
+enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
+{
+	enum rstream_reason reason;
+
+	rstream_tx_reap(rs);	/* the last credits count */
+	reason = rstream_tx_resume(&rs->tx, epoch, count);
+	if (reason || !rs->txring)
+		return reason;
+	trace_rstream_resume(rs->sk, RSTREAM_WAY_TX, epoch, rs->tx.base + count,
+			     RSTREAM_R_NONE);
+	/* of no use without the peer's end */
+	rstream_link_break(rs->txring->link, "peer resumes on tcp");
+	tx_check(rs);
+	return RSTREAM_R_NONE;
+}
+
+/* ---- both ---- */
+
+/* Are the links of our rings still there? */
+void rstream_ring_check(struct rstream *rs)
+{
+	rstream_assert_held(rs);
+	if (rs->mode != RSTREAM_FRAMED || rs->error)
+		return;
+	rx_check(rs);
+	tx_check(rs);
+}
+
+static bool owes_resume(const struct rstream *rs)
+{
+	return rs->tx.state == RSTREAM_LOST && !rs->tx.resumed;
+}
+
+static bool owes_switch(const struct rstream *rs)
+{
+	/* behind the end of TCP nothing comes */
+	if (!rs->rxring || rs->sk->sk_shutdown & RCV_SHUTDOWN)
+		return false;
+	return rs->rx.lost || rs->rx.revoked ||
+	       (rs->rx.state == RSTREAM_GRANTED &&
+		!rstream_link_is_up(rs->rxring->link));
+}
+
+/* It can't leave a ring of which we do not credit what is lent. */
+static bool is_held_up(const struct rstream *rs)
+{
+	return READ_ONCE(rs->lent.page) && rs->rx.revoked && !rs->rx.lost &&
+	       !rs->rx.stopped && !owes_resume(rs);
+}
+
+/* Has the peer got what it is to answer?  Until then TCP's own timeouts count. */
+static bool is_told(const struct rstream *rs)
+{
+	return !rs->ctl_len && tcp_rtx_and_write_queues_empty(rs->sk) &&
+	       !(rs->want & (BIT(RSTREAM_WANT_BROKEN) | BIT(RSTREAM_WANT_RESUME) |
+			     BIT(RSTREAM_WANT_REVOKE) | BIT(RSTREAM_WANT_GRANT)));
+}
+
+/* The timer of a stream whose HELLOs are exchanged. */
+void rstream_ring_tick(struct rstream *rs)
+{
+	if (rs->sk->sk_state == TCP_CLOSE)
+		return;
+	if (!owes_resume(rs) && !owes_switch(rs)) {
+		rs->lost_at = 0;
+	} else {
+		if (!is_told(rs) || is_held_up(rs))
+			rs->lost_at = jiffies | 1;
+		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
+			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
+			return;
+		}
+		tick(rs, TICK_MS);
+	}
+	rstream_grant_try(rs);
+}

@@ -1,0 +1,817 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ring carrier: when a ring is granted and taken up, bytes into and out of
+ * it, and what the link tells us.
+ *
+ * Between the streams (socket held) and link.h.  The rx_* and tx_* functions
+ * are called with the socket held; the three at the end are the link's
+ * callbacks: softirq, a lock of the link, and no more than noting and queueing.
+ */
+#include <linux/err.h>
+#include <net/tcp.h>
+#include <net/ipv6.h>
+
+#include "base/stats.h"
+#include "base/trace.h"
+#include "stream.h"
+
+/* ---- making the wish for a link known ---- */
+
+static int link_local_dev(const struct sock *sk)
+{
+	return sk->sk_bound_dev_if ?: sk->sk_rx_dst_ifindex;
+}
+
+static void put_addr(const struct sock *sk, bool remote, u16 port,
+		     struct sockaddr_storage *ss)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (sk->sk_family == AF_INET || ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
+		sin->sin_family = AF_INET;
+		sin->sin_port = htons(port);
+		sin->sin_addr.s_addr = remote ? inet->inet_daddr :
+						inet->inet_saddr;
+		return;
+	}
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_port = htons(port);
+	sin6->sin6_addr = remote ? sk->sk_v6_daddr : inet6_sk(sk)->saddr;
+	if (ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
+		sin6->sin6_scope_id = link_local_dev(sk);
+}
+
+void rstream_peer_fill(struct rstream *rs, const u8 *instance)
+{
+	struct rstream_peer_name *name = &rs->peer_name;
+	const struct sock *sk = rs->sk;
+
+	memset(name, 0, sizeof(*name));
+	memcpy(name->instance, instance, sizeof(name->instance));
+	if (sk->sk_family == AF_INET) {
+		ipv6_addr_set_v4mapped(sk->sk_rcv_saddr, &name->local);
+		ipv6_addr_set_v4mapped(sk->sk_daddr, &name->remote);
+		return;
+	}
+	name->local = sk->sk_v6_rcv_saddr;
+	name->remote = sk->sk_v6_daddr;
+	if (ipv6_addr_type(&name->remote) & IPV6_ADDR_LINKLOCAL)
+		name->scope = link_local_dev(sk);
+}
+
+static void fill_route(struct rstream *rs, struct rstream_peer_route *route)
+{
+	route->ticket = rs->ticket;
+	put_addr(rs->sk, false, 0, &route->local);
+	put_addr(rs->sk, true, rs->peer_cm_port, &route->remote);
+}
+
+static void want_link(struct rstream *rs)
+{
+	struct rstream_peer_route route;
+
+	fill_route(rs, &route);
+	rstream_peer_want_link(rs->peer, &route, rs);
+}
+
+static void want_more_links(struct rstream *rs)
+{
+	struct rstream_peer_route route;
+
+	if (READ_ONCE(rs->rn->set.links_per_peer) < 2)
+		return;
+	fill_route(rs, &route);
+	rstream_peer_want_more(rs->peer, &route);
+}
+
+/* The passive side can only ask the other one. */
+void rstream_link_wanted(struct rstream *rs)
+{
+	want_link(rs);
+	if (!rstream_peer_active(rs->peer) && !rs->link_asked) {
+		rs->link_asked = true;
+		set_bit(RSTREAM_WANT_LINK, &rs->want);
+		rstream_push(rs);
+	}
+}
+
+void rstream_link_asked(struct rstream *rs)
+{
+	if (!rs->peer || !rstream_peer_active(rs->peer))
+		return;
+	want_link(rs);
+	rstream_peer_asks(rs->peer);
+}
+
+/* ---- proofs ---- */
+
+/*
+ * That @rec, a GRANT or a SWITCH which we send or have got, comes from the end of
+ * @link that it must come from, and for this connection: its tokens are new.
+ */
+static u64 record_proof(const struct rstream *rs, struct rstream_link *link,
+			bool ours, const struct rstream_record *rec)
+{
+	struct {
+		__be64 from, to;
+		u8 rec[RSTREAM_RECORD_MAX];
+	} what;
+	size_t len;
+
+	what.from = cpu_to_be64(ours ? rs->ticket.ours.token :
+				  rs->ticket.theirs.token);
+	what.to = cpu_to_be64(ours ? rs->ticket.theirs.token :
+				rs->ticket.ours.token);
+	len = rstream_record_write(what.rec, rec) - sizeof(__be64);
+	return rstream_link_proof(link, ours, &what,
+				  offsetof(typeof(what), rec) + len);
+}
+
+u64 rstream_switch_proof(const struct rstream *rs,
+			 const struct rstream_record *rec)
+{
+	return record_proof(rs, rs->txring->link, true, rec);
+}
+
+/* ---- receiving end ---- */
+
+/* The first ring of a stream, bytes; it grows where that helps. */
+#define RING_FIRST	SZ_32K
+#define RING_GROWTH	8
+/*
+ * A ring that was half full and then read to its end so often, each time within so much
+ * of the last, is too small.
+ */
+#define RING_FILLS	4
+#define RING_FILL_TIME	(10 * HZ)
+/* DATA records or bytes after which a stream whose ring was idle is busy. */
+#define BUSY_MSGS	4
+#define BUSY_BYTES	SZ_16K
+
+/* Why no ring is granted, for what the stream can tell; NONE: grant. */
+static enum rstream_reason grant_policy(const struct rstream *rs)
+{
+	const struct rstream_net *rn = rs->rn;
+
+	if (!rs->peer)
+		return rs->crowded ? RSTREAM_R_PEER_LIMIT : RSTREAM_R_NO_DEVICE;
+	if (rstream_link_drained(rn->net))
+		return RSTREAM_R_DRAINED;
+	if (rn->set.upgrade == RSTREAM_UPGRADE_OFF)
+		return RSTREAM_R_UPGRADE_OFF;
+	if (!rn->set.upgrade_self &&
+	    !memcmp(rs->peer_name.instance, rn->instance, RSTREAM_INSTANCE_LEN))
+		return RSTREAM_R_SELF;
+	if (rn->set.upgrade == RSTREAM_UPGRADE_BYTES &&
+	    rs->rx.arrived < rn->set.upgrade_bytes &&
+	    rs->tx.sent < rn->set.upgrade_bytes)
+		return RSTREAM_R_WAIT_BYTES;
+	return RSTREAM_R_NONE;
+}
+
+/* How large a ring of this stream may be: ring_size, or the program's wish. */
+static u32 ring_most(const struct rstream *rs)
+{
+	const struct rstream_net *rn = rs->rn;
+
+	if (rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK)
+		return rounddown_pow_of_two(min_t(u64, rstream_window_most(rs), SZ_4M));
+	return READ_ONCE(rn->set.ring_size);
+}
+
+/* And how large the next one will be. */
+static u32 ring_size(const struct rstream *rs)
+{
+	return min(rs->ring_next ?: RING_FIRST, ring_most(rs));
+}
+
+static enum rstream_reason grant_ring(struct rstream *rs,
+				      struct rstream_link *link)
+{
+	u32 size = ring_size(rs);
+	struct rstream_rxring *ring;
+
+	/* the memory is the link's, but the socket that uses it pays */
+	if (!__sk_mem_schedule(rs->sk, size, SK_MEM_RECV)) {
+		rs->ring_next = 0;
+		rstream_ring_later(rs);
+		return RSTREAM_R_NO_MEMORY;
+	}
+	ring = rstream_rxring_alloc(link, size, rs);
+	if (IS_ERR(ring)) {
+		if (PTR_ERR(ring) == -ENOMEM) {
+			rs->ring_next = 0;
+			rstream_ring_later(rs);
+			return RSTREAM_R_RMB_LIMIT;
+		}
+		/* on -EAGAIN we shall be told when there is more memory */
+		if (PTR_ERR(ring) != -EAGAIN)
+			rstream_link_wanted(rs);
+		return RSTREAM_R_WAIT_LINK;
+	}
+	rs->credited = 0;
+	rs->rx_moved = 0;
+	rs->ring_fills = 0;
+	rs->ring_filled = false;
+	rs->end_told = false;
+	rs->rx_link = rstream_link_id(link);
+	rs->rx_ring_size = ring->size;
+	rs->grant = (struct rstream_record) {
+		.type = RSW_GRANT,
+		.grant.epoch = rstream_rx_grant(&rs->rx),
+		.grant.link = rstream_link_peer_id(link),
+		.grant.ring = ring->id,
+		.grant.rkey = ring->rkey,
+		.grant.addr = ring->raddr,
+		.grant.size = ring->size,
+	};
+	rs->grant.grant.proof = record_proof(rs, link, true, &rs->grant);
+	sk_mem_charge(rs->sk, ring->size);
+	/* poll() must not find it readable: after rx.state */
+	smp_store_release(&rs->rxring, ring);
+	set_bit(RSTREAM_WANT_GRANT, &rs->want);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_SENT);
+	trace_rstream_grant(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+			    rs->rx.arrived, RSTREAM_R_NONE);
+	rstream_push(rs);
+	return RSTREAM_R_NONE;
+}
+
+/*
+ * Why there is no ring for what the peer sends, or NONE.  Counted when it is news.
+ * Any context.
+ */
+void rstream_no_ring(struct rstream *rs, enum rstream_reason why)
+{
+	if (xchg(&rs->reason, why) == why || !why)
+		return;
+	rstream_mib_reason(rs->rn, why);
+	trace_rstream_no_ring(rs->sk, 0, why);
+}
+
+void rstream_grant_try(struct rstream *rs)
+{
+	enum rstream_reason reason;
+	struct rstream_link *link;
+
+	/* before accept() nobody would be charged for it */
+	if (rs->mode != RSTREAM_FRAMED || !rs->hello_in || !rs->accepted || rs->closed ||
+	    rs->error || rs->rx.fin || rs->rxring ||
+	    rs->rx.state != RSTREAM_ON_TCP ||
+	    rs->reason == RSTREAM_R_RING_IDLE ||
+	    rs->sk->sk_shutdown)
+		return;
+	/* what earlier rings have left would become ever more */
+	rs->rx_full = rs->rxq_bytes > rs->window;
+	if (rs->rx_full)
+		return;
+	reason = grant_policy(rs);
+	if (!reason) {
+		link = rstream_peer_link(rs->peer, ring_size(rs));
+		if (link) {
+			reason = grant_ring(rs, link);
+			rstream_link_put(link);
+			want_more_links(rs);
+		} else {
+			rstream_link_wanted(rs);
+			/* the last try tells more */
+			reason = rs->reason == RSTREAM_R_LINK_FAILED ||
+				 rs->reason == RSTREAM_R_PEER_DRAINED ?
+				 rs->reason : RSTREAM_R_WAIT_LINK;
+		}
+	}
+	rstream_no_ring(rs, reason);
+}
+
+/* A link, even if the stream does not want a ring yet. */
+void rstream_link_try(struct rstream *rs)
+{
+	enum rstream_reason reason = grant_policy(rs);
+
+	if (rs->hello_in && !rs->closed && !rs->error &&
+	    (!reason || reason == RSTREAM_R_WAIT_BYTES))
+		rstream_link_wanted(rs);
+}
+
+/* Bytes have moved on tcp: is it time for a ring now? */
+void rstream_grant_look(struct rstream *rs)
+{
+	const struct rstream_net *rn = rs->rn;
+
+	switch (rs->reason) {
+	case RSTREAM_R_WAIT_BYTES:
+		if (rs->rx.arrived < rn->set.upgrade_bytes &&
+		    rs->tx.sent < rn->set.upgrade_bytes)
+			return;
+		break;
+	case RSTREAM_R_RING_IDLE:
+		if (rs->idle_msgs < BUSY_MSGS && rs->data_left < BUSY_BYTES)
+			return;
+		break;
+	default:
+		return;
+	}
+	rstream_no_ring(rs, RSTREAM_R_NONE);
+	rstream_queue(rs, RSTREAM_DO_GRANT);
+}
+
+/* How much of the ring the program has consumed. */
+static u64 ring_consumed(const struct rstream *rs)
+{
+	return rs->rx.consumed > rs->rx.base ? rs->rx.consumed - rs->rx.base : 0;
+}
+
+/* The link has seen nothing in our ring for long. */
+void rstream_ring_idle(struct rstream *rs)
+{
+	rstream_ring_landed(rs);
+	if (rs->rxring && rs->rx.arrived == rs->rx.consumed) {
+		rs->ring_next = 0;
+		rstream_ring_revoke(rs, RSTREAM_R_RING_IDLE);
+	}
+}
+
+enum rstream_reason rstream_switch_got(struct rstream *rs,
+				       const struct rstream_record *rec)
+{
+	enum rstream_reason reason;
+
+	if (!rs->rxring ||
+	    rec->sw.proof != record_proof(rs, rs->rxring->link, false, rec))
+		return RSTREAM_R_BAD_SWITCH;
+	reason = rstream_rx_switch(&rs->rx, rec->sw.offset, rec->sw.epoch);
+	if (reason)
+		return reason;
+	rs->refused = 0;
+	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
+				rec->sw.cell_rkey, rec->sw.ring);
+	rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_RING,
+			     rec->sw.offset, RSTREAM_R_UPGRADED);
+	rstream_ring_landed(rs);
+	if (rs->closed && rs->rx.arrived > rs->rx.consumed)
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+	rstream_ring_check(rs);	/* its link may have been lost meanwhile */
+	rstream_wake_readers(rs);
+	return RSTREAM_R_NONE;
+}
+
+/* Take note of what has landed; it may have come before its SWITCH. */
+void rstream_ring_landed(struct rstream *rs)
+{
+	enum rstream_reason reason;
+	u64 landed;
+
+	if (!rs->rxring || rs->rx.state != RSTREAM_ON_RING)
+		return;
+	/* pairs with message_data(): the bytes are there */
+	landed = smp_load_acquire(&rs->rxring->landed);
+	reason = rstream_rx_landed(&rs->rx, landed);
+	if (reason)
+		rstream_fail(rs, reason, ECONNRESET);
+	if (landed - ring_consumed(rs) >= rs->rxring->size / 2)
+		rs->ring_filled = true;
+}
+
+/* All that the peer will ever send is here. */
+bool rstream_ring_ended(const struct rstream *rs)
+{
+	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at;
+}
+
+/* Where the next byte is that is to be read from the ring; without the lock, too. */
+u64 rstream_ring_at(const struct rstream *rs)
+{
+	u64 base = READ_ONCE(rs->rx.base);
+
+	return max3(base, READ_ONCE(rs->rx.consumed), READ_ONCE(rs->rx_moved)) -
+	       base;
+}
+
+/* The next ring shall be larger: give up this one. */
+static void ring_grow(struct rstream *rs, u32 next)
+{
+	rs->ring_next = next;
+	rstream_ring_revoke(rs, RSTREAM_R_NONE);
+}
+
+static u32 larger_ring(const struct rstream *rs)
+{
+	return min(ring_most(rs), rs->rxring->size * RING_GROWTH);
+}
+
+/*
+ * The program has read all.  If there was much, more would have been on its way in a
+ * larger ring.
+ */
+static void ring_emptied(struct rstream *rs)
+{
+	u32 next;
+
+	if (!rs->ring_filled)
+		return;
+	next = larger_ring(rs);
+	if (next <= rs->rxring->size)
+		return;
+	rs->ring_filled = false;
+	if (time_after(jiffies, rs->filled_at + RING_FILL_TIME))
+		rs->ring_fills = 0;
+	rs->filled_at = jiffies;
+	if (rs->ring_fills < RING_FILLS)
+		rs->ring_fills++;
+	if (rs->ring_fills < RING_FILLS)
+		return;
+	next = rstream_rxring_larger(rs->rxring, next);
+	/* the memory of the socket stays scheduled until the next grant */
+	if (next && __sk_mem_schedule(rs->sk, next, SK_MEM_RECV))
+		ring_grow(rs, next);
+}
+
+/* In answer to a sender that waits. */
+static void credit_told(struct rstream *rs, u64 until)
+{
+	WRITE_ONCE(rs->rxring->want_credit, false);
+	rstream_rxring_credit(rs->rxring, until, true);
+	rs->credited = until;
+}
+
+/*
+ * The sender will write no more: all is credited, read or not, so that it need not keep
+ * it any longer.  One that shall write no more is told of what has been read at once;
+ * what is lent it must not write until it says STOPPED.
+ */
+static void credit_all(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+	bool ended = rstream_ring_ended(rs) || rs->rx.stopped;
+	u64 all = ended ? rs->rx.arrived - rs->rx.base : ring_consumed(rs);
+	u64 until = ended ? all : rstream_lent_until(rs, all);
+
+	if (until < all) {
+		rstream_lent_look(rs);
+		if (until == rs->credited)
+			return;
+	}
+	if (until > rs->credited || !rs->end_told ||
+	    READ_ONCE(ring->want_credit)) {
+		credit_told(rs, until);
+		rs->end_told = until == all;
+	}
+}
+
+/*
+ * Credit when a quarter of the ring is to be told; a sender that waits is told
+ * by interrupt, then or when the ring is empty.  What is lent, and what is behind
+ * it, is not credited.
+ */
+static void credit(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+	u64 consumed = ring_consumed(rs), until, news;
+	bool waits;
+
+	rstream_ring_landed(rs);
+	if (rs->rx.stopped && !rstream_ring_move(rs)) {
+		rstream_retry(rs, RSTREAM_RETRY_MS);
+		return;
+	}
+	if (rs->rx.revoked || rstream_ring_ended(rs)) {
+		credit_all(rs);
+		return;
+	}
+	until = rstream_lent_until(rs, consumed);
+	news = until - rs->credited;
+	/* rx.consumed is out before want_credit is looked at, and vice versa */
+	smp_mb();
+	waits = READ_ONCE(ring->want_credit);
+	if (waits && (news >= ring->size / 4 ||
+		      /* pairs with message_data() */
+		      until == smp_load_acquire(&ring->landed))) {
+		credit_told(rs, until);
+	} else if (news >= ring->size / 4) {
+		rstream_rxring_credit(ring, until, false);
+		rs->credited = until;
+	} else if (waits && until < consumed && rstream_lent_look(rs) &&
+		   !rstream_rx_enough(rs)) {
+		/* reader and sender wait for each other, as long as somebody likes */
+		if (news) {
+			credit_told(rs, until);
+			return;
+		}
+		/* even beyond its share: there is no other way out */
+		ring_grow(rs, larger_ring(rs));
+		return;
+	}
+	/* pairs with message_data() */
+	if (consumed == smp_load_acquire(&ring->landed))
+		ring_emptied(rs);
+}
+
+/* The program has read @len bytes of the ring. */
+void rstream_ring_read(struct rstream *rs, size_t len)
+{
+	rs->rx_ring_bytes += len;
+	credit(rs);
+}
+
+/* The sender waits, or has said that it ends here, and nobody reads just now. */
+void rstream_ring_answer(struct rstream *rs)
+{
+	smp_mb();	/* FIN, STOPPED: pairs with ring_data(), or it sees them */
+	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING)
+		credit(rs);
+}
+
+/* ---- sending end ---- */
+
+/* The link that a GRANT names, if the GRANT comes from its other end. */
+static struct rstream_link *grant_link(struct rstream *rs,
+				       const struct rstream_record *rec)
+{
+	struct rstream_link *link;
+
+	if (!rs->peer)
+		return NULL;
+	link = rstream_link_find(sock_net(rs->sk), rs->peer, rec->grant.link);
+	if (!link)
+		return NULL;
+	if (rec->grant.proof != record_proof(rs, link, false, rec)) {
+		rstream_link_put(link);
+		return NULL;
+	}
+	rstream_link_proven(link);
+	return link;
+}
+
+enum rstream_reason rstream_grant_got(struct rstream *rs,
+				      const struct rstream_record *rec)
+{
+	struct rstream_txring *ring;
+	enum rstream_reason reason;
+	struct rstream_link *link;
+
+	/* our SWITCH to tcp is not out: the peer can't have seen it */
+	if (test_bit(RSTREAM_WANT_SWITCH, &rs->want))
+		return RSTREAM_R_BAD_GRANT;
+	reason = rstream_tx_grant(&rs->tx, rec->grant.epoch);
+	if (reason)
+		return reason;
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_RCVD);
+	trace_rstream_grant(rs->sk, RSTREAM_WAY_TX, rec->grant.epoch,
+			    rs->tx.sent, RSTREAM_R_NONE);
+	link = grant_link(rs, rec);
+	if (!link) {
+		rstream_grant_refuse(rs, RSTREAM_R_LINK_LOST);
+		return RSTREAM_R_NONE;
+	}
+	ring = rstream_txring_open(link, rec->grant.ring, rec->grant.rkey,
+				   rec->grant.addr, rec->grant.size, rs);
+	if (IS_ERR(ring) && PTR_ERR(ring) != -EINVAL)
+		rstream_txring_refuse(link, rec->grant.ring);
+	rstream_link_put(link);
+	if (PTR_ERR_OR_ZERO(ring) == -EINVAL)
+		return RSTREAM_R_BAD_GRANT;
+	if (IS_ERR(ring)) {
+		rstream_grant_refuse(rs, PTR_ERR(ring) == -ENOTCONN ?
+				     RSTREAM_R_LINK_LOST : RSTREAM_R_NO_MEMORY);
+		return RSTREAM_R_NONE;
+	}
+	rs->txring = ring;
+	if (rs->tx.fin || rs->closed || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
+		rstream_grant_refuse(rs, RSTREAM_R_NONE);	/* no need */
+		return RSTREAM_R_NONE;
+	}
+	rs->tx_link = rstream_link_id(ring->link);
+	rs->tx_ring_size = ring->size;
+	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
+	return RSTREAM_R_NONE;
+}
+
+/* Forget frags that nobody needs. Return: bytes of memory given back. */
+size_t rstream_tx_reap(struct rstream *rs)
+{
+	size_t freed;
+	s64 acked;
+
+	/* behind RESUME its count decides what is kept */
+	if (!rs->txring || rs->tx.resumed)
+		return 0;
+	freed = rstream_txring_reap(rs->txring, &acked,
+				    rstream_zerocopy_waits(rs));
+	if (acked > 0) {	/* the SWITCH's offset is the ring's first */
+		rstream_tx_credited(&rs->tx, acked);
+		rstream_hist_acked(rs);
+	} else if (acked < 0) {
+		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
+	}
+	if (freed) {
+		rs->tx_mem -= freed;
+		sk_mem_uncharge(rs->sk, freed);
+	}
+	return freed;
+}
+
+/* Ask to be told of space, once. */
+static void ask_credit(struct rstream *rs)
+{
+	if (rs->asked)
+		return;
+	/* before it is posted: the answer may come at once */
+	WRITE_ONCE(rs->asked, true);
+	if (rstream_txring_ask(rs->txring))
+		WRITE_ONCE(rs->asked, false);
+}
+
+/* Does the ring tell when the bytes that are on their way are there?  So few wait for it. */
+bool rstream_ring_gathers(const struct rstream *rs)
+{
+	smp_mb();	/* pairs with ring_sent(): it sees what is queued */
+	return rs->txring && READ_ONCE(rs->txring->tells) && !rs->awaited;
+}
+
+void rstream_push_ring(struct rstream *rs)
+{
+	u64 queued = rs->tx.written - rs->tx.sent, space;
+	/* the peer has answered nothing since: more may follow before this is there */
+	bool few = rstream_may_gather(rs, queued), want;
+	unsigned int how = few && rs->tx_heard == rs->rx.arrived ? RSTREAM_POST_TELL : 0;
+	ssize_t n;
+	s64 acked;
+
+	if (!rs->txring)
+		return;
+	if (!queued || !rstream_link_is_up(rs->txring->link) || rs->held ||
+	    !rstream_urg_heard(rs) || (few && rstream_ring_gathers(rs))) {
+		rstream_txring_pass(rs->txring);
+		return;
+	}
+	acked = rstream_txring_acked(rs->txring);
+	if (acked < 0) {
+		rstream_txring_pass(rs->txring);
+		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
+		return;
+	}
+	space = rs->txring->size - (rs->txring->written - acked);
+	/* this will not all fit, or somebody is about to wait */
+	want = !rs->asked && (queued > space || rs->awaited ||
+			      !rstream_tx_room(rs));
+	if (want) {
+		WRITE_ONCE(rs->asked, true);
+		how |= RSTREAM_POST_CREDIT;
+	}
+	n = rstream_txring_post(rs->txring, &rs->txq, how);
+	if (want && (n <= 0 || !rs->txring->asks))
+		WRITE_ONCE(rs->asked, false);
+	if (n == -EPROTO)
+		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
+	if (n > 0) {
+		rs->tx.sent += n;
+		rs->tx_heard = rs->rx.arrived;
+		rs->tx_at = jiffies;
+		rs->tx_ring_bytes += n;
+		rs->tx_ring_msgs++;
+	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING &&
+		   acked != (s64)rs->txring->written) {
+		ask_credit(rs);
+	}
+}
+
+/* A writer is about to sleep: somebody must wake it. */
+void rstream_tx_waits(struct rstream *rs)
+{
+	if (!rs->txring || (rs->tx.state != RSTREAM_ON_RING &&
+			    rs->tx.state != RSTREAM_LEAVING))
+		return;
+	/* when all is credited no answer can tell more; who waits for its turn is called */
+	if ((rs->tx.state == RSTREAM_LEAVING ||
+	     rs->txring->stalled != RSTREAM_R_STALL_SLOT) &&
+	    rstream_txring_acked(rs->txring) != (s64)rs->txring->written)
+		ask_credit(rs);
+	/* what is acknowledged can't be freed before it has completed, too */
+	rstream_txring_sent(rs->txring);
+	if (rs->zc_on_tcp)
+		rstream_retry(rs, RSTREAM_RETRY_MS);	/* nobody tells when TCP has it */
+}
+
+/* ---- both ---- */
+
+void rstream_rings_close(struct rstream *rs)
+{
+	struct rstream_txring *tx = rs->txring;
+	struct rstream_rxring *rx = rs->rxring;
+
+	rs->txring = NULL;
+	rs->rxring = NULL;
+	if (tx) {
+		/* frags in flight become the link's */
+		rstream_tx_reap(rs);
+		rstream_txring_close(tx);
+	}
+	if (rx) {
+		rstream_lent_end(rs);
+		sk_mem_uncharge(rs->sk, rx->size);
+		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))
+			rstream_rxring_withdraw(rx);
+		else
+			rstream_rxring_release(rx);
+	}
+}
+
+/* ---- callbacks of the link ---- */
+
+static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
+{
+	if (bad) {
+		rstream_fail(rs, RSTREAM_R_RING_OVERRUN, ECONNRESET);
+		return;
+	}
+	/* what comes before its SWITCH is looked at then: link->lock is between */
+	if (READ_ONCE(rs->closed) &&
+	    READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
+	    ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) {
+		/* as TCP: data after close is reset */
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+		return;
+	}
+	if (ring->landed != rs->rx_landed) {	/* no mere request for credit */
+		rs->rx_landed = ring->landed;
+		rs->rx_ring_msgs++;
+		WRITE_ONCE(rs->rx_at, jiffies);
+		WRITE_ONCE(rs->rx_stamp, rstream_rx_timed(rs) ?
+			   ktime_get_real() : 0);
+		if (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
+			rstream_hist_arrived(rs, READ_ONCE(rs->rx.base) +
+						 ring->landed);
+	}
+	smp_mb();	/* pairs with credit() */
+	/* all consumed, or the end is here: no reader will come by to answer */
+	if ((READ_ONCE(ring->want_credit) &&
+	     ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) ||
+	    READ_ONCE(rs->rx.revoked) ||
+	    (READ_ONCE(rs->rx.fin) &&
+	     ring->landed == READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.base)))
+		rstream_queue(rs, RSTREAM_DO_CREDIT);
+	rstream_wake_readers(rs);
+}
+
+static void ring_space(struct rstream *rs, struct rstream_txring *ring,
+		       bool credit)
+{
+	if (credit)
+		WRITE_ONCE(rs->asked, false);
+	rstream_queue(rs, READ_ONCE(rs->closed) ? RSTREAM_DO_CLOSE :
+						  RSTREAM_DO_PUSH);
+}
+
+static void ring_sent(struct rstream *rs)
+{
+	smp_mb();	/* pairs with rstream_ring_gathers(): it sees that we were here */
+	if (READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
+		rstream_queue(rs, RSTREAM_DO_PUSH);
+}
+
+static enum rstream_reason no_link_reason(const struct rstream *rs,
+					  enum rstream_link_event ev)
+{
+	if (rstream_link_drained(sock_net(rs->sk)))
+		return RSTREAM_R_DRAINED;
+	return ev == RSTREAM_LINK_EV_DECLINED ? RSTREAM_R_PEER_DRAINED :
+						RSTREAM_R_LINK_FAILED;
+}
+
+static void link_event(struct rstream *rs, enum rstream_link_event ev)
+{
+	switch (ev) {
+	case RSTREAM_LINK_EV_UP:
+		WRITE_ONCE(rs->link_asked, false);
+		rstream_queue(rs, RSTREAM_DO_GRANT);
+		break;
+	case RSTREAM_LINK_EV_FAILED:
+	case RSTREAM_LINK_EV_DECLINED:
+		WRITE_ONCE(rs->link_asked, false);
+		/* it waits for what its peer wants, not for a ring of ours */
+		if (READ_ONCE(rs->reason) == RSTREAM_R_RING_IDLE)
+			break;
+		rstream_no_ring(rs, no_link_reason(rs, ev));
+		/* who waits is tried again, but may wait for what will not come */
+		rstream_queue(rs, RSTREAM_DO_LATER);
+		break;
+	case RSTREAM_LINK_EV_IDLE:
+		rstream_queue(rs, RSTREAM_DO_IDLE);
+		break;
+	case RSTREAM_LINK_EV_LOST:
+	case RSTREAM_LINK_EV_DRAINED:
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* rstream_ring_check() */
+		break;
+	}
+}
+
+const struct rstream_link_ops rstream_ring_ops = {
+	.data = ring_data,
+	.space = ring_space,
+	.sent = ring_sent,
+	.event = link_event,
+	.find = rstream_ticket_find,
+};

@@ -1,0 +1,783 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tcp carrier and the control records: our bytes on the TCP connection.
+ *
+ * Sending, rstream_push(): whatever has to be said goes through a small buffer
+ * (ctl) to TCP; a DATA record's payload follows from the transmit queue page
+ * by page.  A header goes out only when all of its payload is in the queue, so
+ * no record ever waits for the program.
+ *
+ * Receiving, rstream_parse(): in TCP's own context, whether the program reads
+ * or not.  Payload is kept as clones of TCP's skbs; the window that we gave
+ * the peer bounds them, so TCP's own window does not close over a program that
+ * does not read, and a control record does not wait behind data.  It does when there
+ * is no memory to charge: what is left with TCP then is read as the program reads.
+ *
+ * Socket held; never sleeps.
+ */
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "base/trace.h"
+#include "option_hook.h"
+#include "stream.h"
+
+/* Send flags: don't wait; the program gets its signals from us. */
+#define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
+#define SMALL_PAYLOAD	512
+/*
+ * accept() charges whole pages of what it finds in sk_forward_alloc and sk_rmem_alloc,
+ * but does not look at what we have sent by then.  As long as that is less than a page
+ * it is charged exactly.
+ */
+#define CHILD_WMEM	(PAGE_SIZE / 2)
+
+/* How often memory is looked for while a program has enough to read, ms. */
+#define HELD_MS	250
+
+/* ---- sending ---- */
+
+static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
+{
+	frag->off += n;
+	frag->len -= n;
+	rs->rec_left -= n;
+	rs->tx_mem -= n;
+	sk_mem_uncharge(rs->sk, n);
+	if (frag->len)
+		return;
+	list_del(&frag->list);
+	rstream_frag_free(frag);
+}
+
+/*
+ * The payload that goes to TCP together with its header, or NULL.  To copy few bytes
+ * once more costs less than a second call.
+ */
+static struct rstream_frag *small_payload(struct rstream *rs)
+{
+	struct rstream_frag *frag;
+
+	if (!rs->rec_left || rs->rec_left > SMALL_PAYLOAD)
+		return NULL;
+	frag = list_first_entry(&rs->txq, struct rstream_frag, list);
+	return frag->len >= rs->rec_left && !frag->uarg &&
+	       !PageHighMem(frag->page) ? frag : NULL;
+}
+
+/* Does TCP's FIN follow at once? */
+static bool is_last(const struct rstream *rs)
+{
+	return rs->closing && rs->tx.fin && !rs->want && !rs->txring &&
+	       rs->tx.sent == rs->tx.written;
+}
+
+static int send_ctl(struct rstream *rs)
+{
+	struct rstream_frag *frag = small_payload(rs);
+	int head = rs->ctl_len - rs->ctl_off, all = head, n;
+	struct kvec vec[2] = {
+		{ .iov_base = rs->ctl + rs->ctl_off, .iov_len = head },
+	};
+	struct msghdr msg = { .msg_flags = SEND_FLAGS };
+
+	if (frag) {
+		vec[1].iov_base = page_address(frag->page) + frag->off;
+		vec[1].iov_len = rs->rec_left;
+		all += rs->rec_left;
+	} else if (rs->rec_left || is_last(rs)) {
+		msg.msg_flags |= MSG_MORE;
+	}
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, frag ? 2 : 1, all);
+	n = tcp_sendmsg_locked(rs->sk, &msg, all);
+	if (n > head)
+		frag_sent(rs, frag, n - head);
+	return min(n, head);
+}
+
+/* Return: true when the buffer is empty. */
+static bool push_ctl(struct rstream *rs)
+{
+	int n;
+
+	if (rs->ctl_off == rs->ctl_len)
+		return true;
+	n = send_ctl(rs);
+	if (n > 0)
+		rs->ctl_off += n;
+	if (rs->ctl_off < rs->ctl_len)
+		return false;
+	rs->ctl_off = 0;
+	rs->ctl_len = 0;
+	return true;
+}
+
+static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
+{
+	int flags = SEND_FLAGS | (n < rs->rec_left ? MSG_MORE : 0), sent;
+
+	if (!frag->uarg)
+		return rstream_tcp_sendpage(rs->sk, frag->page, frag->off, n,
+					    flags);
+	sent = rstream_tcp_sendpage_zc(rs->sk, frag->page, frag->off, n, flags,
+				       frag->uarg);
+	rs->zc_seq = tcp_sk(rs->sk)->write_seq;
+	rs->zc_on_tcp = true;
+	rs->zc_acked = false;
+	return sent;
+}
+
+/* Return: true when the record's payload is with TCP. */
+static bool push_payload(struct rstream *rs)
+{
+	while (rs->rec_left) {
+		struct rstream_frag *frag =
+			list_first_entry(&rs->txq, struct rstream_frag, list);
+		u32 n = min(frag->len, rs->rec_left);
+		int sent = send_frag(rs, frag, n);
+
+		if (sent <= 0)
+			return false;
+		frag_sent(rs, frag, sent);
+	}
+	return true;
+}
+
+static void put_record(struct rstream *rs, const struct rstream_record *rec)
+{
+	rs->ctl_len += rstream_record_write(rs->ctl + rs->ctl_len, rec);
+}
+
+static void put_ack(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_ACK };
+
+	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->window);
+	rec.ack.consumed = rs->rx.consumed;
+	rec.ack.limit = rs->rx.limit;
+	put_record(rs, &rec);
+}
+
+/* To the ring that was granted, or back to tcp: epoch 0. */
+static void put_switch(struct rstream *rs)
+{
+	struct rstream_record rec = {
+		.type = RSW_SWITCH,
+		.sw.offset = rs->tx.sent,
+	};
+	struct rstream_txring *ring = rs->txring;
+
+	if (ring) {
+		rstream_tx_switch(&rs->tx);
+		rec.sw.epoch = rs->tx.epoch;
+		rec.sw.ring = ring->id;
+		rec.sw.cell_addr = ring->cell_addr;
+		rec.sw.cell_rkey = ring->cell_rkey;
+		rec.sw.proof = rstream_switch_proof(rs, &rec);
+		rstream_switched(rs, RSTREAM_WAY_TX,
+				     RSTREAM_INFO_CARRIER_RING, rs->tx.sent,
+				     RSTREAM_R_UPGRADED);
+	} else if (rs->tx_switched.to != RSTREAM_INFO_CARRIER_TCP) {
+		/* else the grant was refused: nothing changes */
+		rstream_switched(rs, RSTREAM_WAY_TX,
+				     RSTREAM_INFO_CARRIER_TCP, rs->tx.sent,
+				     rs->tx_why);
+	}
+	put_record(rs, &rec);
+}
+
+static void put_broken(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_BROKEN };
+
+	rec.epoch = rs->tx.epoch;
+	put_record(rs, &rec);
+}
+
+static void put_revoke(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_REVOKE };
+
+	rec.epoch = rs->rx.epoch;
+	put_record(rs, &rec);
+}
+
+/* Said before the SWITCH that ends this epoch. */
+static void put_stopped(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_STOPPED };
+
+	rec.epoch = rs->tx.epoch;
+	put_record(rs, &rec);
+}
+
+static void put_resume(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_RESUME };
+
+	rec.resume.epoch = rs->rx.epoch;
+	rec.resume.count = rs->rx.count;
+	trace_rstream_resume(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+			     rs->rx.base + rs->rx.count, rs->reason);
+	put_record(rs, &rec);
+}
+
+/* Ahead of the urgent byte, whichever carrier that takes. */
+static bool put_urg(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_URG, .offset = rs->tx_urg };
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	if (!rs->peer_urg)
+		return false;	/* it has been sent before HELLO said so */
+	put_record(rs, &rec);
+	rs->urg_end = tp->bytes_acked + (tp->write_seq - tp->snd_una) + rs->ctl_len;
+	return true;
+}
+
+/* FIN comes behind the last byte, on whichever carrier that went. */
+static bool put_fin(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_FIN };
+
+	if (rs->tx.sent != rs->tx.written)
+		return false;
+	rec.offset = rs->tx.sent;
+	rs->tx.fin = true;
+	put_record(rs, &rec);
+	return true;
+}
+
+static bool is_wanted(struct rstream *rs, enum rstream_want what)
+{
+	return test_and_clear_bit(what, &rs->want);
+}
+
+/* The peer's TCP is closed: it would answer records with a reset. */
+static bool peer_gone(const struct rstream *rs)
+{
+	return rs->sk->sk_shutdown & RCV_SHUTDOWN && !rs->unanswered;
+}
+
+/* Put the next control record that is wanted into the buffer. */
+static bool next_control(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_LINK };
+
+	if (rs->tx_plain) {
+		rstream_prelude_fin(rs);
+		return false;
+	}
+	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
+		rs->ctl_len += rstream_hello_put(rs, rs->ctl + rs->ctl_len);
+		return true;
+	}
+	if (peer_gone(rs)) {
+		rs->want &= BIT(RSTREAM_WANT_FIN);
+		if (rs->want && rs->tx.sent == rs->tx.written) {
+			rs->want = 0;
+			rs->tx.fin = true;
+		}
+		return false;
+	}
+	if (rs->unanswered)	/* nothing that wants an answer */
+		rs->want &= BIT(RSTREAM_WANT_FIN);
+	if (rs->hello_in && is_wanted(rs, RSTREAM_WANT_URG) && put_urg(rs))
+		return true;
+	if (is_wanted(rs, RSTREAM_WANT_LINK))
+		put_record(rs, &rec);
+	else if (is_wanted(rs, RSTREAM_WANT_BROKEN))
+		put_broken(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_RESUME))
+		put_resume(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_STOPPED))
+		put_stopped(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_SWITCH))
+		put_switch(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_ACK))
+		put_ack(rs);
+	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
+		put_record(rs, &rs->grant);
+	else if (is_wanted(rs, RSTREAM_WANT_REVOKE))
+		put_revoke(rs);
+	else if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || !put_fin(rs))
+		return false;
+	else
+		rs->want &= ~BIT(RSTREAM_WANT_FIN);
+	return true;
+}
+
+/* Has TCP bytes that only an ACK will let it send? */
+static bool tcp_is_full(const struct tcp_sock *tp)
+{
+	return tp->write_seq != tp->snd_nxt &&
+	       (tcp_packets_in_flight(tp) >= tcp_snd_cwnd(tp) ||
+		after(tp->write_seq, tcp_wnd_end(tp)));
+}
+
+/*
+ * Few bytes wait for an ACK: if TCP waits for it, too, or, without TCP_NODELAY, has
+ * two small records under way.  (RFC 896 lets the second wait for the first; but to
+ * write twice and then read is common, and would be slow.)  on_write_space() goes on.
+ */
+static bool gathers(const struct rstream *rs, u64 queued)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	if (!rstream_may_gather(rs, queued))
+		return false;
+	return tcp_is_full(tp) ||
+	       (rs->nagle && queued < tp->mss_cache && tp->snd_una != tp->snd_nxt &&
+		after(rs->small_seq[1], tp->snd_una));
+}
+
+static void small_look(struct rstream *rs, u32 len)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	if (len < tp->mss_cache) {
+		rs->small_seq[1] = rs->small_seq[0];
+		rs->small_seq[0] = tp->write_seq + rs->ctl_len + len;
+	} else if (!after(rs->small_seq[0], tp->snd_una)) {
+		/* before they are so old that they seem to be new */
+		rs->small_seq[1] = tp->snd_una;
+		rs->small_seq[0] = tp->snd_una;
+	}
+}
+
+/* Begin a DATA record with what is queued and allowed. */
+static bool next_data(struct rstream *rs)
+{
+	struct rstream_record rec = { .type = RSW_DATA };
+	u64 queued = rs->tx.written - rs->tx.sent;
+	u64 window = rstream_tx_window(&rs->tx);
+
+	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->held ||
+	    test_bit(RSTREAM_WANT_URG, &rs->want))
+		return false;
+	if (!window) {
+		rstream_mib_inc(rs->rn, RSTREAM_MIB_STALL_WINDOW);
+		return false;
+	}
+	if (gathers(rs, queued)) {
+		rs->gathers = true;
+		set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
+		return false;
+	}
+	rec.len = min3(queued, window, (u64)RSW_DATA_MAX);
+	put_record(rs, &rec);
+	small_look(rs, rec.len);
+	rs->rec_left = rec.len;
+	rs->tx.sent += rec.len;
+	rs->tx_at = jiffies;
+	rs->tx_tcp_bytes += rec.len;
+	rs->tx_tcp_msgs++;
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, rec.len);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
+	rstream_grant_look(rs);
+	return true;
+}
+
+/* Records for one call of TCP's send.  Return: false if there is none. */
+static bool next_records(struct rstream *rs)
+{
+	bool any = false;
+
+	if (!rs->accepted && rs->sk->sk_wmem_queued >= CHILD_WMEM)
+		return false;	/* on_write_space() goes on */
+	if (rs->tx_plain && rs->tx.written != rs->tx.sent)
+		rstream_prelude_look(rs);
+	if (rs->tx_plain) {
+		rs->rec_left = rstream_prelude_data(rs);
+		return rs->rec_left || next_control(rs);
+	}
+	while (rs->ctl_len + RSTREAM_RECORD_MAX <= sizeof(rs->ctl)) {
+		if (!next_control(rs))
+			return next_data(rs) || any;
+		any = true;
+	}
+	return any;
+}
+
+/* Nothing is posted now, although the link may have called us. */
+static void pass_ring(struct rstream *rs)
+{
+	if (rs->txring)
+		rstream_txring_pass(rs->txring);
+}
+
+static void push_all(struct rstream *rs)
+{
+	rs->blocked = true;
+	rs->gathers = false;
+	do {
+		if (!push_ctl(rs) || !push_payload(rs)) {
+			pass_ring(rs);
+			return;		/* on_write_space() goes on */
+		}
+		if (rs->tx.state == RSTREAM_ON_RING)
+			rstream_push_ring(rs);
+		else
+			pass_ring(rs);
+	} while (next_records(rs));
+	rs->blocked = false;
+
+	/* both streams have ended, all is here: no record is needed any more */
+	if (rs->tx.fin && rs->rx.fin && !rs->want &&
+	    rs->rx.arrived == rs->rx.fin_at &&
+	    !(rs->sk->sk_shutdown & SEND_SHUTDOWN) && rstream_tx_done(rs)) {
+		WRITE_ONCE(rs->sk->sk_shutdown,
+			   rs->sk->sk_shutdown | SEND_SHUTDOWN);
+		rs->sk->sk_prot->shutdown(rs->sk, SEND_SHUTDOWN);
+	}
+}
+
+/* What keeps the bytes that are left from going on their way? */
+static void stall_look(struct rstream *rs)
+{
+	enum rstream_reason why = RSTREAM_R_NONE;
+
+	if (rs->held || rs->tx_plain)
+		why = RSTREAM_R_NONE;
+	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
+		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
+		      RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
+	else if (rs->tx.state < RSTREAM_ON_RING)
+		why = rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
+						   RSTREAM_R_STALL_WINDOW;
+	else if (rs->txring && rstream_link_is_up(rs->txring->link))
+		why = rs->txring->stalled;
+	if (why != rs->stalls.why)
+		rstream_stalled(rs, why);
+}
+
+/* Can the connection carry anything now?  If not, what was wanted is put off or given up. */
+static bool may_push(struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+
+	if (rs->error)
+		return false;
+	if (sk->sk_err) {
+		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
+		rs->gathers = false;
+		if ((rs->tx.written != rs->tx.sent || rs->want || rs->ctl_len ||
+		     rs->rec_left) && sk->sk_state != TCP_CLOSE)
+			rstream_retry(rs, RSTREAM_RETRY_MS);
+		return false;
+	}
+	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
+		/* TCP's FIN is out: nothing can be said any more */
+		if (sk->sk_shutdown & SEND_SHUTDOWN)
+			rs->want = 0;
+		return false;
+	}
+	return true;
+}
+
+void rstream_push(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool task_frag = sk->sk_use_task_frag;
+	gfp_t gfp = sk->sk_allocation;
+	u8 nonagle = tp->nonagle;
+	u64 mem = rs->tx_mem;
+	bool nospace;
+
+	rstream_assert_held(rs);
+	if (rs->pushing || rs->parsing)
+		return;
+	if (!may_push(rs)) {
+		pass_ring(rs);
+		return;
+	}
+	rs->pushing = true;
+	/* TCP's send takes it for the wish of a program that sends again */
+	nospace = sock_flag(sk, SOCK_FASYNC) &&
+		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
+	/* no sleep for memory, and no record waits for the ACK of another */
+	sk->sk_allocation = sk_gfp_mask(sk, GFP_ATOMIC);
+	sk->sk_use_task_frag = task_frag && in_task();
+	rs->nagle = !(nonagle & TCP_NAGLE_OFF);
+	tp->nonagle = TCP_NAGLE_OFF;
+	push_all(rs);
+	rstream_zerocopy_waits(rs);	/* before its number is old */
+	tp->nonagle = nonagle;
+	sk->sk_allocation = gfp;
+	sk->sk_use_task_frag = task_frag;
+	if (nospace)
+		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	/* 32 KiB that an idle socket can spare, if send calls don't use them, too */
+	if (sk->sk_frag.page && sk_page_frag(sk) != &sk->sk_frag) {
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+	}
+	rs->pushing = false;
+	stall_look(rs);
+	if (rstream_hist_sent(rs))
+		rstream_tx_waits(rs);
+	/* without memory and with nothing queued, TCP would never call us */
+	if (rs->blocked && tcp_rtx_and_write_queues_empty(sk))
+		rstream_retry(rs, RSTREAM_RETRY_MS);
+	if (rs->tx_mem < mem)
+		rstream_wake_writers(rs);
+}
+
+/* ---- receiving ---- */
+
+static enum rstream_reason got_ack(struct rstream *rs,
+				   const struct rstream_record *rec)
+{
+	return rstream_tx_ack(&rs->tx, rec->ack.consumed, rec->ack.limit);
+}
+
+static enum rstream_reason got_control(struct rstream *rs,
+				       const struct rstream_record *rec)
+{
+	enum rstream_reason reason;
+
+	switch (rec->type) {
+	case RSW_ACK:
+		return got_ack(rs, rec);
+	case RSW_GRANT:
+		return rstream_grant_got(rs, rec);
+	case RSW_SWITCH:
+		return rec->sw.epoch ? rstream_switch_got(rs, rec) :
+		       rstream_switch_back_got(rs, rec->sw.offset);
+	case RSW_FIN:
+		reason = rstream_rx_fin(&rs->rx, rec->offset);
+		if (!reason) {
+			rstream_ring_answer(rs);
+			rstream_tcp4.state_change(rs->sk);
+		}
+		return reason;
+	case RSW_LINK:
+		rstream_link_asked(rs);
+		return RSTREAM_R_NONE;
+	case RSW_BROKEN:
+		return rstream_broken_got(rs, rec->epoch);
+	case RSW_RESUME:
+		return rstream_resume_got(rs, rec->resume.epoch,
+					  rec->resume.count);
+	case RSW_REVOKE:
+		return rstream_revoke_got(rs, rec->epoch);
+	case RSW_STOPPED:
+		return rstream_stopped_got(rs, rec->epoch);
+	case RSW_URG:
+		return rstream_urg_got(rs, rec->offset);
+	default:
+		return RSTREAM_R_BAD_RECORD;
+	}
+}
+
+/* Gather up to @need bytes in rs->part. Return: bytes taken. */
+static unsigned int gather(struct rstream *rs, struct sk_buff *skb,
+			   unsigned int off, unsigned int len,
+			   unsigned int need)
+{
+	unsigned int n = min(len, need - rs->part_len);
+
+	if (skb_copy_bits(skb, off, rs->part + rs->part_len, n))
+		return 0;
+	rs->part_len += n;
+	return n;
+}
+
+static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
+				unsigned int off, unsigned int len)
+{
+	enum rstream_reason reason = RSTREAM_R_BAD_HELLO;
+	unsigned int need = RSW_HELLO_LEN, used, n;
+	u8 role = rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK;
+	struct rstream_hello hello;
+
+	if (rs->part_len >= RSW_HELLO_LEN)	/* addresses follow */
+		need = be16_to_cpu(((struct rsw_hello *)rs->part)->len);
+	n = gather(rs, skb, off, len, need);
+	switch (rstream_hello_read(rs->part, rs->part_len, role,
+				   rstream_role_nonce(rs, role), &hello,
+				   &used)) {
+	case RSTREAM_HELLO_PART:
+		if (rs->tx_plain)	/* perhaps it is none */
+			rstream_timer(rs, rs->rn->set.hello_timeout_ms);
+		return n;
+	case RSTREAM_HELLO_WHOLE:
+		rs->part_len = 0;
+		reason = rstream_hello_got(rs, &hello);
+		break;
+	case RSTREAM_HELLO_NOT:
+		reason = RSTREAM_R_NO_HELLO;
+		if (!rs->rx_plain)
+			break;
+		rstream_prelude_no_hello(rs, false);
+		return n;
+	case RSTREAM_HELLO_BAD:
+		break;
+	}
+	if (reason)
+		rstream_fail(rs, reason, ECONNRESET);
+	return n;
+}
+
+static void begin_data(struct rstream *rs, const struct rstream_record *rec)
+{
+	enum rstream_reason reason;
+
+	if (rs->closed) {	/* as TCP: data after close is reset */
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+		return;
+	}
+	reason = rstream_rx_data(&rs->rx, rec->len);
+	if (reason) {
+		rstream_fail(rs, reason, ECONNRESET);
+		return;
+	}
+	rs->data_left = rec->len;
+	rs->rx_at = jiffies;
+	rs->rx_tcp_bytes += rec->len;
+	rs->rx_tcp_msgs++;
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, rec->len);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
+	if (rs->idle_msgs < U8_MAX)
+		rs->idle_msgs++;
+	rstream_grant_look(rs);
+}
+
+static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
+				 unsigned int off, unsigned int len)
+{
+	unsigned int head = sizeof(struct rsw_header), n = 0;
+	struct rstream_record rec = {};
+	enum rstream_reason reason;
+	int more;
+
+	if (rs->part_len < head) {
+		n = gather(rs, skb, off, len, head);
+		if (rs->part_len < head)
+			return n;
+	}
+	more = rstream_record_header(rs->part, &rec);
+	if (more < 0) {
+		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
+		return n;
+	}
+	if (rs->part_len < head + more) {
+		n += gather(rs, skb, off + n, len - n, head + more);
+		if (rs->part_len < head + more)
+			return n;
+	}
+	rs->part_len = 0;
+	if (rec.type == RSW_DATA) {
+		begin_data(rs, &rec);
+	} else if (rstream_record_unknown(&rec)) {
+		rs->skip_left = rec.len;
+	} else {
+		reason = rstream_record_payload(rs->part + head, &rec) ?
+			 got_control(rs, &rec) : RSTREAM_R_BAD_RECORD;
+		if (reason)
+			rstream_fail(rs, reason, ECONNRESET);
+	}
+	return n;
+}
+
+/* Return: bytes used of this piece of TCP's stream, 0: no memory, later. */
+static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
+			       unsigned int off, unsigned int len)
+{
+	unsigned int n;
+	bool hello;
+
+	/* bytes of the ring come before those that follow here */
+	if (rs->leaving && !rstream_ring_leave(rs))
+		return 0;
+	if (rs->part_back || rstream_prelude_full(rs))
+		return 0;
+	if (rs->data_left) {
+		n = rstream_rx_add(rs, skb, off, min(len, rs->data_left));
+		rs->data_left -= n;
+		if (!rs->data_left)
+			rstream_hist_arrived(rs, rs->rx.arrived);
+		return n;
+	}
+	if (rs->skip_left) {
+		n = min(len, rs->skip_left);
+		rs->skip_left -= n;
+		return n;
+	}
+	if (rs->rx_plain) {
+		n = rstream_prelude_parse(rs, skb, off, len, &hello);
+		if (!hello)
+			return n;
+	}
+	return rs->hello_in ? parse_record(rs, skb, off, len) :
+			      parse_hello(rs, skb, off, len);
+}
+
+static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
+		       unsigned int off, size_t len)
+{
+	struct rstream *rs = desc->arg.data;
+	size_t used = 0;
+
+	while (used < len) {
+		unsigned int n;
+
+		if (rs->error)		/* about to be reset: swallow */
+			return len;
+		n = parse_some(rs, skb, off + used, len - used);
+		if (!n && !rs->error)
+			break;
+		used += n;
+	}
+	return used;
+}
+
+/* Was all taken?  If not, and the program has something to read, that will help. */
+static void look_at_rest(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	bool held = !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
+		    rstream_tcp_unread(sk) && !rstream_prelude_full(rs);
+
+	if (held)
+		rstream_retry(rs, rs->rxq_bytes ? HELD_MS : RSTREAM_RETRY_MS);
+	else if (rs->rx_held && sk->sk_shutdown & RCV_SHUTDOWN)
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* was the stream whole? */
+	WRITE_ONCE(rs->rx_held, held);
+	if (rs->rx_plain && !rstream_tcp_unread(sk))
+		rstream_prelude_over(rs);
+}
+
+void rstream_parse(struct rstream *rs)
+{
+	read_descriptor_t desc = { .arg.data = rs, .count = 1 };
+	struct sock *sk = rs->sk;
+	u64 ready = rs->rxq_bytes;
+	u64 limit = rs->tx.limit;
+
+	rstream_assert_held(rs);
+	if (rs->parsing)
+		return;
+	if (rs->part_back)
+		rstream_prelude_no_hello(rs, false);
+	if (rs->rx_plain && rstream_prelude_ready(rs))
+		return;
+	if (skb_queue_empty(&sk->sk_receive_queue) && !rs->rx_plain)
+		return;
+	if (tcp_sk(sk)->urg_data && !rs->rx_plain) {	/* no peer of ours sends that */
+		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
+		return;
+	}
+	rs->parsing = true;
+	tcp_read_sock(sk, &desc, parse_actor);
+	rs->parsing = false;
+	look_at_rest(rs);
+	if (rs->rxq_bytes != ready || rs->rx.fin)
+		rstream_wake_readers(rs);
+	/* or perhaps TCP can be closed now */
+	if (rstream_hello_waits(rs))
+		rstream_hello_wait(rs);
+	else if (rs->want || rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
+		rstream_push(rs);
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the TCP option to HELLO: decides whether a connection has records
+ * (FRAMED) or is plain TCP (RAW).
+ *
+ * The client decides when the SYN-ACK comes; its HELLO is the first thing it
+ * sends, if possible together with the program's first bytes.  The server decides
+ * when it has the first bytes, or when its program sends before them.  Once HELLO
+ * is out there is no way back: then a peer that turns out not to speak as agreed
+ * gets a reset.
+ *
+ * Called by TCP's callbacks and by the sends and receives of a program that
+ * comes early, socket held; never sleeps.
+ */
+#include <net/ipv6.h>
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "af_rdmastream.h"
+#include "option_hook.h"
+#include "stream.h"
+
+/* So long, ms, and for so many bytes of the client, HELLO waits for company. */
+#define HELLO_WAIT_MS	5
+#define HELLO_WAIT_BYTES	4096
+
+static unsigned int hello_timeout(const struct rstream *rs)
+{
+	return rs->rn->set.hello_timeout_ms;
+}
+
+static void set_window(struct rstream *rs)
+{
+	/* it grows when the program reads */
+	rs->window = min_t(u64, rstream_window_most(rs), RSW_FIRST_WINDOW);
+	rs->rx.limit = rs->window;
+	rs->tx.limit = rs->server && !rs->prelude ? 0 : RSW_FIRST_WINDOW;
+}
+
+static void go_framed(struct rstream *rs)
+{
+	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
+	set_window(rs);
+	rs->tx_at = jiffies;
+	rs->rx_at = jiffies;
+	rs->small_seq[0] = tcp_sk(rs->sk)->snd_una;
+	rs->small_seq[1] = rs->small_seq[0];
+	rstream_hear_all(rs);
+	if (rs->prelude)
+		rstream_prelude_begin(rs);
+	else
+		rstream_hello_say(rs);
+}
+
+/* Plain TCP for good: TCP's callbacks need us no more. */
+static void leave_alone(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	WRITE_ONCE(rs->guard, false);
+	rstream_timer(rs, 0);
+	rstream_unhook_callbacks(sk);
+	/* undo rstream_hear_all(), unless TCP's FIN has come */
+	if ((1 << sk->sk_state) & ~(TCPF_CLOSE_WAIT | TCPF_CLOSING |
+				    TCPF_LAST_ACK | TCPF_CLOSE))
+		sock_reset_flag(sk, SOCK_DONE);
+	if (sk->sk_socket != rstream_nobody)
+		return;
+	/* not accepted yet: as TCP has such a child */
+	write_lock_bh(&sk->sk_callback_lock);
+	sk_set_socket(sk, NULL);
+	RCU_INIT_POINTER(sk->sk_wq, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/*
+ * The program sends, shuts down or closes.  If the client's HELLO is under way the
+ * client must get HELLO and FIN, not a TCP connection cut short; bytes wait for the
+ * client's HELLO, with its window.
+ */
+void rstream_framed_early(struct rstream *rs)
+{
+	if (rs->mode == RSTREAM_ASKED && rs->confirmed)
+		go_framed(rs);
+}
+
+void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
+{
+	struct sock *sk = rs->sk;
+
+	rstream_set_mode(rs, RSTREAM_RAW, reason);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
+	rstream_mib_reason(rs->rn, reason);
+	rstream_option_off(rs);
+	if (!rs->guard)
+		leave_alone(rs);
+	/* whoever slept on the decision looks again */
+	rstream_tcp4.state_change(sk);
+}
+
+void rstream_established(struct rstream *rs, bool option)
+{
+	if (!option) {
+		rstream_go_raw(rs, rs->reason ?: RSTREAM_R_NO_OPTION);
+		return;
+	}
+	go_framed(rs);
+	if (!rs->prelude)
+		rstream_hello_wait(rs);
+}
+
+/*
+ * HELLO goes with the program's first bytes, which most send at once; without them
+ * when the program waits for something else, or a few milliseconds have passed.
+ * A server only waits if the client's HELLO came with bytes, which it may answer.
+ */
+bool rstream_hello_waits(const struct rstream *rs)
+{
+	if (READ_ONCE(rs->want) != BIT(RSTREAM_WANT_HELLO))
+		return false;
+	if (!rs->server)
+		return !rs->hello_in;
+	return rs->rx.arrived && rs->rx.arrived <= HELLO_WAIT_BYTES &&
+	       !READ_ONCE(rs->rx.fin);
+}
+
+void rstream_hello_wait(struct rstream *rs)
+{
+	rstream_retry(rs, HELLO_WAIT_MS);
+}
+
+/* First bytes in TCP's receive queue, without taking them. */
+static unsigned int peek_bytes(struct rstream *rs, u8 *to, unsigned int max)
+{
+	struct tcp_sock *tp = tcp_sk(rs->sk);
+	unsigned int got = 0;
+	struct sk_buff *skb;
+
+	skb_queue_walk(&rs->sk->sk_receive_queue, skb) {
+		u32 off = tp->copied_seq + got - TCP_SKB_CB(skb)->seq;
+		unsigned int n;
+
+		if (off >= skb->len)
+			continue;
+		n = min_t(unsigned int, skb->len - off, max - got);
+		if (skb_copy_bits(skb, off, to + got, n))
+			break;
+		got += n;
+		if (got == max)
+			break;
+	}
+	return got;
+}
+
+static enum rstream_hello_state peek_state(struct rstream *rs,
+					   unsigned int *have)
+{
+	struct rstream_hello hello;
+	u8 bytes[RSW_HELLO_MAX];
+	unsigned int used;
+
+	*have = peek_bytes(rs, bytes, sizeof(bytes));
+	return rstream_hello_read(bytes, *have, RSW_ROLE_SYN,
+				  rstream_role_nonce(rs, RSW_ROLE_SYN),
+				  &hello, &used);
+}
+
+/* RAW, decided before the client had said anything: no HELLO may follow. */
+static void peek_guard(struct rstream *rs)
+{
+	unsigned int have;
+
+	switch (peek_state(rs, &have)) {
+	case RSTREAM_HELLO_WHOLE:
+	case RSTREAM_HELLO_BAD:
+		rstream_fail(rs, RSTREAM_R_LATE_HELLO, ECONNRESET);
+		return;
+	case RSTREAM_HELLO_PART:
+		if (have) {
+			rstream_timer(rs, hello_timeout(rs));
+			return;
+		}
+		if (!(rs->sk->sk_shutdown & RCV_SHUTDOWN))
+			return;
+		break;
+	case RSTREAM_HELLO_NOT:
+		break;
+	}
+	leave_alone(rs);
+}
+
+static void peek_asked(struct rstream *rs)
+{
+	unsigned int have;
+
+	switch (peek_state(rs, &have)) {
+	case RSTREAM_HELLO_NOT:
+		rstream_go_raw(rs, RSTREAM_R_NO_HELLO);
+		return;
+	case RSTREAM_HELLO_BAD:
+		rstream_fail(rs, RSTREAM_R_BAD_HELLO, ECONNRESET);
+		return;
+	case RSTREAM_HELLO_PART:
+		/* the client closed before it said all of it */
+		if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
+			rstream_go_raw(rs, RSTREAM_R_NO_HELLO);
+		return;
+	case RSTREAM_HELLO_WHOLE:
+		go_framed(rs);
+		rstream_parse(rs);
+		/* whoever waits to send hears of it, too */
+		rstream_tcp4.state_change(rs->sk);
+		return;
+	}
+}
+
+void rstream_peek(struct rstream *rs)
+{
+	if (rs->mode == RSTREAM_ASKED)
+		peek_asked(rs);
+	else if (rs->mode == RSTREAM_RAW && rs->guard)
+		peek_guard(rs);
+	if (rs->mode != RSTREAM_RAW || !rs->guard)
+		rstream_tcp4.data_ready(rs->sk);
+}
+
+/* Our HELLO has been sent, the peer's is late: has TCP delivered ours? */
+static void framed_late(struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	if (rs->hello_in) {
+		rstream_ring_tick(rs);
+		return;
+	}
+	if (rs->tx_plain) {
+		rstream_prelude_late(rs);
+		return;
+	}
+	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
+	    before(tp->snd_una, rs->hello_end)) {	/* TCP's own timeouts count */
+		rs->hello_held = true;
+		rstream_timer(rs, hello_timeout(rs));
+	} else if (rs->hello_held) {	/* who knows since when it is there */
+		rs->hello_held = false;
+		rstream_timer(rs, hello_timeout(rs));
+	} else {
+		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
+	}
+}
+
+/* We have answered the SYN's option, and must not speak before the client has. */
+void rstream_asked(struct rstream *rs)
+{
+	rstream_set_mode(rs, RSTREAM_ASKED, RSTREAM_R_NONE);
+	if (rs->prelude) {
+		go_framed(rs);
+		return;
+	}
+	rstream_timer(rs, rs->confirmed ? hello_timeout(rs) :
+		      min(hello_timeout(rs), RSTREAM_UNCONFIRMED_MS));
+}
+
+/* The client's HELLO is late: say nothing of ours, be TCP. */
+static void asked_late(struct rstream *rs)
+{
+	unsigned int have;
+
+	if (!rs->confirmed && !rs->may_speak) {
+		WRITE_ONCE(rs->may_speak, true);
+		rstream_timer(rs, hello_timeout(rs));
+		rstream_tcp4.state_change(rs->sk);
+		return;
+	}
+	peek_state(rs, &have);
+	if (have >= RSW_MAGIC_LEN || (have && rs->confirmed)) {
+		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
+		return;
+	}
+	rs->guard = !have;
+	rstream_go_raw(rs, RSTREAM_R_HELLO_TIMEOUT);
+}
+
+static void guard_late(struct rstream *rs)
+{
+	unsigned int have;
+
+	peek_state(rs, &have);
+	if (have >= RSW_MAGIC_LEN) {
+		rstream_fail(rs, RSTREAM_R_LATE_HELLO, ECONNRESET);
+	} else if (have) {
+		leave_alone(rs);
+		rstream_tcp4.data_ready(rs->sk);
+	}
+}
+
+void rstream_hello_late(struct rstream *rs)
+{
+	/* set anew since it was over?  A ring's tick may come too often */
+	if (timer_pending(&rs->timer) && (rs->closed || !rs->hello_in))
+		return;
+	if (rs->closed)
+		rstream_close_late(rs);
+	else if (rs->mode == RSTREAM_FRAMED)
+		framed_late(rs);
+	else if (rs->mode == RSTREAM_ASKED)
+		asked_late(rs);
+	else if (rs->mode == RSTREAM_RAW && rs->guard)
+		guard_late(rs);
+}
+
+/* Other RDMA addresses than that of the TCP connection, for HELLO. */
+static unsigned int other_addrs(const struct rstream *rs,
+				struct rstream_hello *hello)
+{
+	struct in6_addr addrs[RSW_HELLO_ADDRS], own;
+	const struct sock *sk = rs->sk;
+	unsigned int n;
+
+	if (sk->sk_family == AF_INET6)
+		own = inet6_sk(sk)->saddr;
+	else
+		ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr, &own);
+	n = rstream_link_addrs(sock_net(sk), &own, addrs, RSW_HELLO_ADDRS);
+	memcpy(hello->addr, addrs, n * sizeof(addrs[0]));
+	return n;
+}
+
+unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
+{
+	const struct rstream_net *rn = rs->rn;
+	struct rstream_hello hello = {
+		.version_min = RSW_VERSION,
+		.version_max = RSW_VERSION,
+		.role = rs->server ? RSW_ROLE_SYNACK : RSW_ROLE_SYN,
+		.caps = RSW_CAP_RDMA | RSW_CAP_URG,
+		.cm_port = rn->set.cm_port,
+		.token = rs->ticket.ours.token,
+	};
+	unsigned int len;
+
+	hello.nonce = rstream_role_nonce(rs, hello.role);
+	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->window);
+	hello.window = rs->rx.limit;
+	if (rstream_link_drained(sock_net(rs->sk)))
+		hello.caps |= RSW_CAP_DRAINED;
+	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
+	memcpy(hello.secret, rs->ticket.ours.secret, sizeof(hello.secret));
+	if (READ_ONCE(rn->set.tell_addresses))
+		hello.naddr = other_addrs(rs, &hello);
+	len = rstream_hello_write(to, &hello);
+	rs->hello_end = tcp_sk(rs->sk)->write_seq + len;
+	return len;
+}
+
+enum rstream_reason rstream_hello_got(struct rstream *rs,
+				      const struct rstream_hello *hello)
+{
+	struct sock *sk = rs->sk;
+
+	if (hello->version_min > RSW_VERSION ||
+	    hello->version_max < RSW_VERSION)
+		return RSTREAM_R_VERSION;
+	if (rs->rx_plain)
+		rstream_prelude_heard(rs);
+	rs->hello_in = true;
+	rs->peer_cm_port = hello->cm_port;
+	rstream_peer_fill(rs, hello->instance);
+	memcpy(rs->ticket.theirs.secret, hello->secret, sizeof(hello->secret));
+	/* pairs with rstream_ticket_find() */
+	smp_store_release(&rs->ticket.theirs.token, hello->token);
+	rs->tx.limit = max(rs->tx.limit, hello->window);
+	rs->peer_urg = hello->caps & RSW_CAP_URG;
+	if (hello->caps & RSW_CAP_RDMA && !rs->mute) {
+		rs->peer = rstream_peer_get(sock_net(sk), &rs->peer_name);
+		rs->crowded = !rs->peer;
+	}
+	if (rs->peer) {
+		rstream_peer_tells(rs->peer, hello->caps & RSW_CAP_DRAINED);
+		rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,
+				   hello->cm_port);
+	}
+	rstream_option_off(rs);
+	if (!rs->closed)
+		rstream_timer(rs, 0);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
+	rstream_grant_try(rs);
+	return RSTREAM_R_NONE;
+}
+
+/*
+ * Give the struct socket back to TCP's proto_ops: from now on the program's
+ * calls don't pass here any more.  The stream itself stays, to be seen by
+ * rsctl, and holds the module.
+ */
+void rstream_swap_ops(struct rstream *rs, struct socket *sock)
+{
+	if (rstream_mode(rs) != RSTREAM_RAW || rs->guard)
+		return;
+	if (cmpxchg(&sock->ops, &rstream_proto_ops, rs->tcp_ops) ==
+	    &rstream_proto_ops)
+		module_put(THIS_MODULE);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Getting the TCP option into segments and seeing it in them. */
+#ifndef RSTREAM_OPTION_HOOK_H
+#define RSTREAM_OPTION_HOOK_H
+
+#include "protocol/option.h"
+#include "stream.h"
+
+/**
+ * rstream_option_client() - our SYN and first segments shall carry the option
+ * @rs:	the stream that is about to connect
+ *
+ * Context: held, before (and for v4-mapped addresses once more after) TCP's
+ * connect.
+ */
+void rstream_option_client(struct rstream *rs);
+
+/**
+ * rstream_role_nonce() - what a CONFIRM or a HELLO of a connection states
+ * @rs:	the stream, its options agree
+ * @role: RSW_ROLE_CONFIRM, or that of the HELLO
+ *
+ * Only who knows both nonces can tell.  A program knows neither its own host's, which
+ * is only sent, nor can it have the two together: so it can't write a HELLO into its
+ * prelude and be taken for the kernel that it runs on.
+ */
+u64 rstream_role_nonce(const struct rstream *rs, u8 role);
+
+/* Put TCP's own connection ops back.  Context: held. */
+void rstream_option_off(struct rstream *rs);
+
+/**
+ * rstream_option_listen() - answer SYNs that have the option
+ * @rs:	the listener
+ *
+ * The first listener of a namespace registers its LOCAL_OUT hook, may sleep.
+ */
+int rstream_option_listen(struct rstream *rs);
+void rstream_option_unlisten(struct rstream *rs);
+
+/* The hook of a namespace; may sleep. */
+int rstream_hook_get(struct net *net);
+void rstream_hook_put(struct net *net);
+
+/* Does the SYN that made this request carry a client's option? */
+bool rstream_syn_option(const struct request_sock *req, struct rstream_opt *opt);
+
+#endif

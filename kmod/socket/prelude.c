@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The prelude: a connection whose option says so begins as plain TCP, without
+ * HELLO and records, so that a short one costs what TCP costs.
+ *
+ * Each direction has its own, of RSW_PRELUDE bytes at most:
+ *
+ *	plain bytes ... | HELLO | records ...
+ *
+ * HELLO comes behind the last of these bytes, or earlier in answer to the peer's:
+ * from then on that it has said HELLO an end looks for the other's among the bytes
+ * that come.  TCP's FIN in the prelude is the stream's.
+ *
+ * Who reaches the end of its prelude without reason to say HELLO goes on as it
+ * began: the connection is plain for good.  That is a server that does not know
+ * whether its client has seen the option, and whoever has had the peer's FIN, for
+ * the peer cannot answer.  If HELLO and FIN cross, records go one way, with TCP's
+ * own window, and no ring.
+ *
+ * What is here is received without being touched: as long as no HELLO is due it
+ * stays in TCP's queue, counted by rstream.rx_lazy, until the program reads it.
+ *
+ * Socket held; never sleeps, but for the copies from and to programs.
+ */
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "option_hook.h"
+#include "stream.h"
+
+/* No limit that a stream would reach. */
+#define ENDLESS	BIT_ULL(62)
+
+void rstream_prelude_begin(struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	rs->tx_plain = true;
+	rs->rx_plain = true;
+	rs->tx_start = tp->write_seq;
+	rs->rx_start = tp->copied_seq;
+	/* whether the client has seen our option we may hear later, by its HELLO */
+	if (rs->server && !rs->confirmed)
+		rstream_timer(rs, RSTREAM_UNCONFIRMED_MS);
+}
+
+/* Nothing of the connection but plain TCP so far? */
+bool rstream_prelude_only(const struct rstream *rs)
+{
+	return rs->tx_plain && rs->rx_plain && list_empty(&rs->txq) &&
+	       !rs->rec_left;
+}
+
+/* ---- what we send ---- */
+
+/* Bytes that may go without a record. */
+u64 rstream_prelude_room(const struct rstream *rs)
+{
+	return rs->tx_on ? ENDLESS : RSW_PRELUDE - rs->tx.sent;
+}
+
+/* Say HELLO next, and look for that of the peer. */
+void rstream_hello_say(struct rstream *rs)
+{
+	rs->tx_plain = false;
+	rstream_register(rs);
+	set_bit(RSTREAM_WANT_HELLO, &rs->want);
+	if (!rs->hello_in)
+		rstream_timer(rs, rs->rn->set.hello_timeout_ms);
+}
+
+/* There are bytes to send: do they still go without a record? */
+void rstream_prelude_look(struct rstream *rs)
+{
+	if (rs->tx_on || rs->tx.sent < RSW_PRELUDE)
+		return;
+	if (rs->rx.fin || (rs->server && !rs->confirmed && rs->may_speak))
+		rs->tx_on = true;
+	else if (!rs->server || rs->confirmed)
+		rstream_hello_say(rs);
+}
+
+/* A server has waited for what would confirm its option, or HELLO is late. */
+void rstream_prelude_late(struct rstream *rs)
+{
+	if (rs->server && !rs->confirmed) {
+		WRITE_ONCE(rs->may_speak, true);
+		rstream_push(rs);
+	}
+	/* what looked like a HELLO at the end of the prelude is none */
+	if (rs->part_len && rs->tx_plain && rs->rx.arrived == RSW_PRELUDE)
+		rstream_prelude_no_hello(rs, true);
+}
+
+/* TCP's FIN is the stream's. */
+void rstream_prelude_fin(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	rs->want &= BIT(RSTREAM_WANT_FIN);
+	if (!rs->want || rs->tx.written != rs->tx.sent)
+		return;
+	rs->want = 0;
+	rs->tx.fin = true;
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
+	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
+}
+
+static void count_sent(struct rstream *rs, size_t n)
+{
+	rs->tx_at = jiffies;
+	rs->tx_tcp_bytes += n;
+	rs->tx_tcp_msgs++;
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, n);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
+}
+
+/*
+ * What TCP takes of it, straight away.  It may work off what has come meanwhile, and
+ * the peer's HELLO among that: ours follows these bytes.
+ */
+static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
+{
+	unsigned int flags = msg->msg_flags, kept = MSG_MORE;
+	size_t left = msg_data_left(msg), back;
+	ssize_t sent;
+
+	if (n == left)
+		kept |= MSG_OOB;	/* TCP's mark is at the last byte */
+	msg->msg_flags = (flags & kept) | MSG_DONTWAIT | MSG_NOSIGNAL;
+	if (n < left)
+		msg->msg_flags |= MSG_MORE;
+	iov_iter_truncate(&msg->msg_iter, n);
+	rs->pushing = true;
+	rs->tx.written += n;
+	rs->tx.sent += n;
+	sent = tcp_sendmsg_locked(rs->sk, msg, n);
+	back = n - max_t(ssize_t, sent, 0);
+	rs->tx.written -= back;
+	rs->tx.sent -= back;
+	rs->pushing = false;
+	iov_iter_reexpand(&msg->msg_iter, left - n + back);
+	msg->msg_flags = flags;
+	return sent;
+}
+
+/*
+ * Straight to TCP.  Return: bytes, 0 if they have to be queued, -EAGAIN without room,
+ * or why not.
+ */
+ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
+{
+	bool urgent = msg->msg_flags & MSG_OOB;
+	ssize_t sent;
+	size_t n;
+
+	rstream_prelude_look(rs);
+	if (!rs->tx_plain)
+		return 0;
+	n = min_t(u64, msg_data_left(msg), rstream_prelude_room(rs));
+	if (!n || !list_empty(&rs->txq) || rs->rec_left || rs->held)
+		return urgent ? -EAGAIN : 0;
+	sent = send_plain(rs, msg, n);
+	if (sent > 0) {
+		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
+		count_sent(rs, sent);
+	}
+	if (rs->want)
+		rstream_push(rs);
+	return sent ?: -EAGAIN;
+}
+
+/* The next of what is queued goes without a header.  Return: bytes. */
+u32 rstream_prelude_data(struct rstream *rs)
+{
+	u64 queued = rs->tx.written - rs->tx.sent;
+	u32 n;
+
+	if (rs->held)
+		return 0;
+	n = min3(queued, rstream_prelude_room(rs), (u64)RSW_DATA_MAX);
+	if (!n)
+		return 0;
+	rs->tx.sent += n;
+	count_sent(rs, n);
+	return n;
+}
+
+/* ---- what comes ---- */
+
+/* @n bytes of the program's have come. */
+static bool arrived(struct rstream *rs, size_t n)
+{
+	if (rs->closed) {	/* as TCP: data after close is reset */
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+		return false;
+	}
+	rs->rx.arrived += n;
+	rs->rx_at = jiffies;
+	rs->rx_tcp_bytes += n;
+	rs->rx_tcp_msgs++;
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
+	rstream_option_off(rs);		/* the server has heard of us */
+	rstream_hist_arrived(rs, rs->rx.arrived);
+	return true;
+}
+
+/* Bytes of the stream up to the end of TCP's queue. */
+static u64 stream_here(const struct rstream *rs)
+{
+	const struct sk_buff *tail = skb_peek_tail(&rs->sk->sk_receive_queue);
+	s32 more;
+
+	if (!tail)
+		return rs->rx.arrived;
+	more = TCP_SKB_CB(tail)->end_seq -
+	       !!(TCP_SKB_CB(tail)->tcp_flags & TCPHDR_FIN) -
+	       (rs->rx_start + (u32)rs->rx.arrived);
+	return rs->rx.arrived + max(more, 0);
+}
+
+/*
+ * TCP's urgent byte.  TCP's queue would not be read beyond it: its mark becomes ours
+ * when the byte is here.
+ */
+static void take_mark(struct rstream *rs)
+{
+	struct tcp_sock *tp = tcp_sk(rs->sk);
+	u64 read = rs->rx.consumed + rs->rxq_bytes + rs->part_len;
+	s32 ahead = tp->urg_seq - tp->copied_seq;
+
+	if (!tp->urg_data)
+		return;
+	if (ahead >= 0)
+		rstream_urg_mark(rs, read + ahead);
+	if (before(tp->urg_seq, tp->rcv_nxt)) {
+		WRITE_ONCE(tp->urg_data, 0);
+		tcp_fast_path_check(rs->sk);
+	}
+}
+
+/* TCP's FIN has come, and no HELLO. */
+static void peer_ends(struct rstream *rs)
+{
+	rstream_rx_fin(&rs->rx, rs->rx.arrived);
+	if (rs->tx_plain)
+		return;
+	/* our HELLO is not answered any more: our records go as TCP lets them */
+	rs->hello_in = true;
+	rs->unanswered = true;
+	rs->tx.limit = ENDLESS;
+	if (!rs->closed)
+		rstream_timer(rs, 0);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
+}
+
+/*
+ * Look at what has come and leave it where it is, if no HELLO can be in it.
+ * Return: false if it has to be parsed.
+ */
+bool rstream_prelude_ready(struct rstream *rs)
+{
+	u64 here = stream_here(rs), news = here - rs->rx.arrived;
+
+	take_mark(rs);
+	if (!rs->tx_plain || rs->closed || rs->part_len || rs->part_back ||
+	    (!rs->rx_on && here > RSW_PRELUDE))
+		return false;
+	if (news && arrived(rs, news))
+		WRITE_ONCE(rs->rx_lazy, rs->rx_lazy + news);
+	rstream_prelude_over(rs);
+	if (news || rs->rx.fin)
+		rstream_wake_readers(rs);
+	return true;
+}
+
+/* Records have come, and TCP's FIN without one; with ours out TCP is closed then. */
+void rstream_prelude_cut(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (!rs->mute || rs->rx.fin || rs->error || rs->closed ||
+	    sk->sk_state != TCP_CLOSE || sk->sk_err || rstream_tcp_unread(sk))
+		return;
+	rs->error = ECONNRESET;
+	rs->reason = RSTREAM_R_TRUNCATED;
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESETS);
+	rstream_mib_reason(rs->rn, RSTREAM_R_TRUNCATED);
+	WRITE_ONCE(sk->sk_err, ECONNRESET);
+	sk_error_report(sk);
+}
+
+/* Has the stream ended?  Everything that has come has been seen. */
+void rstream_prelude_over(struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+
+	if (!rs->rx_plain || rs->rx.fin || !(sk->sk_shutdown & RCV_SHUTDOWN) ||
+	    (sk->sk_state == TCP_CLOSE && sk->sk_err))
+		return;
+	if (rs->part_len)
+		rstream_prelude_no_hello(rs, true);
+	if (!rs->part_len)
+		peer_ends(rs);
+}
+
+/*
+ * At most.  Who has heard our HELLO answers, be it behind its prelude, because it went
+ * on without when ours was on its way.
+ */
+static u64 bytes_before_hello(const struct rstream *rs)
+{
+	return rs->rx_on || !rs->tx_plain ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
+}
+
+/* To the queue from which all is read that is not read at once. */
+static unsigned int keep(struct rstream *rs, struct sk_buff *skb,
+			 unsigned int off, unsigned int len)
+{
+	unsigned int n = min_t(u64, len, rs->rx_lazy);
+
+	if (n) {
+		n = rstream_rx_add(rs, skb, off, n);
+		WRITE_ONCE(rs->rx_lazy, rs->rx_lazy - n);
+		return n;
+	}
+	len = rstream_rx_add(rs, skb, off, len);
+	if (len)
+		arrived(rs, len);
+	return len;
+}
+
+/* Up to the first byte that a HELLO could begin with. */
+static unsigned int before_hello(struct sk_buff *skb, unsigned int off,
+				 unsigned int len)
+{
+	unsigned int done = 0, n;
+	u8 bytes[64], *at;
+
+	while (done < len) {
+		n = min_t(unsigned int, len - done, sizeof(bytes));
+		if (skb_copy_bits(skb, off + done, bytes, n))
+			break;
+		at = memchr(bytes, RSW_MAGIC[0], n);
+		if (at)
+			return done + (at - bytes);
+		done += n;
+	}
+	return done;
+}
+
+/*
+ * Keep what can't be HELLO of this piece of TCP's stream.  Return: bytes; 0: no
+ * memory, or *@hello: here it may begin, or goes on.
+ */
+unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
+				   unsigned int off, unsigned int len,
+				   bool *hello)
+{
+	u64 left = bytes_before_hello(rs);
+
+	*hello = false;
+	if (rs->rx_lazy)
+		return keep(rs, skb, off, len);
+	len = rs->part_len ? 0 : min_t(u64, len, left);
+	if (len && !rs->tx_plain)
+		len = before_hello(skb, off, len);
+	if (len)
+		return keep(rs, skb, off, len);
+	*hello = true;
+	return 0;
+}
+
+/* The first @n bytes of rstream.part were the program's. */
+static bool give_back(struct rstream *rs, unsigned int n)
+{
+	if (!rstream_rx_add_bytes(rs, rs->part, n))
+		return false;
+	arrived(rs, n);
+	rs->part_len -= n;
+	memmove(rs->part, rs->part + n, rs->part_len);
+	return true;
+}
+
+/*
+ * What rstream.part begins with is no HELLO, or @none of it is.  Without memory it
+ * is done again when rstream_parse() comes by.
+ */
+void rstream_prelude_no_hello(struct rstream *rs, bool none)
+{
+	u8 role = rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK;
+	u64 nonce = rstream_role_nonce(rs, role);
+	struct rstream_hello hello;
+	unsigned int n, used;
+
+	rs->part_back = false;
+	do {
+		u64 left = bytes_before_hello(rs);
+		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->part_len - 1);
+
+		if (!left) {	/* nor is ours needed */
+			rs->rx_on = true;
+			rs->tx_on = true;
+			rs->reason = RSTREAM_R_NO_HELLO;
+			rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
+			rstream_mib_reason(rs->rn, rs->reason);
+			left = ENDLESS;
+		}
+		n = none || !next || rs->rx_on ? rs->part_len : next - rs->part;
+		if (!give_back(rs, min_t(u64, n, left))) {
+			rs->part_back = true;
+			rstream_retry(rs, RSTREAM_RETRY_MS);
+			return;
+		}
+	} while (rs->part_len &&
+		 (none || rstream_hello_read(rs->part, rs->part_len, role, nonce,
+					     &hello, &used) == RSTREAM_HELLO_NOT));
+	rstream_wake_readers(rs);
+}
+
+/* The peer's HELLO is here: ours is due. */
+void rstream_prelude_heard(struct rstream *rs)
+{
+	rs->rx_plain = false;
+	if (!rs->tx_plain)
+		return;
+	rs->tx_on = false;
+	if (rs->sk->sk_shutdown & SEND_SHUTDOWN) {
+		rs->mute = true;
+		rs->rx.limit = ENDLESS;
+	} else {
+		rstream_hello_say(rs);
+	}
+}
+
+/* Where we can't tell the peer when to stop TCP has to: take no more than that. */
+static bool by_tcp(const struct rstream *rs)
+{
+	return rs->mute || (rs->rx_plain && rs->rx.arrived > RSW_PRELUDE);
+}
+
+bool rstream_prelude_full(const struct rstream *rs)
+{
+	return by_tcp(rs) && rs->rxq_bytes >= rs->window;
+}
+
+/* The program has read: is there room for more? */
+void rstream_prelude_more(struct rstream *rs)
+{
+	if (!by_tcp(rs) || (rs->rx_plain && rs->tx_plain))
+		return;
+	rstream_parse(rs);
+	rstream_prelude_cut(rs);
+}
+
+/* ---- to the program ---- */
+
+struct pull {
+	struct rstream *rs;
+	u64 end;
+};
+
+static int keep_actor(read_descriptor_t *desc, struct sk_buff *skb,
+		      unsigned int off, size_t len)
+{
+	const struct pull *pull = desc->arg.data;
+	struct rstream *rs = pull->rs;
+
+	return rs->rx_lazy && rs->rxq_bytes <= pull->end ?
+	       keep(rs, skb, off, len) : 0;
+}
+
+/*
+ * Of what is left with TCP, the byte @end behind the next goes to the queue, and no
+ * more than comes with it: TCP gives the peer room for as much.
+ * Return: false without memory.
+ */
+bool rstream_prelude_pull(struct rstream *rs, u64 end)
+{
+	struct pull pull = { .rs = rs, .end = end };
+	read_descriptor_t desc = { .arg.data = &pull, .count = 1 };
+
+	if (!rs->rx_lazy || rs->rxq_bytes > end)
+		return true;
+	rs->parsing = true;
+	tcp_read_sock(rs->sk, &desc, keep_actor);
+	rs->parsing = false;
+	return !rs->rx_lazy || rs->rxq_bytes > end;
+}
+
+static int copy_actor(read_descriptor_t *desc, struct sk_buff *skb,
+		      unsigned int off, size_t len)
+{
+	size_t n = min(len, desc->count);
+
+	if (skb_copy_datagram_msg(skb, off, desc->arg.data, n)) {
+		desc->error = -EFAULT;
+		return 0;
+	}
+	desc->count -= n;
+	return n;
+}
+
+/* Up to @len bytes from TCP's queue.  Return: bytes or -EFAULT. */
+int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len)
+{
+	read_descriptor_t desc = { .arg.data = msg };
+	int n;
+
+	desc.count = min_t(u64, len, rs->rx_lazy);
+	n = tcp_read_sock(rs->sk, &desc, copy_actor);
+	if (n <= 0)
+		return desc.error ?: -EFAULT;
+	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + n);
+	smp_store_release(&rs->rx_lazy, rs->rx_lazy - n);	/* as rstream_rx_consume() */
+	rstream_hist_read(rs);
+	return n;
+}

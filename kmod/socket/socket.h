@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sockets, as the rest of the module sees them: the one header of them that others
+ * include.
+ */
+#ifndef RSTREAM_SOCKET_H
+#define RSTREAM_SOCKET_H
+
+#include <linux/types.h>
+#include <net/net_namespace.h>
+
+#include "base/net.h"
+#include "stream_info.h"
+
+struct rstream_link_ops;
+
+extern int rstream_family;		/* number in use, module parameter */
+extern const struct rstream_link_ops rstream_ring_ops;	/* what links tell streams */
+
+int rstream_stream_init(void);
+void rstream_stream_exit(void);
+void rstream_stream_net_init(struct rstream_net *rn);
+void rstream_option_init(void);
+int rstream_af_init(void);
+void rstream_af_exit(void);
+
+/* Links of the namespace, or whether there may be any, have changed.  Process context. */
+void rstream_links_changed(struct net *net);
+
+/**
+ * rstream_link_make() - an administrator wants to see a link to a socket's peer
+ * @net:	namespace of the caller
+ * @inode:	of the socket
+ * @any_user:	the caller may do that to sockets of others
+ *
+ * Return: 0, -ENOENT no such socket, -ENOTCONN it has no peer, -EPERM.
+ */
+int rstream_link_make(struct net *net, u64 inode, bool any_user);
+
+#endif

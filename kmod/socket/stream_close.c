@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A program closes a connection with records: what it wrote goes out, the peer's
+ * last records are heard, and the socket ends without a program.
+ *
+ * Socket held; never sleeps, but for rstream_close().
+ */
+#include <linux/bpf-cgroup.h>
+#include <linux/ipv6.h>
+#include <linux/sched/signal.h>
+#include <net/tcp.h>
+
+#include "stream.h"
+
+/* ---- the program closes ---- */
+
+/* Something that moves while a closed stream is still being delivered. */
+static u64 close_progress(struct rstream *rs)
+{
+	s64 acked = rs->txring ? rstream_txring_acked(rs->txring) : 0;
+
+	return rs->tx.sent + tcp_sk(rs->sk)->snd_una + max(acked, 0LL);
+}
+
+/* Leave the struct socket to be freed; the rest is done without a program. */
+static void detach_program(struct rstream *rs, struct socket *sock)
+{
+	struct sock *sk = rs->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk_set_socket(sk, rstream_nobody);
+	rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
+	write_unlock_bh(&sk->sk_callback_lock);
+	sock->sk = NULL;
+	rs->close_acked = close_progress(rs);
+	rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
+}
+
+/* SO_LINGER: wait for the peer to have all. */
+static void linger(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	long timeo = sk->sk_lingertime;
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	if (!sock_flag(sk, SOCK_LINGER) || current->flags & PF_EXITING)
+		return;
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (timeo && !signal_pending(current) && !sk->sk_err &&
+	       !rs->error && !rstream_tx_done(rs)) {
+		rstream_ask_room(rs);
+		sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_err) ||
+			      READ_ONCE(rs->error), &wait);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/* Return: true if the socket goes to TCP's release now. */
+bool rstream_close(struct rstream *rs, struct socket *sock)
+{
+	struct sock *sk = rs->sk;
+
+	rs->shutdown = SHUTDOWN_MASK;
+	rstream_hold(rs, false);
+	rstream_parse(rs);
+	rstream_ring_landed(rs);
+	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
+		return true;
+	if (rstream_rx_ready(rs) || (rs->rx_plain && rs->part_len) ||
+	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
+		/* RFC 2525, 2.17: unread data is lost, so reset, behind what was gathered */
+		rstream_push(rs);
+		sock_set_flag(sk, SOCK_LINGER);
+		sk->sk_lingertime = 0;
+		return true;
+	}
+	if (rstream_prelude_only(rs))
+		return true;
+	rs->may_speak = true;	/* nothing that comes is answered any more */
+	if (!rs->tx.fin)
+		set_bit(RSTREAM_WANT_FIN, &rs->want);
+	/* should the link be lost from here on: all that it has sent was read */
+	if (rs->rxring && !rs->rx.fin)
+		set_bit(RSTREAM_WANT_ACK, &rs->want);
+	rs->closing = !sock_flag(sk, SOCK_LINGER);
+	rstream_push(rs);
+	rs->closing = false;
+	linger(rs);
+	/* the peer's TCP is closed: it will send nothing more */
+	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
+		return true;
+	/* from here on the worker releases the sock, or rstream_close_end() */
+	WRITE_ONCE(rs->closed, true);
+	detach_program(rs, sock);
+	rstream_close_step(rs);
+	if (sk->sk_state == TCP_CLOSE)
+		rstream_queue(rs, RSTREAM_DO_CLOSE);
+	return false;
+}
+
+/* ---- without a program ---- */
+
+/*
+ * The program is gone.  First everything that it wrote goes out, then FIN by
+ * record and by TCP; then we stay to read the peer's last records (TCP would
+ * answer them with RST, were the socket closed) until TCP's FIN comes or as
+ * long as TCP waits in FIN_WAIT2.  Called after each event, socket held.
+ */
+void rstream_close_step(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (sk->sk_state == TCP_CLOSE || !rstream_tx_done(rs))
+		return;
+	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
+		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
+		sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
+	}
+	if (sk->sk_state == TCP_FIN_WAIT2 && !rs->fin_wait) {
+		rs->fin_wait = true;
+		rstream_timer(rs, jiffies_to_msecs(tcp_fin_time(sk)));
+	}
+}
+
+/* After an event: perhaps its program has closed, and waited for it. */
+void rstream_close_look(struct rstream *rs)
+{
+	u8 state = rs->sk->sk_state;
+
+	if (!rs->closed)
+		return;
+	/* TCP's FIN is on its way: nothing to do, or just a timer to set */
+	if (state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING)
+		rstream_close_step(rs);
+	else
+		rstream_queue(rs, RSTREAM_DO_CLOSE);
+}
+
+/* A program has closed and the peer makes no progress. */
+void rstream_close_late(struct rstream *rs)
+{
+	u64 now = close_progress(rs);
+
+	if (!rs->fin_wait && rs->close_acked != now) {
+		rs->close_acked = now;
+		rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
+		return;
+	}
+	if (rs->fin_wait) {	/* as TCP: the peer may take its time, unasked */
+		rs->forsaken = true;
+		return;
+	}
+	rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
+}
+
+/* Is there something that only TCP's release undoes, and that may sleep? */
+static bool release_needed(const struct sock *sk)
+{
+	if (cgroup_bpf_enabled(CGROUP_INET_SOCK_RELEASE) || !sk->sk_net_refcnt ||
+	    rcu_access_pointer(inet_sk(sk)->mc_list))
+		return true;
+	return sk->sk_family == AF_INET6 &&
+	       (rcu_access_pointer(inet6_sk(sk)->ipv6_mc_list) ||
+		inet6_sk(sk)->ipv6_ac_list);
+}
+
+/*
+ * The program has closed, and now TCP has: end here, as TCP ends a socket that no
+ * program has, if that needs no worker.  Whoever uses the sock, the caller of TCP's
+ * callback above all, has a reference.  Return: rs is not the sock's any more.
+ */
+bool rstream_close_end(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	/* once forsaken it is the worker's */
+	if (!rs->closed || sk->sk_state != TCP_CLOSE || rs->forsaken ||
+	    rs->error || rs->txring || rs->rxring || sock_owned_by_user(sk) ||
+	    release_needed(sk))
+		return false;
+	return rstream_tcp_end(sk);
+}

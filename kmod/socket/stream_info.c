@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Snapshots of streams, for netlink and for events.
+ *
+ * Called by netlink.c under RCU, without the socket's lock: what is shown may be
+ * a moment old, and its parts of different moments.  Changes nothing.
+ */
+#include <net/ipv6.h>
+
+#include "base/addr.h"
+#include "stream.h"
+
+static u8 mode_info(const struct rstream *rs)
+{
+	switch (rstream_mode(rs)) {
+	case RSTREAM_LISTEN:
+		return RSTREAM_INFO_LISTEN;
+	case RSTREAM_CONNECTING:
+		return RSTREAM_INFO_CONNECTING;
+	case RSTREAM_ASKED:
+		return RSTREAM_INFO_HELLO;
+	case RSTREAM_FRAMED:
+		if (rs->closed)
+			return RSTREAM_INFO_CLOSED;
+		if (rs->hello_in)
+			return RSTREAM_INFO_FRAMED;
+		if (rs->tx_on && rs->rx_on)
+			return RSTREAM_INFO_RAW;
+		return rs->tx_plain ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
+	case RSTREAM_RAW:
+		return RSTREAM_INFO_RAW;
+	default:
+		return RSTREAM_INFO_UNCONNECTED;
+	}
+}
+
+static void switch_info(const struct rstream_switched *sw,
+			struct rstream_dir_info *dir)
+{
+	unsigned long at;
+
+	dir->switches = READ_ONCE(sw->count);
+	dir->switch_to = sw->to;
+	dir->switch_reason = sw->reason;
+	at = READ_ONCE(sw->at);		/* before the clock */
+	dir->switch_ms = jiffies64_to_msecs(jiffies - at);
+}
+
+static void stall_info(const struct rstream_stalls *stalls,
+		       struct rstream_dir_info *dir)
+{
+	u8 why = READ_ONCE(stalls->why);
+	u64 since;
+	int i;
+
+	for (i = 0; i < RSTREAM_STALLS; i++) {
+		dir->stalls[i].count = stalls->count[i];
+		dir->stalls[i].us = div_u64(READ_ONCE(stalls->ns[i]),
+					    NSEC_PER_USEC);
+	}
+	if (!why)
+		return;
+	dir->stall = why;
+	since = READ_ONCE(stalls->since);	/* before the clock */
+	dir->stall_us = div_u64(ktime_get_ns() - since, NSEC_PER_USEC);
+	dir->stalls[why - RSTREAM_R_STALL_WINDOW].us += dir->stall_us;
+}
+
+static void hist_info(const struct rstream *rs, struct rstream_info *info)
+{
+	/* pairs with hist_of() */
+	const struct rstream_hist *hist = smp_load_acquire(&rs->hist);
+
+	if (!hist)
+		return;
+	info->tx.has_hist = true;
+	info->rx.has_hist = true;
+	memcpy(info->tx.hist, hist->tx, sizeof(info->tx.hist));
+	memcpy(info->rx.hist, hist->rx, sizeof(info->rx.hist));
+}
+
+static void dir_info(const struct rstream *rs, struct rstream_info *info)
+{
+	info->tx.carrier = rs->tx.state == RSTREAM_ON_RING ?
+			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
+	info->tx.epoch = rs->tx.epoch;
+	info->tx.link = rs->tx_link;
+	info->tx.ring_size = rs->tx_ring_size;
+	info->tx.offset = rs->tx.written;
+	info->tx.acked = rs->tx.acked;
+	info->tx.tcp_bytes = rs->tx_tcp_bytes;
+	info->tx.tcp_msgs = rs->tx_tcp_msgs;
+	info->tx.ring_bytes = rs->tx_ring_bytes;
+	info->tx.ring_msgs = rs->tx_ring_msgs;
+	info->rx.carrier = rs->rx.state == RSTREAM_ON_RING ?
+			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
+	info->rx.epoch = rs->rx.epoch;
+	info->rx.link = rs->rx_link;
+	info->rx.ring_size = rs->rx_ring_size;
+	info->rx.offset = rs->rx.consumed;
+	info->rx.acked = rs->rx.arrived;
+	info->rx.tcp_bytes = rs->rx_tcp_bytes;
+	info->rx.tcp_msgs = rs->rx_tcp_msgs;
+	info->rx.ring_bytes = rs->rx_ring_bytes;
+	info->rx.ring_msgs = rs->rx_ring_msgs;
+	stall_info(&rs->stalls, &info->tx);
+	hist_info(rs, info);
+	switch_info(&rs->tx_switched, &info->tx);
+	switch_info(&rs->rx_switched, &info->rx);
+}
+
+int rstream_info_dump(struct net *net, unsigned int skip,
+		      int (*fn)(const struct rstream_info *info, void *arg),
+		      void *arg)
+{
+	struct rstream_net *rn = rstream_net(net);
+	struct rstream_info info;
+	struct rstream *rs;
+	int err = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(rs, &rn->streams, node) {
+		struct sock *sk = rs->sk;
+
+		if (skip) {
+			skip--;
+			continue;
+		}
+		/* the sock may be on its way to another life */
+		if (!refcount_inc_not_zero(&sk->sk_refcnt))
+			continue;
+		if (rstream_of(sk) == rs) {
+			memset(&info, 0, sizeof(info));
+			rstream_addr_of(sk, false, (void *)&info.local);
+			rstream_addr_of(sk, true, (void *)&info.remote);
+			info.mode = mode_info(rs);
+			info.tcp_state = READ_ONCE(sk->sk_state);
+			info.reason = READ_ONCE(rs->reason);
+			info.uid = from_kuid_munged(current_user_ns(),
+						    rstream_sk_uid(sk));
+			info.inode = sock_i_ino(sk);
+			info.has_peer = rs->hello_in;
+			memcpy(info.peer, rs->peer_name.instance, sizeof(info.peer));
+			dir_info(rs, &info);
+			err = fn(&info, arg);
+		}
+		sock_gen_put(sk);
+		if (err)
+			break;
+	}
+	rcu_read_unlock();
+	return err;
+}

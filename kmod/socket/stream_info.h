@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Snapshots of streams for netlink: plain values, no pointers.
+ */
+#ifndef RSTREAM_STREAM_INFO_H
+#define RSTREAM_STREAM_INFO_H
+
+#include <linux/socket.h>
+#include <linux/types.h>
+#include <net/net_namespace.h>
+
+#include "base/events.h"
+#include "base/net.h"
+
+#define RSTREAM_HIST_BUCKETS	24	/* of microseconds: 0, 1, 2-3, 4-7, ... */
+
+enum rstream_mode_info {		/* as in the netlink spec */
+	RSTREAM_INFO_UNCONNECTED,
+	RSTREAM_INFO_LISTEN,
+	RSTREAM_INFO_CONNECTING,	/* option sent, no answer yet */
+	RSTREAM_INFO_HELLO,		/* agreed, a HELLO is awaited */
+	RSTREAM_INFO_FRAMED,		/* records; carriers may change */
+	RSTREAM_INFO_RAW,		/* plain TCP */
+	RSTREAM_INFO_CLOSED,
+	RSTREAM_INFO_PRELUDE,		/* agreed, no HELLO is due yet */
+};
+
+/**
+ * struct rstream_dir_info - one direction
+ * @carrier:	enum rstream_carrier_info
+ * @epoch:	of the present carrier, 0 before the first switch
+ * @link:	id of the ring's link, 0 on tcp
+ * @ring_size:	bytes, 0 on tcp
+ * @offset:	stream offset: bytes taken from (tx) or given to (rx) the program
+ * @acked:	tx: consumed by the peer's program; rx: arrived here
+ * @tcp_bytes:	stream bytes carried by tcp
+ * @ring_bytes:	stream bytes carried by rings
+ * @tcp_msgs:	DATA records that carried @tcp_bytes
+ * @ring_msgs:	messages that carried @ring_bytes
+ * @switches:	how often the carrier has changed; the next three if not 0
+ * @switch_to:	enum rstream_carrier_info, behind the last switch
+ * @switch_reason: enum rstream_reason
+ * @switch_ms:	milliseconds since then
+ * @stall:	tx: enum rstream_reason: what the sender waits for; or NONE
+ * @stall_us:	tx: microseconds since it waits for that
+ * @stalls:	tx: how often it has waited for each, and for how many microseconds
+ * @has_hist:	the next one is there
+ * @hist:	tx: from send to consumed by the peer; rx: from arrival to read
+ */
+struct rstream_dir_info {
+	u8 carrier;
+	u32 epoch;
+	u32 link;
+	u32 ring_size;
+	u64 offset;
+	u64 acked;
+	u64 tcp_bytes, ring_bytes;
+	u64 tcp_msgs, ring_msgs;
+	u32 switches;
+	u8 switch_to;
+	u8 switch_reason;
+	u64 switch_ms;
+	u8 stall;
+	u64 stall_us;
+	struct {
+		u32 count;
+		u64 us;
+	} stalls[RSTREAM_STALLS];
+	bool has_hist;
+	u32 hist[RSTREAM_HIST_BUCKETS];
+};
+
+struct rstream_info {
+	struct sockaddr_storage local, remote;	/* AF_UNSPEC: none */
+	u8 mode;			/* enum rstream_mode_info */
+	u8 tcp_state;			/* TCP_ESTABLISHED ... */
+	u8 reason;			/* enum rstream_reason */
+	u32 uid;
+	u64 inode;
+	bool has_peer;
+	u8 peer[RSTREAM_INSTANCE_LEN];
+	struct rstream_dir_info tx, rx;
+};
+
+/**
+ * rstream_info_dump() - visit the streams of a namespace
+ * @net:	the namespace
+ * @skip:	streams to pass over (dump resumption)
+ * @fn:		called under RCU with a snapshot; stop when it returns non-zero
+ * @arg:	handed to @fn
+ *
+ * Return: what @fn returned last.  Implemented in stream_info.c.
+ */
+int rstream_info_dump(struct net *net, unsigned int skip,
+		      int (*fn)(const struct rstream_info *info, void *arg),
+		      void *arg);
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Options and ioctls.  They are TCP's, but for what TCP can't know while a
+ * connection has records: what is unread, unsent, acknowledged, how the stream
+ * stands.  Called from the proto_ops; owns nothing.
+ */
+#include <linux/rdmastream.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <asm/ioctls.h>
+#include <net/tcp.h>
+
+#include "af_rdmastream.h"
+#include "rules.h"
+#include "stream.h"
+
+int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	s64 n;
+
+	if (rstream_mode(rs) != RSTREAM_FRAMED)
+		return rstream_ops_of(sock)->ioctl(sock, cmd, arg);
+	lock_sock(sock->sk);
+	switch (cmd) {
+	case SIOCINQ:
+		n = rstream_urg_inq(rs);
+		break;
+	case SIOCATMARK:
+		n = rstream_urg_at_mark(rs, rs->rx.consumed);
+		break;
+	case SIOCOUTQ:
+		n = rstream_tx_unacked(rs);
+		break;
+	case SIOCOUTQNSD:
+		n = rstream_tx_unsent(rs);
+		break;
+	default:
+		release_sock(sock->sk);
+		return rstream_ops_of(sock)->ioctl(sock, cmd, arg);
+	}
+	release_sock(sock->sk);
+	return put_user((int)min_t(s64, n, INT_MAX), (int __user *)arg);
+}
+
+/* ---- SO_RCVLOWAT ---- */
+
+/*
+ * TCP speaks up for as many bytes as the program's SO_RCVLOWAT says, or for each
+ * if the end has come.  We have to hear of all bytes while they may be records:
+ * pretend.  connect() and accept() take it back, so only from then on.
+ */
+void rstream_hear_all(struct rstream *rs)
+{
+	if (rs->sk->sk_rcvlowat > 1)
+		sock_set_flag(rs->sk, SOCK_DONE);
+}
+
+int rstream_set_rcvlowat(struct sock *sk, int val)
+{
+	struct rstream *rs = rstream_of(sk);
+	int err = rs->tcp_ops->set_rcvlowat(sk, val);
+
+	if (rstream_may_have_records(rs))
+		rstream_hear_all(rs);
+	if (rs->mode == RSTREAM_FRAMED)
+		rstream_wake_readers(rs);
+	return err;
+}
+
+/* ---- setsockopt ---- */
+
+static int set_save_syn(struct rstream *rs, struct socket *sock,
+			sockptr_t optval, unsigned int optlen)
+{
+	struct tcp_sock *tp = tcp_sk(sock->sk);
+	int err = rs->tcp_ops->setsockopt(sock, SOL_TCP, TCP_SAVE_SYN, optval,
+					  optlen);
+
+	lock_sock(sock->sk);
+	if (!err)
+		rs->user_save_syn = tp->save_syn;
+	if (!tp->save_syn)
+		tp->save_syn = 1;	/* we need it */
+	release_sock(sock->sk);
+	return err;
+}
+
+/* @now: whatever TCP_CORK says.  Takes the socket lock. */
+void rstream_uncork(struct rstream *rs, bool now)
+{
+	if (READ_ONCE(rs->tx_plain) && !READ_ONCE(rs->held))
+		return;			/* TCP has done it */
+	lock_sock(rs->sk);
+	if (rs->mode == RSTREAM_FRAMED &&
+	    (now || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
+		rstream_hold(rs, false);
+		if (rs->tx.written != rs->tx.sent || !rstream_hello_waits(rs))
+			rstream_push(rs);
+	}
+	release_sock(rs->sk);
+}
+
+static int set_ours(struct rstream *rs, int optname, sockptr_t optval,
+		    unsigned int optlen)
+{
+	int val;
+
+	if (optname == RDMASTREAM_RULES)
+		return rstream_rules_set(rs, optval, optlen);
+	if (optname != RDMASTREAM_EAGER)
+		return -ENOPROTOOPT;
+	if (optlen != sizeof(val))
+		return -EINVAL;
+	if (copy_from_sockptr(&val, optval, sizeof(val)))
+		return -EFAULT;
+	if (val != 0 && val != 1)
+		return -EINVAL;
+	lock_sock(rs->sk);
+	rs->eager = val;
+	release_sock(rs->sk);
+	return 0;
+}
+
+int rstream_setsockopt(struct socket *sock, int level, int optname,
+		       sockptr_t optval, unsigned int optlen)
+{
+	const struct proto_ops *ops = rstream_ops_of(sock);
+	struct rstream *rs = rstream_of(sock->sk);
+	int mode = rstream_mode(rs), err;
+
+	if (level == SOL_RDMASTREAM)
+		return set_ours(rs, optname, optval, optlen);
+	if (level == SOL_TCP && optname == TCP_ULP)
+		return -ENOPROTOOPT;	/* the place is ours */
+	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)
+		return -ENOPROTOOPT;	/* it would replace our proto_ops */
+	if (level == SOL_TCP && optname == TCP_REPAIR &&
+	    mode != RSTREAM_IDLE && mode != RSTREAM_RAW)
+		return -EPERM;		/* as where TCP can't: records would go */
+	if (level == SOL_TCP && optname == TCP_SAVE_SYN &&
+	    mode == RSTREAM_LISTEN)
+		return set_save_syn(rs, sock, optval, optlen);
+	err = ops->setsockopt(sock, level, optname, optval, optlen);
+	if (!err && level == SOL_TCP &&
+	    (optname == TCP_CORK || optname == TCP_NODELAY))
+		rstream_uncork(rs, optname == TCP_NODELAY);
+	return err;
+}
+
+/* ---- TCP_INFO ---- */
+
+/* TCP's FINs come after both of ours: in which state would TCP be? */
+static u8 info_state(struct rstream *rs)
+{
+	bool ended = rstream_ring_ended(rs);
+
+	if (rs->sk->sk_state != TCP_ESTABLISHED)
+		return rs->sk->sk_state;
+	if (!(rs->shutdown & SEND_SHUTDOWN))
+		return ended ? TCP_CLOSE_WAIT : TCP_ESTABLISHED;
+	if (ended)
+		return TCP_LAST_ACK;
+	return rs->tx.fin && !rstream_tx_unacked(rs) ? TCP_FIN_WAIT2 :
+						       TCP_FIN_WAIT1;
+}
+
+/* Of the program's bytes, what TCP counts of its own. */
+static void info_fill(struct rstream *rs, struct tcp_info *info)
+{
+	u64 unacked;
+
+	rstream_ring_landed(rs);
+	unacked = min(rstream_tx_unacked(rs), rs->tx.written);
+	/* records of ours on their way make it no less than it was */
+	rs->tx_told = max(rs->tx_told, rs->tx.written - unacked);
+	info->tcpi_state = info_state(rs);
+	info->tcpi_bytes_acked = rs->tx_told;
+	info->tcpi_bytes_sent = rs->tx_tcp_bytes + rs->tx_ring_bytes;
+	info->tcpi_bytes_received = rs->rx.arrived;
+	info->tcpi_notsent_bytes = min_t(u64, rstream_tx_unsent(rs), U32_MAX);
+	info->tcpi_last_data_sent = jiffies_to_msecs(jiffies - READ_ONCE(rs->tx_at));
+	info->tcpi_last_data_recv = jiffies_to_msecs(jiffies - READ_ONCE(rs->rx_at));
+}
+
+/* Replace one field of what TCP has written, as far as the program's room goes. */
+static int info_put(char __user *to, int len, const struct tcp_info *info,
+		    size_t off, size_t size)
+{
+	if (len <= (int)off)
+		return 0;
+	return copy_to_user(to + off, (const char *)info + off,
+			    min_t(size_t, size, len - off)) ? -EFAULT : 0;
+}
+
+#define INFO_PUT(field) \
+	info_put(to, len, &info, offsetof(struct tcp_info, field), \
+		 sizeof(info.field))
+
+static int info_patch(struct rstream *rs, char __user *to, int len)
+{
+	struct tcp_info info = {};
+	bool framed;
+
+	lock_sock(rs->sk);
+	framed = rs->mode == RSTREAM_FRAMED;
+	if (framed)
+		info_fill(rs, &info);
+	release_sock(rs->sk);
+	if (!framed)
+		return 0;
+	return INFO_PUT(tcpi_state) ?: INFO_PUT(tcpi_bytes_acked) ?:
+	       INFO_PUT(tcpi_bytes_sent) ?: INFO_PUT(tcpi_bytes_received) ?:
+	       INFO_PUT(tcpi_notsent_bytes) ?: INFO_PUT(tcpi_last_data_sent) ?:
+	       INFO_PUT(tcpi_last_data_recv);
+}
+
+/* As TCP says that there is none: the program has not asked for ours. */
+static int get_no_ulp(int __user *optlen)
+{
+	int len;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	return len < 0 ? -EINVAL : put_user(0, optlen);
+}
+
+int rstream_getsockopt(struct socket *sock, int level, int optname,
+		       char __user *optval, int __user *optlen)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	int mode = rstream_mode(rs), err, len;
+
+	if (level == SOL_TCP && optname == TCP_ULP)
+		return get_no_ulp(optlen);
+	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&
+	    (mode == RSTREAM_CONNECTING || rstream_may_have_records(rs)))
+		return -ENOPROTOOPT;
+	err = rstream_ops_of(sock)->getsockopt(sock, level, optname, optval,
+					       optlen);
+	if (err || level != SOL_TCP || optname != TCP_INFO ||
+	    mode != RSTREAM_FRAMED)
+		return err;
+	return get_user(len, optlen) ? -EFAULT : info_patch(rs, optval, len);
+}

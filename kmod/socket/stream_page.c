@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the program to the transmit queue without a copy: pages that the caller
+ * refers to (MSG_SPLICE_PAGES, sendpage), and those of user memory
+ * (MSG_ZEROCOPY).
+ *
+ * A fragment holds a reference on its page until the peer has acknowledged it,
+ * or until TCP has a reference of its own.  What the program waits for, a
+ * ubuf_info, is held by each fragment likewise; the last one to go, of ours or
+ * of TCP's packets, completes it.  Socket held by its owner; may sleep.
+ */
+#include <linux/bvec.h>
+#include <linux/mm.h>
+#include <linux/skbuff.h>
+#include <linux/uio.h>
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "stream.h"
+
+/* User pages that are pinned at once. */
+#define PIN_PAGES	16
+/* Pieces that lie side by side become one fragment, up to this. */
+#define FRAG_MAX	SZ_64K
+/*
+ * While so much is queued or in flight pieces up to PIECE_SMALL are copied: to
+ * keep a reference on each costs more memory than the program is charged for.
+ */
+#define BACKLOG		SZ_16K
+#define PIECE_SMALL	128
+
+/* Does the piece at @off of @page continue the last fragment? */
+static struct rstream_frag *tail_of(struct rstream *rs, struct page *page,
+				    size_t off, struct ubuf_info *uarg)
+{
+	struct rstream_frag *frag;
+
+	if (list_empty(&rs->txq))
+		return NULL;
+	frag = list_last_entry(&rs->txq, struct rstream_frag, list);
+	/* in one folio the reference on any page is one on all */
+	if (frag->uarg != uarg || frag->len >= FRAG_MAX ||
+	    page_folio(frag->page) != page_folio(page))
+		return NULL;
+	return page_to_phys(frag->page) + frag->off + frag->len ==
+	       page_to_phys(page) + off ? frag : NULL;
+}
+
+/* Return: false without memory. */
+static bool add_piece(struct rstream *rs, struct page *page, size_t off,
+		      size_t len, struct ubuf_info *uarg)
+{
+	struct rstream_frag *frag = tail_of(rs, page, off, uarg);
+
+	if (!frag) {
+		frag = rstream_frag_alloc(rs->sk->sk_allocation);
+		if (!frag)
+			return false;
+		get_page(page);
+		frag->page = page;
+		frag->off = off;
+		if (uarg)
+			net_zcopy_get(uarg);
+		frag->uarg = uarg;
+		list_add_tail(&frag->list, &rs->txq);
+	}
+	frag->len += len;
+	rstream_tx_queued(rs, len, RSTREAM_MIB_SENT_PAGE_BYTES);
+	rs->awaited = true;
+	return true;
+}
+
+/* May what the message begins with be referred to? */
+static bool may_refer(struct rstream *rs, struct page *page, size_t len,
+		      size_t off)
+{
+	/* a page of a slab, or one without a count, is not kept by a reference */
+	if (!sendpage_ok(page))
+		return false;
+	return len > PIECE_SMALL || rs->tx_mem < BACKLOG ||
+	       tail_of(rs, page, off, NULL);
+}
+
+/*
+ * Queue the first page of what the caller refers to, up to @max bytes.
+ * Return: bytes, 0 if it has to be copied, -EAGAIN without memory.
+ */
+ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
+{
+	struct iov_iter *iter = &msg->msg_iter;
+	const struct bio_vec *bvec;
+	struct page *page;
+	size_t off, len;
+
+	if (!iov_iter_is_bvec(iter))
+		return 0;
+	bvec = iter->bvec;
+	off = bvec->bv_offset + iter->iov_offset;
+	page = bvec->bv_page + (off >> PAGE_SHIFT);
+	off &= ~PAGE_MASK;
+	len = min3(bvec->bv_len - iter->iov_offset, PAGE_SIZE - off,
+		   msg_data_left(msg));
+	len = min_t(u64, len, max);
+	if (!len || !may_refer(rs, page, len, off))
+		return 0;
+	if (!sk_wmem_schedule(rs->sk, len) || !add_piece(rs, page, off, len, NULL))
+		return -EAGAIN;
+	iov_iter_advance(iter, len);
+	return len;
+}
+
+/*
+ * Queue user memory as it is, up to @max bytes of it.
+ * Return: bytes, -EFAULT, or -EAGAIN without memory.
+ */
+ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
+		       struct ubuf_info *uarg)
+{
+	size_t want = min_t(u64, max, PIN_PAGES * PAGE_SIZE), off, done = 0;
+	struct page *pages[PIN_PAGES];
+	bool full = false;
+	ssize_t got, left;
+	int i;
+
+	if (!sk_wmem_schedule(rs->sk, min(want, msg_data_left(msg))))
+		return -EAGAIN;
+	got = iov_iter_get_pages2(&msg->msg_iter, pages, want, PIN_PAGES, &off);
+	if (got <= 0)
+		return got ?: -EFAULT;
+	for (i = 0, left = got; left > 0; i++, off = 0) {
+		size_t n = min_t(size_t, left, PAGE_SIZE - off);
+
+		full = full || !add_piece(rs, pages[i], off, n, uarg);
+		if (!full)
+			done += n;
+		put_page(pages[i]);
+		left -= n;
+	}
+	iov_iter_revert(&msg->msg_iter, got - done);
+	return done ?: -EAGAIN;
+}
+
+/* That of the last send, if it has not gone out: the next one can share it. */
+static struct ubuf_info *last_uarg(const struct rstream *rs)
+{
+	struct rstream_frag *frag;
+
+	if (list_empty(&rs->txq))
+		return NULL;
+	frag = list_last_entry(&rs->txq, struct rstream_frag, list);
+	return frag->uarg && rstream_uarg_is_msgzc(frag->uarg) ? frag->uarg :
+								 NULL;
+}
+
+/* As TCP's: the caller's own, or one of the socket's error queue. */
+struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg)
+{
+	struct ubuf_info *uarg = msg->msg_ubuf;
+	struct sock *sk = rs->sk;
+
+	if (!(msg->msg_flags & MSG_ZEROCOPY) || !msg_data_left(msg))
+		return NULL;
+	if (uarg) {
+		net_zcopy_get(uarg);
+		return uarg;
+	}
+	if (!sock_flag(sk, SOCK_ZEROCOPY))
+		return NULL;
+	uarg = rstream_msg_zerocopy_realloc(sk, msg_data_left(msg), last_uarg(rs));
+	return uarg ?: ERR_PTR(-ENOBUFS);
+}
+
+void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent)
+{
+	if (sent)
+		net_zcopy_put(uarg);
+	else
+		net_zcopy_put_abort(uarg, true);
+}
+
+/*
+ * Are there pages whose end somebody waits for, and does the peer have them?
+ * Then it is asked for credit at once, without need of space.
+ */
+bool rstream_tx_awaited(struct rstream *rs)
+{
+	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
+		rs->awaited = false;
+	return rs->awaited;
+}
+
+/*
+ * Completions come in order: those of a ring wait for what has gone by TCP before,
+ * until that is acknowledged and then no packet of TCP's but for bare ACKs is under way.
+ */
+bool rstream_zerocopy_waits(struct rstream *rs)
+{
+	if (rs->zc_on_tcp && !before(tcp_sk(rs->sk)->snd_una, rs->zc_seq))
+		rs->zc_acked = true;
+	if (rs->zc_acked && sk_wmem_alloc_get(rs->sk) < SKB_TRUESIZE(1)) {
+		rs->zc_on_tcp = false;
+		rs->zc_acked = false;
+	}
+	return rs->zc_on_tcp;
+}

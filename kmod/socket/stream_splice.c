@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * To a pipe: splice() from a connection with records.
+ *
+ * What came by TCP goes as TCP's own splice() lets it go.  What is in the ring is
+ * lent: the pipe refers to the ring's pages, and the sender gets no credit for
+ * them, nor for what is behind them, until they are back (lent.c).  The stream
+ * need not be there any more by then, nor the link: the memory of a ring that was
+ * released is not given to another one while a page of it is lent.
+ *
+ * Socket held.
+ */
+#include <linux/module.h>
+#include <linux/pipe_fs_i.h>
+#include <linux/splice.h>
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "af_rdmastream.h"
+#include "stream.h"
+
+/* ---- credit ---- */
+
+/*
+ * A sender that waits for pages which others than us refer to: when to look again,
+ * and for how long at most.
+ */
+#define LENT_FIRST	msecs_to_jiffies(4)
+#define LENT_LONG	msecs_to_jiffies(512)
+
+static void lent_told(struct rstream_lent *lent)
+{
+	rstream_queue(container_of(lent, struct rstream, lent),
+		      RSTREAM_DO_CREDIT);
+}
+
+/* The ring's first lent page below @end; @wait: the one to wait for, NULL: none. */
+static u64 first_lent(const struct rstream *rs, u64 end, struct page **wait)
+{
+	struct rstream_rxring *ring = rs->rxring;
+	u64 at, first = end, enough = rs->credited + ring->size / 4;
+
+	*wait = NULL;
+	for (at = rs->credited; at < end; at = round_down(at, PAGE_SIZE) + PAGE_SIZE) {
+		struct page *page = rstream_rxring_page(ring, at);
+
+		if (*wait && at >= enough)
+			break;
+		if (!rstream_page_lent(page))
+			continue;
+		if (!*wait)
+			first = at;
+		*wait = page;
+	}
+	return first;
+}
+
+/*
+ * How far the ring's memory, consumed up to @consumed, can be written again.  If
+ * not so far, we are told when as much is back as is worth a credit.
+ */
+u64 rstream_lent_until(struct rstream *rs, u64 consumed)
+{
+	u64 end = min(consumed, rs->lent_to), first;
+	struct page *wait;
+
+	if (rs->credited >= end && !rs->lent.page)
+		return consumed;	/* the rule */
+	do {
+		first = first_lent(rs, end, &wait);
+	} while (wait && !rstream_lent_wait(&rs->lent, wait));
+	if (!wait) {
+		rstream_lent_forget(&rs->lent);
+		rs->lent_since = 0;
+		return consumed;
+	}
+	if (first != rs->lent_first)
+		rs->lent_since = 0;
+	rs->lent_first = first;
+	return first;
+}
+
+/*
+ * The sender waits for it: look again when it has waited for twice as long.
+ * Return: it has waited for long.
+ */
+bool rstream_lent_look(struct rstream *rs)
+{
+	unsigned long waited;
+
+	if (!rs->lent_since)
+		rs->lent_since = (jiffies - 1) | 1;	/* neither 0 nor later */
+	waited = min(jiffies - rs->lent_since, LENT_LONG);
+	rstream_retry_by(rs, jiffies + max(waited, LENT_FIRST));
+	return waited == LENT_LONG;
+}
+
+/*
+ * The reader of this pipe can't take pages out of it while we sleep: splice() holds
+ * its lock.  So they are not waited for.
+ */
+static void lent_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
+{
+	if (pipe_empty(pipe->head, pipe->tail) || rs->credited >= rs->lent_to)
+		return;
+	rstream_ring_answer(rs);
+	rs->lent_since = (jiffies - LENT_LONG - 1) | 1;
+	rstream_ring_answer(rs);
+}
+
+void rstream_lent_init(struct rstream *rs)
+{
+	INIT_HLIST_NODE(&rs->lent.node);
+	rs->lent.told = lent_told;
+}
+
+/* The ring is not the stream's any more. */
+void rstream_lent_end(struct rstream *rs)
+{
+	rstream_lent_forget(&rs->lent);
+	rs->lent_to = 0;
+	rs->lent_since = 0;
+}
+
+/* ---- into the pipe ---- */
+
+static void unlend(struct splice_pipe_desc *spd, unsigned int i)
+{
+	rstream_page_put(spd->pages[i]);
+	module_put(THIS_MODULE);
+}
+
+static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
+			   size_t len)
+{
+	struct partial_page partial[PIPE_DEF_BUFFERS];
+	struct page *pages[PIPE_DEF_BUFFERS];
+	struct splice_pipe_desc spd = {
+		.pages = pages,
+		.partial = partial,
+		.nr_pages_max = PIPE_DEF_BUFFERS,
+		.ops = &rstream_lent_ops,
+		.spd_release = unlend,
+	};
+	u64 at = rstream_ring_at(rs);
+	ssize_t n;
+
+	len = min_t(u64, len, rstream_rx_ready(rs) - rs->rxq_bytes);
+	while (len && spd.nr_pages < PIPE_DEF_BUFFERS) {
+		unsigned int i = spd.nr_pages++;
+
+		pages[i] = rstream_rxring_page(rs->rxring, at);
+		partial[i].offset = at & ~PAGE_MASK;
+		partial[i].len = min(len, PAGE_SIZE - partial[i].offset);
+		get_page(pages[i]);
+		__module_get(THIS_MODULE);
+		at += partial[i].len;
+		len -= partial[i].len;
+	}
+	rs->lent_to = at;
+	n = splice_to_pipe(pipe, &spd);
+	if (n > 0)
+		rstream_mib_add(rs->rn,
+				RSTREAM_MIB_SPLICED_PAGE_BYTES, n);
+	return n;
+}
+
+/* How much of the bytes @from to @to of a packet does skb_splice_bits() copy? */
+static size_t linear_bytes(const struct sk_buff *skb, size_t from, size_t to)
+{
+	size_t head = skb_headlen(skb), at = skb_pagelen(skb), n = 0;
+	struct sk_buff *part;
+
+	if (from < head && skb_head_is_locked(skb))
+		n = min(to, head) - from;
+	skb_walk_frags(skb, part) {
+		if (to > at && from < at + part->len)
+			n += linear_bytes(part, max(from, at) - at,
+					  min(to, at + part->len) - at);
+		at += part->len;
+	}
+	return n;
+}
+
+static ssize_t splice_queue(struct rstream *rs, struct pipe_inode_info *pipe,
+			    size_t len)
+{
+	struct sk_buff *skb = skb_peek(&rs->rxq);
+	struct rstream_skb_cb *cb = rstream_skb_cb(skb);
+	ssize_t n = skb_splice_bits(skb, rs->sk, cb->off, pipe,
+				    min_t(size_t, len, cb->len), 0);
+	size_t copied;
+
+	if (n <= 0)
+		return n ?: -EAGAIN;
+	copied = linear_bytes(skb, cb->off, cb->off + n);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_SPLICED_COPY_BYTES, copied);
+	rstream_mib_add(rs->rn, RSTREAM_MIB_SPLICED_PAGE_BYTES,
+			n - copied);
+	return n;
+}
+
+/* Return: bytes, 0 if there are none, or a negative errno. */
+static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
+			   size_t len)
+{
+	u64 ahead = 0;
+	ssize_t n;
+
+	if (!rstream_prelude_pull(rs, 1) && !rs->rxq_bytes)
+		return -ENOMEM;
+	len = rstream_rx_next(rs, len, &ahead, false);
+	if (!len)
+		return 0;
+	n = rs->rxq_bytes ? splice_queue(rs, pipe, len) :
+			    splice_ring(rs, pipe, len);
+	if (n > 0) {
+		rstream_rx_consume(rs, n);
+		sk_peek_offset_bwd(rs->sk, n);
+	}
+	return n;
+}
+
+static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
+			     size_t len, int flags)
+{
+	long timeo = sock_rcvtimeo(rs->sk, flags & MSG_DONTWAIT);
+	size_t done = 0;
+	bool eof;
+	int err = 0;
+
+	while (done < len) {
+		ssize_t n;
+
+		rstream_ring_landed(rs);
+		if (done && rstream_urg_at_mark(rs, rs->rx.consumed))
+			break;
+		n = splice_some(rs, pipe, len - done);
+		if (n > 0) {
+			done += n;
+			continue;
+		}
+		err = n;
+		if (err || done)
+			break;
+		err = rstream_rx_status(rs, &eof);
+		if (err || eof)
+			break;
+		rstream_rx_ack(rs);
+		if (timeo)
+			lent_at_home(rs, pipe);
+		err = rstream_rx_wait(rs, &timeo, 0);
+		if (err)
+			break;
+	}
+	rstream_rx_ack(rs);
+	return done ?: err;
+}
+
+ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
+			    struct pipe_inode_info *pipe, size_t len,
+			    unsigned int flags)
+{
+	struct rstream *rs = rstream_of(sock->sk);
+	/* as TCP: SPLICE_F_NONBLOCK is about the pipe */
+	int dontwait = sock->file->f_flags & O_NONBLOCK ? MSG_DONTWAIT : 0;
+	ssize_t ret;
+
+	if (*ppos)
+		return -ESPIPE;
+	ret = rstream_rx_begin(rs, sock, dontwait);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		return rs->tcp_ops->splice_read(sock, ppos, pipe, len, flags);
+	ret = splice_framed(rs, pipe, len, dontwait);
+	release_sock(sock->sk);
+	return ret;
+}
