@@ -115,6 +115,12 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_PEER_LIMIT] = {
 		"More network namespaces than there is room for connect from one address, or from all.",
 		"Nothing; their connections stay on TCP.  See Documentation/security.rst." },
+	[RDMASTREAM_REASON_IPSEC] = {
+		"An IPsec policy or a MACsec device protects this connection; RDMA would carry its data in clear.",
+		"Nothing, or exempt the peer from the policy if the RDMA network is protected otherwise." },
+	[RDMASTREAM_REASON_CLOSED_LIMIT] = {
+		"Programs have closed many connections whose peers do not read what is left, or TCP has used up net.ipv4.tcp_mem.",
+		"Look for the peers that do not read (rsctl sockets); raise net.rdmastream.closed_max or net.ipv4.tcp_mem if they are yours." },
 	[RDMASTREAM_REASON_LINK_UNPROVEN] = {
 		"Another host forwards, replays or forges what this peer says; or there is NAT on the way of RoCE.",
 		"\"rsctl monitor\" shows which address sends it; see Documentation/security.rst." },

@@ -48,6 +48,7 @@ enum rstream_upgrade {
  * @links_per_peer: how many links we make to a peer, streams are spread over them
  * @links_per_address: how many links there are with one address, whoever makes them
  * @links_max:	how many there are in the namespace
+ * @closed_max:	how many closed sockets of the host may still have to be delivered
  * @link_stable_ms: a link that was up for so long makes up for one that broke
  * @tell_addresses: HELLO names our other RDMA addresses
  * @take_addresses: where those that a peer's HELLO names may be: 0 nowhere, 1 on
@@ -74,6 +75,7 @@ struct rstream_settings {
 	int links_per_peer;
 	int links_per_address;
 	int links_max;
+	int closed_max;
 	int link_stable_ms;
 	int tell_addresses;
 	int take_addresses;

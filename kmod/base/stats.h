@@ -127,7 +127,9 @@ enum rstream_mib_item {
 	X(LINK_BUSY, "no memory, no device or too many links for a request of the peer") \
 	X(EXCLUDED, "program does not want this peer or port") \
 	X(LINK_UNPROVEN, "request for a link does not prove whose it is") \
-	X(PEER_LIMIT, "too many peers, here or at one address")
+	X(PEER_LIMIT, "too many peers, here or at one address") \
+	X(IPSEC, "IPsec protects the connection, and would not protect RDMA") \
+	X(CLOSED_LIMIT, "too many closed sockets still send, or TCP is out of memory")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

@@ -44,6 +44,7 @@ static const struct rstream_settings defaults = {
 	.links_per_peer = 1,
 	.links_per_address = 64,
 	.links_max = 4096,
+	.closed_max = 16384,
 	.link_stable_ms = 30000,	/* as the longest pause */
 	.tell_addresses = 1,
 	.take_addresses = 1,
@@ -139,6 +140,7 @@ static const struct ctl_table template[] = {
 	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),
 	SETTING_INT(links_per_address, SYSCTL_ONE, &links_bound),
 	SETTING_INT(links_max, SYSCTL_ONE, &links_bound),
+	SETTING_INT(closed_max, SYSCTL_ZERO, SYSCTL_INT_MAX),
 	SETTING_INT(link_stable_ms, &stable_min, &stable_max),
 	SETTING_INT(tell_addresses, SYSCTL_ZERO, SYSCTL_ONE),
 	SETTING_INT(take_addresses, SYSCTL_ZERO, SYSCTL_TWO),
@@ -147,13 +149,14 @@ static const struct ctl_table template[] = {
 	NUMBER("protocol", &protocol),
 };
 
-/* The pinned memory and the queue pairs are the host's: so are their ceilings. */
+/* The memory, the queue pairs and the orphans are the host's: so are their ceilings. */
 static bool is_of_host(const struct ctl_table *entry)
 {
 	static const size_t those[] = {
 		offsetof(struct rstream_settings, rmb_max),
 		offsetof(struct rstream_settings, links_per_address),
 		offsetof(struct rstream_settings, links_max),
+		offsetof(struct rstream_settings, closed_max),
 	};
 	int i;
 

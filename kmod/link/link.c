@@ -42,6 +42,7 @@
  */
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/xfrm.h>
 
 #include "base/events.h"
 #include "cm.h"
@@ -358,6 +359,24 @@ static bool link_is_idle(struct rstream_link *link)
 	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
 }
 
+/* Routes or IPsec policies have changed: streams may not use their rings any more. */
+static void link_look_at_routes(struct rstream_link *link)
+{
+#ifdef CONFIG_XFRM
+	const struct net *net = rstream_link_netns(link);
+	int genid = rt_genid_ipv4(net);
+
+#if IS_ENABLED(CONFIG_IPV6)
+	genid += rt_genid_ipv6(net);
+#endif
+	if (genid == link->routes)
+		return;
+	link->routes = genid;
+	if (READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_OUT]))
+		rstream_ring_tell(link, RSTREAM_LINK_EV_ROUTES);
+#endif
+}
+
 /* Memory lost in rings whose connections are gone, bytes; a new link has it all. */
 static u64 orphans_max(const struct rstream_link *link)
 {
@@ -393,6 +412,7 @@ static void link_probe_work(struct work_struct *work)
 	link->probed_signalled = link->sq_signalled;
 	if (link->state == RSTREAM_LINK_UP)
 		rstream_ring_sweep(link);
+	link_look_at_routes(link);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
 	withheld = rstream_ring_withheld(link);
@@ -443,6 +463,7 @@ static void link_down_work(struct work_struct *work)
 
 	rstream_cm_disconnect(link);
 	rstream_verbs_drain(link);
+	rstream_ring_unmap(link);
 	spin_lock_bh(&link->lock);
 	rstream_ring_drained(link);
 	link_set_state(link, RSTREAM_LINK_DEAD);

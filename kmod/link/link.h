@@ -43,6 +43,8 @@
 
 /* No ring is smaller: at least a page, as one that is lent belongs to one ring. */
 #define RSTREAM_RING_MIN	(PAGE_SIZE > SZ_16K ? (u32)PAGE_SIZE : SZ_16K)
+/* A grant of less is refused. */
+#define RSTREAM_GRANT_MIN	SZ_4K
 /* No ring is greater; one that a peer grants may be, but that earns it nothing. */
 #define RSTREAM_RING_MAX	SZ_4M
 /* Of a page for copies, as sk_page_frag_refill() allocates it if it can; bytes. */
@@ -427,6 +429,7 @@ void rstream_rxring_release(struct rstream_rxring *ring);
  * @dma_dev:	NULL while not mapped
  * @uarg:	referenced; told when the frag is freed; NULL: nobody waits for that
  * @copied:	@page was allocated for copies, the program's and perhaps TCP's
+ * @charged:	RSTREAM_FRAG_COST, or 0: a part of one that was split; bytes
  * @end:	ring offset behind this frag's last byte (set by post)
  * @sq_seq:	number of the work request that carries its last byte (post)
  */
@@ -439,9 +442,13 @@ struct rstream_frag {
 	struct ib_device *dma_dev;
 	struct ubuf_info *uarg;
 	bool copied;
+	u8 charged;
 	u64 end;
 	u64 sq_seq;
 };
+
+/* What a frag costs itself, bytes: whoever makes one charges it to its socket. */
+#define RSTREAM_FRAG_COST	ALIGN(sizeof(struct rstream_frag), 16)
 
 /**
  * struct rstream_txring - a ring that the peer granted us
@@ -478,7 +485,7 @@ struct rstream_txring {
  * @ring_id:	the receiver's id of the ring, from GRANT
  * @rkey:	remote key of its memory, from GRANT
  * @raddr:	remote address of its first byte, from GRANT
- * @size:	bytes, from GRANT; must be a power of two
+ * @size:	bytes, from GRANT; must be a power of two, RSTREAM_GRANT_MIN at least
  * @rs:		the stream told by ops->space()
  *
  * Context: socket lock held, does not sleep. Return: ring or ERR_PTR: -EINVAL
@@ -559,13 +566,15 @@ int rstream_txring_ask(struct rstream_txring *ring);
  * @ring:	the sending end
  * @acked:	set to what rstream_txring_acked() would return, of the same read
  * @silent:	stop at the first frag with a @uarg
+ * @cost:	set to what the frags themselves were charged for, bytes
  *
  * Those which the peer's software has consumed and whose work request has
  * completed.  Who is blocked for want of memory calls rstream_txring_sent() too,
  * or waits for the next sweep of the link (settings.probe_ms).
  * Context: socket lock held.  Return: bytes freed (payload).
  */
-size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked, bool silent);
+size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked, bool silent,
+			   size_t *cost);
 
 /**
  * rstream_txring_spare() - a page whose bytes have been sent and acknowledged
@@ -629,6 +638,7 @@ enum rstream_link_event {
 	RSTREAM_LINK_EV_LOST,	/* the link under one of its rings is BROKEN */
 	RSTREAM_LINK_EV_DRAINED, /* and DEAD now: frags can be recalled */
 	RSTREAM_LINK_EV_IDLE,	/* nothing came in the stream's ring for long */
+	RSTREAM_LINK_EV_ROUTES,	/* routes or IPsec policies of the namespace have changed */
 };
 
 /**

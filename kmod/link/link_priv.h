@@ -48,6 +48,7 @@
 #define RSTREAM_SGES_MAX	16	/* of one work request */
 #define RSTREAM_SPARES		16	/* pages for copies that a link keeps */
 #define RSTREAM_TX_MAX		16384	/* sending ends of a link, zombies with them */
+#define RSTREAM_HOST_TX_MAX	65536	/* likewise, of all links with one address */
 
 /* Receive memory or credit cells, see rmb.h. */
 enum rstream_rmb_kind {
@@ -169,6 +170,8 @@ struct rstream_host {
 	struct in6_addr addr;		/* of IPv6 the first 64 bits */
 	unsigned int users;		/* peers, and those about to be */
 	unsigned int n_peers, n_links;
+	atomic_long_t rmb_bytes;	/* of its links */
+	atomic_t n_ends;		/* sending ends of its links, zombies with them */
 };
 
 struct rstream_peer {
@@ -299,8 +302,7 @@ struct rstream_link {
 	struct list_head tx_zombies;	/* closed rings until FREED comes, oldest first */
 	unsigned int n_zombies;		/* in it */
 	struct list_head tx_ending;	/* of them: DONE has not completed, in its order */
-	unsigned int late_sweeps;	/* that have found the same one to be the oldest */
-	u32 late_id;			/* that one */
+	unsigned int sweeps;		/* since it is up */
 	unsigned int poor_sweeps;	/* since the last credit, without one */
 	struct list_head tx_dead;	/* frags, see rstream_tx_unlock() */
 	struct list_head tx_sent;	/* rings to be told of completions */
@@ -310,6 +312,7 @@ struct rstream_link {
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
 	u64 settled_bytes;		/* of @tx_bytes: are known to have completed */
+	int routes;			/* of the namespace, a number that changes with them */
 };
 
 extern struct workqueue_struct *rstream_link_wq;
@@ -393,6 +396,7 @@ void rstream_ring_sweep(struct rstream_link *link);
 void rstream_ring_find_idle(struct rstream_link *link);
 u64 rstream_ring_orphans(struct rstream_link *link);
 const char *rstream_ring_withheld(struct rstream_link *link);
+void rstream_ring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_ring_drained(struct rstream_link *link);
 void rstream_ring_free_all(struct rstream_link *link);
 int rstream_ring_init(void);

@@ -18,7 +18,6 @@
 #include <net/addrconf.h>
 #include <net/ip6_fib.h>
 #include <net/ipv6.h>
-#include <net/ipv6_stubs.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
 
@@ -87,7 +86,7 @@ static enum where where6(struct net *net, const struct in6_addr *addr)
 	const struct rt6_info *rt;
 	struct dst_entry *dst;
 
-	dst = ipv6_stub->ipv6_dst_lookup_flow(net, NULL, &fl6, NULL);
+	dst = rstream_ip6_lookup(net, &fl6);
 	if (IS_ERR(dst))
 		return where;
 	rt = container_of(dst, struct rt6_info, dst);

@@ -58,6 +58,7 @@ struct tx_ring {
 	u64 tell_sq;			/* of the one that pub.tells is about */
 	bool whole;			/* that all has completed is waited for */
 	bool freed;			/* FREED came: the peer writes no credit */
+	unsigned int owed_at;		/* link->sweeps, since FREED is owed */
 };
 
 static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mib_item item)

@@ -172,33 +172,43 @@ static struct tx_ring *tx_new(u32 peer_ring)
  */
 static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 {
+	atomic_t *n_ends = &link->peer->host->n_ends;
 	u32 peer_ring = ring->peer_ring;
 	int id, err;
 
 	lockdep_assert_held(&link->lock);
 	if (link->state != RSTREAM_LINK_UP)
 		return -ENOTCONN;
-	if (link->n_tx + link->n_zombies >= RSTREAM_TX_MAX)
+	if (link->n_tx + link->n_zombies >= RSTREAM_TX_MAX ||
+	    !atomic_add_unless(n_ends, 1, RSTREAM_HOST_TX_MAX))
 		return -ENOMEM;
 	err = idr_alloc(&link->tx_granted, ring, peer_ring, peer_ring + 1,
 			GFP_ATOMIC);
-	if (err < 0)
-		return err == -ENOSPC ? -EINVAL : err;
+	if (err < 0) {
+		err = err == -ENOSPC ? -EINVAL : err;
+		goto no_id;
+	}
 	id = idr_alloc_cyclic(&link->tx_rings, ring, 1, RSTREAM_IMM_ID_MAX,
 			      GFP_ATOMIC);
 	if (id < 0) {
 		idr_remove(&link->tx_granted, peer_ring);
-		return -ENOMEM;
+		err = -ENOMEM;
+		goto no_id;
 	}
 	ring->pub.link = link;
 	ring->pub.id = id;
 	return 0;
+
+no_id:
+	atomic_dec(n_ends);
+	return err;
 }
 
 static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 {
 	idr_remove(&link->tx_rings, ring->pub.id);
 	idr_remove(&link->tx_granted, ring->peer_ring);
+	atomic_dec(&link->peer->host->n_ends);
 	list_del(&ring->ctrl.list);
 	list_del(&ring->waiter);
 	list_del(&ring->sent);
@@ -259,7 +269,7 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 	struct tx_ring *ring;
 	int err;
 
-	if (!size || !is_power_of_2(size) || !ring_id ||
+	if (size < RSTREAM_GRANT_MIN || !is_power_of_2(size) || !ring_id ||
 	    ring_id > RSTREAM_IMM_ID_MAX || raddr + size < raddr)
 		return ERR_PTR(-EINVAL);
 	ring = tx_new(ring_id);
@@ -331,6 +341,26 @@ static u64 tx_settled(const struct tx_ring *ring)
 			return frag->end - frag->len;
 	}
 	return ring->acked;
+}
+
+/*
+ * Bytes of the ring that may be written.  Crumbs are none, unless they are all that is
+ * wanted: else a receiver could have us cut frags as small as it likes (silly window
+ * syndrome, RFC 9293, 3.8.6.2.1).  It frees a quarter of the ring at a time, or all.
+ */
+static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u64 settled)
+{
+	u64 space = ring->pub.size - (ring->pub.written - settled), wanted = 0;
+	const struct rstream_frag *frag;
+
+	if (space >= min_t(u32, ring->pub.size / 4, PAGE_SIZE))
+		return space;
+	list_for_each_entry(frag, frags, list) {
+		wanted += frag->len;
+		if (wanted > space)
+			return 0;
+	}
+	return space;
 }
 
 /* One message, from prepared first frag on.  Returns its bytes. */
@@ -608,7 +638,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		goto out;
 	}
 	settled = tx_settled(ring);
-	space = pub->size - (pub->written - settled);
+	space = tx_space(ring, frags, settled);
 	if (!space && !list_empty(frags))
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
@@ -673,7 +703,8 @@ int rstream_txring_ask(struct rstream_txring *pub)
 	return err;
 }
 
-size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent)
+size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent,
+			   size_t *cost)
 {
 	struct tx_ring *ring = to_tx(pub);
 	struct rstream_link *link = pub->link;
@@ -681,6 +712,7 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent)
 	size_t bytes = 0;
 	LIST_HEAD(done);
 
+	*cost = 0;
 	rcu_read_lock();
 	spin_lock_bh(&link->lock);
 	*acked = tx_acked(ring);
@@ -689,6 +721,7 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent)
 		    frag->sq_seq > link->sq_done || (silent && frag->uarg))
 			break;
 		bytes += frag->len;
+		*cost += frag->charged;
 		list_move_tail(&frag->list, &done);
 		if (frag->copied)
 			rstream_spare_put(link, frag);
@@ -768,6 +801,7 @@ void rstream_txring_close(struct rstream_txring *pub)
 static void tx_ended(struct rstream_link *link, struct tx_ring *ring)
 {
 	list_del_init(&ring->ending);
+	ring->owed_at = link->sweeps;
 	if (ring->freed)
 		tx_free(link, ring);
 	else
@@ -800,7 +834,8 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
 
 /*
  * What the peer owes us, or NULL: FREED follows DONE, and RQ_CREDIT what we send, by
- * themselves.  Sweeps are counted, not time: who was stopped himself has missed but one.
+ * themselves.  Sweeps are counted, not time: a host that was stopped itself has missed
+ * but one.
  */
 const char *rstream_ring_withheld(struct rstream_link *link)
 {
@@ -810,12 +845,9 @@ const char *rstream_ring_withheld(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	oldest = list_first_entry_or_null(&link->tx_zombies, struct tx_ring, zombie);
-	if (!oldest || oldest->pub.id != link->late_id)
-		link->late_sweeps = 0;
-	link->late_id = oldest ? oldest->pub.id : 0;
 	/* before its writes have completed it is not the peer's turn */
 	if (oldest && !oldest->ctrl.due && list_empty(&oldest->ending) &&
-	    ++link->late_sweeps > most)
+	    link->sweeps - oldest->owed_at > most)
 		return "rings that the peer never frees";
 	if (!link->rq_credits && ++link->poor_sweeps > most)
 		return "the peer gives no credits";
@@ -867,6 +899,7 @@ void rstream_ring_sweep(struct rstream_link *link)
 	int id;
 
 	lockdep_assert_held(&link->lock);
+	link->sweeps++;
 	/* who was called and did not come has lost its turn */
 	link->n_called = 0;
 	idr_for_each_entry(&link->tx_rings, ring, id) {
@@ -884,17 +917,38 @@ void rstream_ring_sweep(struct rstream_link *link)
 	rstream_ring_kick(link);
 }
 
-/* The QP is drained: the HCA has done with frags and with our memory. */
-void rstream_ring_drained(struct rstream_link *link)
+/*
+ * The QP is drained: the device has done with frags, which are unmapped, without the lock.
+ * They are still in flight for their streams until the link is DEAD.
+ */
+void rstream_ring_unmap(struct rstream_link *link)
 {
 	struct rstream_frag *frag;
+	struct tx_ring *ring;
+	LIST_HEAD(frags);
+	int id;
+
+	spin_lock_bh(&link->lock);
+	for (id = 0; (ring = idr_get_next(&link->tx_rings, &id)); id++) {
+		list_splice_init(&ring->flight, &frags);
+		/* the link is BROKEN: nobody posts, and no ring is freed */
+		spin_unlock_bh(&link->lock);
+		list_for_each_entry(frag, &frags, list)
+			rstream_verbs_unmap(frag);
+		spin_lock_bh(&link->lock);
+		list_splice_init(&frags, &ring->flight);
+	}
+	spin_unlock_bh(&link->lock);
+}
+
+/* And with our memory: rings without a stream end. */
+void rstream_ring_drained(struct rstream_link *link)
+{
 	struct tx_ring *ring;
 	int id;
 
 	lockdep_assert_held(&link->lock);
 	idr_for_each_entry(&link->tx_rings, ring, id) {
-		list_for_each_entry(frag, &ring->flight, list)
-			rstream_verbs_unmap(frag);
 		tx_wait_no_more(ring);
 		list_del_init(&ring->sent);
 		if (!ring->rs)

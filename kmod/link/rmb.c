@@ -115,6 +115,7 @@ static void rmb_uncharge(struct rstream_link *link, enum rstream_rmb_kind kind,
 			 size_t size)
 {
 	atomic_long_sub(size, &link->rmb_bytes[kind]);
+	atomic_long_sub(size, &link->peer->host->rmb_bytes);
 	atomic_long_sub(size, &link->ln->rmb_bytes);
 	atomic_long_sub(size, &all_bytes);
 }
@@ -155,15 +156,34 @@ static unsigned long rmb_ceiling(const struct rstream_link *link,
 	return max;
 }
 
+/*
+ * What those of one address may come to, when @others have so much: three quarters of what
+ * these leave, so that there is always something left for the next one.
+ */
+static unsigned long host_ceiling(const struct rstream_link *link,
+				  enum rstream_rmb_kind kind, unsigned long others)
+{
+	unsigned long max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
+	unsigned long all = rmb_ceiling(link, kind);
+
+	if (kind == RSTREAM_RMB_CELLS || all == max)
+		return ULONG_MAX;
+	return max(max / 16, others < all ? (all - others) / 4 * 3 : 0);
+}
+
 static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
 		       size_t size)
 {
 	struct rstream_link_net *ln = link->ln;
-	unsigned long ceiling = rmb_ceiling(link, kind);
+	unsigned long ceiling = rmb_ceiling(link, kind), all, own;
+	bool ok;
 
 	atomic_long_add(size, &all_bytes);
+	own = atomic_long_add_return(size, &link->peer->host->rmb_bytes);
+	all = atomic_long_add_return(size, &ln->rmb_bytes);
+	ok = all <= ceiling && own <= host_ceiling(link, kind, all - min(own, all));
 	atomic_long_add(size, &link->rmb_bytes[kind]);
-	if (atomic_long_add_return(size, &ln->rmb_bytes) <= ceiling)
+	if (ok)
 		return true;
 	rmb_uncharge(link, kind, size);
 	WRITE_ONCE(ln->rmb_short_at, jiffies | 1);
@@ -176,8 +196,12 @@ static unsigned long rmb_left(const struct rstream_link *link,
 {
 	unsigned long ceiling = rmb_ceiling(link, kind);
 	unsigned long bytes = atomic_long_read(&link->ln->rmb_bytes);
+	unsigned long own = atomic_long_read(&link->peer->host->rmb_bytes);
+	unsigned long own_ceiling = host_ceiling(link, kind, bytes - min(own, bytes));
 
-	return bytes < ceiling ? ceiling - bytes : 0;
+	if (bytes >= ceiling || own >= own_ceiling)
+		return 0;
+	return min(ceiling - bytes, own_ceiling - own);
 }
 
 bool rstream_rmb_fits(const struct rstream_link *link, u32 size)

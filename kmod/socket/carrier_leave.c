@@ -312,8 +312,7 @@ static u64 trim(struct rstream *rs, struct list_head *frags, u64 count)
 		frag->off += gone;
 		frag->len -= gone;
 		left += frag->len;
-		rs->tx_mem -= gone;
-		sk_mem_uncharge(rs->sk, gone);
+		rstream_tx_gone(rs, gone, frag->len ? 0 : frag->charged);
 		if (!frag->len) {
 			list_del(&frag->list);
 			rstream_frag_free(frag);

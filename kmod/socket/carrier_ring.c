@@ -13,6 +13,7 @@
 
 #include "base/stats.h"
 #include "base/trace.h"
+#include "ipsec.h"
 #include "stream.h"
 
 /* ---- making the wish for a link known ---- */
@@ -195,7 +196,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	struct rstream_rxring *ring;
 
 	/* the memory is the link's, but the socket that uses it pays */
-	if (!__sk_mem_schedule(rs->sk, size, SK_MEM_RECV)) {
+	if (!__sk_mem_schedule(rs->sk, max(size, RSTREAM_RING_MIN), SK_MEM_RECV)) {
 		rs->ring_next = 0;
 		rstream_ring_later(rs);
 		return RSTREAM_R_NO_MEMORY;
@@ -268,8 +269,10 @@ void rstream_grant_try(struct rstream *rs)
 	rs->rx_full = rs->rxq_bytes > rs->window;
 	if (rs->rx_full)
 		return;
-	reason = grant_policy(rs);
-	if (!reason) {
+	reason = grant_policy(rs) ?: rstream_ipsec(rs);
+	if (reason == RSTREAM_R_WAIT_LINK) {
+		rstream_ring_later(rs);
+	} else if (!reason) {
 		link = rstream_peer_link(rs->peer, ring_size(rs));
 		if (link) {
 			reason = grant_ring(rs, link);
@@ -349,7 +352,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
 	rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_RING,
-			     rec->sw.offset, RSTREAM_R_UPGRADED);
+			 rec->sw.offset, RSTREAM_R_UPGRADED);
 	rstream_ring_landed(rs);
 	if (rs->closed && rs->rx.arrived > rs->rx.consumed)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
@@ -566,6 +569,13 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 		rstream_grant_refuse(rs, RSTREAM_R_LINK_LOST);
 		return RSTREAM_R_NONE;
 	}
+	reason = rstream_ipsec(rs);
+	if (reason) {
+		rstream_txring_refuse(link, rec->grant.ring);
+		rstream_link_put(link);
+		rstream_grant_refuse(rs, reason);
+		return RSTREAM_R_NONE;
+	}
 	ring = rstream_txring_open(link, rec->grant.ring, rec->grant.rkey,
 				   rec->grant.addr, rec->grant.size, rs);
 	if (IS_ERR(ring) && PTR_ERR(ring) != -EINVAL)
@@ -592,24 +602,22 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 /* Forget frags that nobody needs. Return: bytes of memory given back. */
 size_t rstream_tx_reap(struct rstream *rs)
 {
-	size_t freed;
+	size_t freed, cost;
 	s64 acked;
 
 	/* behind RESUME its count decides what is kept */
 	if (!rs->txring || rs->tx.resumed)
 		return 0;
 	freed = rstream_txring_reap(rs->txring, &acked,
-				    rstream_zerocopy_waits(rs));
+				    rstream_zerocopy_waits(rs), &cost);
 	if (acked > 0) {	/* the SWITCH's offset is the ring's first */
 		rstream_tx_credited(&rs->tx, acked);
 		rstream_hist_acked(rs);
 	} else if (acked < 0) {
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	}
-	if (freed) {
-		rs->tx_mem -= freed;
-		sk_mem_uncharge(rs->sk, freed);
-	}
+	if (freed)
+		rstream_tx_gone(rs, freed, cost);
 	return freed;
 }
 
@@ -800,6 +808,9 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 		break;
 	case RSTREAM_LINK_EV_IDLE:
 		rstream_queue(rs, RSTREAM_DO_IDLE);
+		break;
+	case RSTREAM_LINK_EV_ROUTES:
+		rstream_queue(rs, RSTREAM_DO_LOOK);
 		break;
 	case RSTREAM_LINK_EV_LOST:
 	case RSTREAM_LINK_EV_DRAINED:

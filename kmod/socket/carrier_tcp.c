@@ -42,8 +42,7 @@ static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 	frag->off += n;
 	frag->len -= n;
 	rs->rec_left -= n;
-	rs->tx_mem -= n;
-	sk_mem_uncharge(rs->sk, n);
+	rstream_tx_gone(rs, n, frag->len ? 0 : frag->charged);
 	if (frag->len)
 		return;
 	list_del(&frag->list);

@@ -17,6 +17,7 @@
 
 #include "base/stats.h"
 #include "af_rdmastream.h"
+#include "ipsec.h"
 #include "option_hook.h"
 #include "stream.h"
 
@@ -377,8 +378,9 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	}
 	if (rs->peer) {
 		rstream_peer_tells(rs->peer, hello->caps & RSW_CAP_DRAINED);
-		rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,
-				   hello->cm_port);
+		if (!rstream_tunnelled(rs))
+			rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,
+					   hello->cm_port);
 	}
 	rstream_option_off(rs);
 	if (!rs->closed)

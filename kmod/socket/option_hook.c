@@ -33,6 +33,7 @@
 
 #include "base/stats.h"
 #include "protocol/option.h"
+#include "ipsec.h"
 #include "option_hook.h"
 #include "rules.h"
 
@@ -117,15 +118,21 @@ static enum rstream_opt_found opt_of_header(const struct tcphdr *th,
 /* ---- client ---- */
 
 /*
- * A SYN to this very host: no carrier beats TCP over the loopback, so the connection
- * is plain TCP from here on.  @dst is the segment's route.
+ * Why a connection by this route has no option, so that it is plain TCP; or NONE.  To this
+ * very host no carrier beats TCP over the loopback.
  */
-static bool plain_to_self(struct rstream *rs, const struct dst_entry *dst)
+static enum rstream_reason route_excludes(const struct rstream *rs, const struct dst_entry *dst)
 {
-	if (!dst || !(dst->dev->flags & IFF_LOOPBACK) || READ_ONCE(rs->rn->set.upgrade_self))
-		return false;
-	rs->reason = RSTREAM_R_SELF;
-	return true;
+	if (dst && dst->dev->flags & IFF_LOOPBACK && !READ_ONCE(rs->rn->set.upgrade_self))
+		return RSTREAM_R_SELF;
+	return rstream_ipsec_route(rs->sk, dst) ? RSTREAM_R_IPSEC : RSTREAM_R_NONE;
+}
+
+/* May the SYN of a client go with the option by this route? */
+static bool route_serves(struct rstream *rs, const struct dst_entry *dst)
+{
+	rs->reason = route_excludes(rs, dst);
+	return !rs->reason;
 }
 
 /* Which role does a segment of this connecting socket state, 0: none. */
@@ -137,7 +144,7 @@ static u8 client_role(struct rstream *rs, const struct sk_buff *skb)
 		return 0;
 	if (th->syn)
 		return rs->mode == RSTREAM_CONNECTING && !th->ack &&
-		       !plain_to_self(rs, __sk_dst_get(rs->sk)) ?
+		       route_serves(rs, __sk_dst_get(rs->sk)) ?
 		       RSW_ROLE_SYN : 0;
 	if (rs->mode != RSTREAM_FRAMED || rs->hello_in || skb_is_gso(skb) ||
 	    (rs->tx_plain && tcp_sk(rs->sk)->snd_una != rs->tx_start) ||
@@ -360,7 +367,8 @@ static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN ||
 	    !rstream_rules_accept(rs, &req->__req_common) ||
 	    !rstream_syn_option(req, opt) ||
-	    !rstream_link_possible(sock_net(skb->sk)))
+	    !rstream_link_possible(sock_net(skb->sk)) ||
+	    rstream_ipsec_route(req->rsk_listener, skb_dst(skb)))
 		return false;
 	opt->role = RSW_ROLE_SYNACK;
 	opt->version = RSW_VERSION;
@@ -375,13 +383,20 @@ static bool hook_mapped_syn(const struct sk_buff *skb, struct rstream_opt *opt)
 
 	if (!rs || !rs->mapped || rs->af_ops ||
 	    rstream_mode(rs) != RSTREAM_CONNECTING || tcp_hdr(skb)->ack ||
-	    plain_to_self(rs, skb_dst(skb)))
+	    !route_serves(rs, skb_dst(skb)))
 		return false;
 	opt->version = RSW_VERSION;
 	opt->role = RSW_ROLE_SYN;
 	opt->prelude = rs->prelude;
 	opt->nonce = rs->nonce;
 	return true;
+}
+
+/* ESP has the sock of the segment in it, and comes by here as well. */
+static bool is_tcp(const struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	return state->pf == NFPROTO_IPV6 ? ipv6_hdr(skb)->nexthdr == IPPROTO_TCP :
+					   ip_hdr(skb)->protocol == IPPROTO_TCP;
 }
 
 static unsigned int opt_local_out(void *priv, struct sk_buff *skb,
@@ -393,7 +408,7 @@ static unsigned int opt_local_out(void *priv, struct sk_buff *skb,
 
 	if (!sk || !(sk->sk_state == TCP_NEW_SYN_RECV ||
 		     sk->sk_state == TCP_SYN_SENT) ||
-	    !skb_transport_header_was_set(skb) ||
+	    !skb_transport_header_was_set(skb) || !is_tcp(skb, state) ||
 	    skb_headlen(skb) < skb_transport_offset(skb) + sizeof(struct tcphdr))
 		return NF_ACCEPT;
 	if (!tcp_hdr(skb)->syn)

@@ -21,6 +21,7 @@
 #include "base/stats.h"
 #include "base/trace.h"
 #include "af_rdmastream.h"
+#include "ipsec.h"
 #include "option_hook.h"
 #include "stream.h"
 
@@ -333,6 +334,8 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
+	if (todo & BIT(RSTREAM_DO_LOOK))
+		rstream_ipsec_look(rs);
 	rstream_tx_reap(rs);
 	rstream_held_look(rs);
 	rstream_push(rs);
@@ -392,6 +395,8 @@ static void on_work(struct work_struct *work)
 		if (todo & BIT(RSTREAM_DO_RESET) && error)
 			abort = work_reset(rs, owned);
 		finish = work_do(rs, todo);
+		if (finish)
+			rstream_close_uncount(rs);
 	}
 	work_unlock(rs, owned);
 
@@ -544,6 +549,7 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 /* All that a connection holds. */
 static void drop_connection(struct rstream *rs)
 {
+	rstream_close_uncount(rs);
 	unregister(rs);
 	if (rs->stalls.why)
 		rstream_stalled(rs, RSTREAM_R_NONE);

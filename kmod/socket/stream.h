@@ -82,6 +82,7 @@ enum rstream_todo {
 	RSTREAM_DO_CREDIT,	/* the sender wants to hear of space */
 	RSTREAM_DO_LINK,	/* an administrator wants to see a link */
 	RSTREAM_DO_IDLE,	/* our ring has not been used for long */
+	RSTREAM_DO_LOOK,	/* routes or IPsec policies have changed */
 	RSTREAM_DO_RESET,	/* rstream.reason says why */
 	RSTREAM_DO_TIMEOUT,	/* the HELLO is late */
 	RSTREAM_DO_CLOSE,	/* the program has closed: finish */
@@ -141,6 +142,8 @@ struct rstream_hist {
  * @guard:	RAW, but a late HELLO must be noticed before it is read
  * @accepted:	a program has (had) it: the lock may be taken by lock_sock
  * @closed:	the program has closed it, we finish
+ * @counted:	among the closed sockets of the host
+ * @close_looks: in a row that saw no progress of a close
  * @registered:	in the tables of its namespace, has a token
  * @mapped:	IPv6 socket that connects to a v4-mapped address
  * @pushing:	rstream_push() is at work (it may call itself by way of TCP)
@@ -208,7 +211,8 @@ struct rstream_hist {
  * @ctl_off:	bytes of @ctl that TCP has taken
  * @rec_left:	payload bytes that TCP is still owed for the last DATA header
  * @txq:	struct rstream_frag, bytes not yet handed to a carrier
- * @tx_mem:	bytes charged for @txq and for frags in flight on @txring
+ * @tx_mem:	bytes in @txq and in frags in flight on @txring, charged
+ * @tx_cost:	charged for these frags themselves, bytes
  * @tx:		carrier and offsets of what we send
  * @txring:	ring that we write to; NULL: none
  * @txring_new:	granted, SWITCH not yet out
@@ -330,6 +334,8 @@ struct rstream {
 		bool forsaken;
 		bool link_asked;
 		bool closed;
+		bool counted;
+		u8 close_looks;
 		bool peer_urg;
 		bool held;
 		bool gathers;
@@ -364,7 +370,7 @@ struct rstream {
 		u64 tx_heard;
 		u32 small_seq[2];
 		u64 tx_told;
-		u64 tx_mem;
+		u64 tx_mem, tx_cost;
 		struct rstream_tx tx;
 		struct rstream_txring *txring;
 		struct rstream_txring *txring_new;	/* granted, SWITCH not yet out */
@@ -599,7 +605,9 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 ssize_t rstream_sendpage(struct socket *sock, struct page *page, int off,
 			 size_t len, int flags);
-void rstream_tx_queued(struct rstream *rs, size_t n, enum rstream_mib_item how);
+void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
+		       enum rstream_mib_item how);
+void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost);
 void rstream_hold(struct rstream *rs, bool more);
 void rstream_held_look(struct rstream *rs);
 u64 rstream_tx_limit(const struct rstream *rs);
@@ -625,6 +633,7 @@ bool rstream_close(struct rstream *rs, struct socket *sock);
 void rstream_close_step(struct rstream *rs);
 void rstream_close_look(struct rstream *rs);
 void rstream_close_late(struct rstream *rs);
+void rstream_close_uncount(struct rstream *rs);	/* it is TCP's now */
 bool rstream_close_end(struct rstream *rs);
 
 /* stream_splice.c */

@@ -8,9 +8,18 @@
 #include <linux/bpf-cgroup.h>
 #include <linux/ipv6.h>
 #include <linux/sched/signal.h>
+#include <net/proto_memory.h>
 #include <net/tcp.h>
 
 #include "stream.h"
+
+/* Closed sockets of the host that are not yet given back to TCP: orphans. */
+static atomic_t n_closed;
+
+/* So often a closed socket is looked at, s; and so many looks it may make no progress. */
+#define LOOK_SECONDS	15
+/* as TCP, which gives up when its probes are TCP_RTO_MAX apart and unanswered */
+#define LOOKS_MAX	(2 * TCP_RTO_MAX / HZ / LOOK_SECONDS)
 
 /* ---- the program closes ---- */
 
@@ -20,6 +29,34 @@ static u64 close_progress(struct rstream *rs)
 	s64 acked = rs->txring ? rstream_txring_acked(rs->txring) : 0;
 
 	return rs->tx.sent + tcp_sk(rs->sk)->snd_una + max(acked, 0LL);
+}
+
+/*
+ * As tcp_check_oom(): are there too many like this one, or does it have much to send while
+ * TCP has no memory?  @shift: it counts for 1 << @shift.
+ */
+static bool too_many(const struct rstream *rs, unsigned int shift)
+{
+	struct sock *sk = rs->sk;
+
+	return (u64)atomic_read(&n_closed) << shift > READ_ONCE(rs->rn->set.closed_max) ||
+	       (rs->tx_mem + rs->tx_cost + sk->sk_wmem_queued > SOCK_MIN_SNDBUF &&
+		sk_memory_allocated(sk) > sk_prot_mem_limits(sk, 2));
+}
+
+static bool limited(struct rstream *rs, unsigned int shift)
+{
+	if (!too_many(rs, shift))
+		return false;
+	rstream_fail(rs, RSTREAM_R_CLOSED_LIMIT, ECONNRESET);
+	return true;
+}
+
+void rstream_close_uncount(struct rstream *rs)
+{
+	if (rs->counted)
+		atomic_dec(&n_closed);
+	rs->counted = false;
 }
 
 /* Leave the struct socket to be freed; the rest is done without a program. */
@@ -32,8 +69,10 @@ static void detach_program(struct rstream *rs, struct socket *sock)
 	rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
 	write_unlock_bh(&sk->sk_callback_lock);
 	sock->sk = NULL;
+	rs->counted = true;
+	atomic_inc(&n_closed);
 	rs->close_acked = close_progress(rs);
-	rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
+	rstream_timer(rs, LOOK_SECONDS * MSEC_PER_SEC);
 }
 
 /* SO_LINGER: wait for the peer to have all. */
@@ -92,6 +131,8 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	/* from here on the worker releases the sock, or rstream_close_end() */
 	WRITE_ONCE(rs->closed, true);
 	detach_program(rs, sock);
+	if (!rstream_tx_done(rs))
+		limited(rs, 0);
 	rstream_close_step(rs);
 	if (sk->sk_state == TCP_CLOSE)
 		rstream_queue(rs, RSTREAM_DO_CLOSE);
@@ -136,21 +177,26 @@ void rstream_close_look(struct rstream *rs)
 		rstream_queue(rs, RSTREAM_DO_CLOSE);
 }
 
-/* A program has closed and the peer makes no progress. */
+/*
+ * Time to look at a closed socket.  One that makes little progress counts for more, as with
+ * TCP; one that makes none ends.
+ */
 void rstream_close_late(struct rstream *rs)
 {
-	u64 now = close_progress(rs);
+	u64 now = close_progress(rs), moved = now - rs->close_acked;
+	u64 left = rs->tx_mem + rs->sk->sk_wmem_queued;
 
-	if (!rs->fin_wait && rs->close_acked != now) {
-		rs->close_acked = now;
-		rstream_timer(rs, jiffies_to_msecs(TCP_TIMEWAIT_LEN));
-		return;
-	}
 	if (rs->fin_wait) {	/* as TCP: the peer may take its time, unasked */
 		rs->forsaken = true;
 		return;
 	}
-	rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
+	rs->close_looks = moved ? 0 : rs->close_looks + 1;
+	rs->close_acked = now;
+	if (rs->close_looks > LOOKS_MAX)
+		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
+	else if (!limited(rs, (moved < max_t(u64, tcp_sk(rs->sk)->mss_cache, left / 64)) +
+			      !!READ_ONCE(rs->sk->sk_err_soft)))
+		rstream_timer(rs, LOOK_SECONDS * MSEC_PER_SEC);
 }
 
 /* Is there something that only TCP's release undoes, and that may sleep? */

@@ -142,6 +142,9 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 	    mode == RSTREAM_LISTEN)
 		return set_save_syn(rs, sock, optval, optlen);
 	err = ops->setsockopt(sock, level, optname, optval, optlen);
+	if (!err && ((level == SOL_IP && optname == IP_XFRM_POLICY) ||
+		     (level == SOL_IPV6 && optname == IPV6_XFRM_POLICY)))
+		rstream_queue(rs, RSTREAM_DO_LOOK);
 	if (!err && level == SOL_TCP &&
 	    (optname == TCP_CORK || optname == TCP_NODELAY))
 		rstream_uncork(rs, optname == TCP_NODELAY);

@@ -65,7 +65,7 @@ static bool add_piece(struct rstream *rs, struct page *page, size_t off,
 		list_add_tail(&frag->list, &rs->txq);
 	}
 	frag->len += len;
-	rstream_tx_queued(rs, len, RSTREAM_MIB_SENT_PAGE_BYTES);
+	rstream_tx_queued(rs, frag, len, RSTREAM_MIB_SENT_PAGE_BYTES);
 	rs->awaited = true;
 	return true;
 }
@@ -103,7 +103,7 @@ ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
 	len = min_t(u64, len, max);
 	if (!len || !may_refer(rs, page, len, off))
 		return 0;
-	if (!sk_wmem_schedule(rs->sk, len) || !add_piece(rs, page, off, len, NULL))
+	if (!sk_wmem_schedule(rs->sk, len + RSTREAM_FRAG_COST) || !add_piece(rs, page, off, len, NULL))
 		return -EAGAIN;
 	iov_iter_advance(iter, len);
 	return len;
@@ -122,7 +122,8 @@ ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 	ssize_t got, left;
 	int i;
 
-	if (!sk_wmem_schedule(rs->sk, min(want, msg_data_left(msg))))
+	if (!sk_wmem_schedule(rs->sk, min(want, msg_data_left(msg)) +
+				      PIN_PAGES * RSTREAM_FRAG_COST))
 		return -EAGAIN;
 	got = iov_iter_get_pages2(&msg->msg_iter, pages, want, PIN_PAGES, &off);
 	if (got <= 0)

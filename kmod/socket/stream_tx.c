@@ -25,13 +25,15 @@
  */
 u64 rstream_tx_limit(const struct rstream *rs)
 {
-	u64 limit = READ_ONCE(rs->sk->sk_sndbuf);
+	u64 limit = READ_ONCE(rs->sk->sk_sndbuf), ring;
 
-	if (rs->tx.state >= RSTREAM_ON_RING &&
-	    !(rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK))
-		limit = max_t(u64, limit,
-			      2 * min_t(u64, rs->tx_ring_size, RSTREAM_RING_MAX));
-	return limit;
+	if (rs->tx.state < RSTREAM_ON_RING)
+		return limit;
+	ring = min_t(u64, rs->tx_ring_size, RSTREAM_RING_MAX);
+	/* what the peer's kernel has is no matter of a send buffer: see SO_RCVLOWAT there */
+	if (rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK)
+		return limit + ring;
+	return max_t(u64, limit, 2 * ring);
 }
 
 /*
@@ -169,6 +171,14 @@ u64 rstream_tx_unacked(struct rstream *rs)
 	return rs->tx_mem;
 }
 
+/* @n bytes, and frags that cost @cost, are with TCP or acknowledged. */
+void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost)
+{
+	rs->tx_mem -= n;
+	rs->tx_cost -= cost;
+	sk_mem_uncharge(rs->sk, n + cost);
+}
+
 void rstream_tx_free(struct rstream *rs)
 {
 	struct rstream_frag *frag, *next;
@@ -177,15 +187,20 @@ void rstream_tx_free(struct rstream *rs)
 		list_del(&frag->list);
 		rstream_frag_free(frag);
 	}
-	sk_mem_uncharge(rs->sk, rs->tx_mem);
-	rs->tx_mem = 0;
+	rstream_tx_gone(rs, rs->tx_mem, rs->tx_cost);
 }
 
-/* @n bytes more are in the queue. */
-void rstream_tx_queued(struct rstream *rs, size_t n, enum rstream_mib_item how)
+/* @n bytes more are in @frag, the last of the queue; all that it takes was scheduled. */
+void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
+		       enum rstream_mib_item how)
 {
+	size_t cost = frag->charged ? 0 : RSTREAM_FRAG_COST;
+
+	if (cost)
+		frag->charged = cost;
 	rs->tx_mem += n;
-	sk_mem_charge(rs->sk, n);
+	rs->tx_cost += cost;
+	sk_mem_charge(rs->sk, n + cost);
 	rs->tx.written += n;
 	rstream_mib_add(rs->rn, how, n);
 }
@@ -243,7 +258,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 		return -EAGAIN;
 	n = min3((u64)msg_data_left(msg), max,
 		 (u64)(pfrag->size - pfrag->offset));
-	if (!sk_wmem_schedule(sk, n))
+	if (!sk_wmem_schedule(sk, n + RSTREAM_FRAG_COST))
 		return -EAGAIN;
 	frag = tail_frag(rs, pfrag);
 	if (!frag) {
@@ -268,7 +283,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 	if (fresh)
 		list_add_tail(&frag->list, &rs->txq);
 	pfrag->offset += n;
-	rstream_tx_queued(rs, n, RSTREAM_MIB_SENT_COPY_BYTES);
+	rstream_tx_queued(rs, frag, n, RSTREAM_MIB_SENT_COPY_BYTES);
 	return n;
 }
 

@@ -110,6 +110,7 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 		atomic_inc(&rs->drained);
 		break;
 	case RSTREAM_LINK_EV_IDLE:
+	case RSTREAM_LINK_EV_ROUTES:
 		break;
 	}
 	wake_up(&rs->wait);

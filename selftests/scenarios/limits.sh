@@ -106,6 +106,31 @@ for how in tcp ring; do
 	ok "memory.max: $how, as before" wait_for 10 is_charged 0
 done
 
+# ---- what is charged beside the bytes, closed sockets ----
+
+programs=$(realpath "$(dirname "$0")/../programs")
+crumbs() {
+	rs_orphans crumbs 20000 >"$tmp/crumbs" && awk '{ print } END { exit !($1 > 2000 && $2 >= $1 * 80) }' "$tmp/crumbs"
+}
+rs_orphans() { timeout 120 python3 "$programs/rs_orphans.py" "$ADDR4_0" "$@"; }
+ok "crumbs: what keeps a byte is charged, too" crumbs
+
+closed_max=$(sysctl -n net.rdmastream.closed_max)
+closed() {	# LEAST MOST: that many of 40 are reset
+	rs_orphans closed 40 >"$tmp/reset" && awk -v least="$1" -v most="$2" \
+		'{ print } END { exit !($1 >= least && $1 <= most) }' "$tmp/reset"
+}
+for how in tcp ring; do
+	use $how
+	ok "closed: $how, nobody is reset" closed 0 0
+	set_net closed_max=20
+	mark 0
+	ok "closed: $how, too many are reset" closed 20 21
+	ok "closed: $how, for this reason" test "$(grown 0 reason:closed-limit)" -ge 20
+	set_net closed_max="$closed_max"
+	ok "closed: $how, no memory is left" wait_for 20 few_pages 300
+done
+
 # ---- rmb_max, files ----
 
 rmb_max=$(sysctl -n net.rdmastream.rmb_max)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What changed between kernels in looking up routes of IPv6. */
+#ifndef RSTREAM_COMPAT_NET_IPV6_H
+#define RSTREAM_COMPAT_NET_IPV6_H
+
+#include_next <net/ipv6.h>
+
+/* Where IPv6 cannot be a module any more, there are no stubs for it (seen in 7.3). */
+#if __has_include(<net/ipv6_stubs.h>)
+#include <net/ipv6_stubs.h>
+
+static inline struct dst_entry *rstream_ip6_lookup(struct net *net, struct flowi6 *fl6)
+{
+	return ipv6_stub->ipv6_dst_lookup_flow(net, NULL, fl6, NULL);
+}
+#else
+static inline struct dst_entry *rstream_ip6_lookup(struct net *net, struct flowi6 *fl6)
+{
+	return ip6_dst_lookup_flow(net, NULL, fl6, NULL);
+}
+#endif
+
+#endif
