@@ -26,7 +26,7 @@ check:
 	scripts/check $(CHECKFLAGS)
 
 check-debug:
-	scripts/check --debug $(CHECKFLAGS)
+	scripts/check -k um-debug $(CHECKFLAGS)
 
 SECONDS ?= 600
 soak:
@@ -81,11 +81,11 @@ help:
 	@echo "module        only rdmastream.ko; KVER=release or KDIR=headers choose the kernel,"
 	@echo "              W=1 and C=1 as in the kernel's own build"
 	@echo "tools         rsctl and the preload library, in userspace-tools/"
-	@echo "check         all tests, in virtual machines with Linux 6.12 and 6.1"
-	@echo "check-debug   the tests on a kernel with KASAN, lockdep and kmemleak"
+	@echo "check         all tests: on Linux 6.12, 6.1 and 6.12 with KASAN, lockdep and kmemleak"
+	@echo "check-debug   those on the kernel with KASAN, lockdep and kmemleak"
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
 	@echo "soak          random traffic while links are lost, for SECONDS=N (600); SEED=N"
-	@echo "              repeats a run, SOAKFLAGS=\"-k 6.1\" chooses the kernel"
+	@echo "              repeats a run, SOAKFLAGS=\"-k um-6.1\" chooses the kernel"
 	@echo "fuzz          fuzz the pure files of the module with libFuzzer; RUNS=N of each target (10^8)"
 	@echo "suites        test suites of others (Python, Redis, nginx, ...), compared with TCP;"
 	@echo "              SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
@@ -101,7 +101,8 @@ help:
 	@echo "doc           this documentation and the manual pages as HTML, in build/doc/"
 	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
 	@echo "check-deb     as root: install, load, upgrade and purge them in a separate Debian"
-	@echo "debug-kernel  build the kernel for check-debug: ten minutes"
+	@echo "debug-kernel  build a kernel with KASAN and so on for QEMU: ten minutes; make check"
+	@echo "              does not need it"
 	@echo "clean         remove everything that was built; distclean: the kernels, too"
 
 .PHONY: all module tools check check-debug soak fuzz suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help

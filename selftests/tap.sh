@@ -8,27 +8,27 @@
 
 tap_number=0 tap_failed=0 tap_skipped=0 tap_time=${SECONDS:-0}
 
-# tap_result STATUS NAME: one line.  Return: STATUS is 0.
+# tap_result STATUS NAME: one line, in bash with the time since the last one, if it is
+# long.  Return: STATUS is 0.
 tap_result() {
+	local took=$((${SECONDS:-0} - tap_time))
+	tap_time=${SECONDS:-0}
+	[ $took -lt 5 ] && took='' || took=" # $took s"
 	tap_number=$((tap_number + 1))
 	if [ "$1" = 0 ]; then
-		echo "ok $tap_number - $2"
+		echo "ok $tap_number - $2$took"
 	else
 		tap_failed=$((tap_failed + 1))
-		echo "not ok $tap_number - $2"
+		echo "not ok $tap_number - $2$took"
 		return 1
 	fi
 }
 
-# ok NAME CMD...: CMD, which runs in a subshell, succeeds; otherwise its output is shown.  In
-# bash also the time since the last line, if it is long.
+# ok NAME CMD...: CMD, which runs in a subshell, succeeds; otherwise its output is shown.
 ok() {
-	local name=$1 output status=0 took
+	local name=$1 output status=0
 	shift
 	output=$("$@" 2>&1) || status=$?
-	took=$((${SECONDS:-0} - tap_time))
-	tap_time=${SECONDS:-0}
-	[ $took -lt 5 ] || name="$name # $took s"
 	tap_result $status "$name" && return
 	printf 'status %d of: %s\n%s\n' $status "$*" "$output" | tail -n 40 | diag
 	return 1

@@ -469,6 +469,7 @@ static void file_to_full_socket(void)
 
 static void splice_more(void)
 {
+	static char page[4096];
 	int a[2], fd[2];
 	char buf[16];
 
@@ -486,7 +487,8 @@ static void splice_more(void)
 	EXPECT_ERRNO(splice(fd[1], NULL, a[1], NULL, 4, SPLICE_F_NONBLOCK),
 		     EAGAIN);
 	EXPECT(!splice(fd[1], NULL, a[1], NULL, 0, 0));
-	while (write(a[1], buf, 1) == 1 && fcntl(a[1], F_SETFL, O_NONBLOCK) == 0)
+	rs_nonblock(a[1]);
+	while (write(a[1], page, sizeof(page)) > 0)
 		;
 	EXPECT(send(fd[0], "ef", 2, 0) == 2);
 	await(fd[1], POLLIN);

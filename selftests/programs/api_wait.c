@@ -382,7 +382,7 @@ static void on_told(int sig, siginfo_t *info, void *context)
 
 static void sigio_tells(void)
 {
-	struct sigaction sa = { .sa_sigaction = on_told, .sa_flags = SA_SIGINFO };
+	struct sigaction sa = { .sa_sigaction = on_told, .sa_flags = SA_SIGINFO | SA_RESTART };
 	int fd[2], on = 1;
 	size_t len;
 

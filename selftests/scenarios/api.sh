@@ -12,9 +12,11 @@ api() {	# TITLE RS_API-OPTION...
 	shift
 	while read -r line; do
 		case $line in
-		"ok "*"# SKIP"*)	skip "$title: $(cut -d' ' -f3- <<<"${line% # SKIP*}")" "not for this kind" ;;
-		"ok "*)		ok "$title: $(cut -d' ' -f3- <<<"$line")" true ;;
-		"not ok "*)	ok "$title: $(cut -d' ' -f4- <<<"$line")" false ;;
+		"ok "*"# SKIP"*)
+			line=${line% # SKIP*}
+			skip "$title: ${line#ok * }" "not for this kind" ;;
+		"ok "*)		tap_result 0 "$title: ${line#ok * }" ;;
+		"not ok "*)	tap_result 1 "$title: ${line#not ok * }" ;;
 		"#"*)		echo "$line" ;;
 		esac
 	done < <(rs_api ${ONLY:+-f "$ONLY"} "$@")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1 timeout=400
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
 # Unmodified programs under "rsctl run".
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"

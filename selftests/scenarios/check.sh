@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1 timeout=500
+# vm: n=2 kernels=6.12,6.1,debug timeout=500
 # "rsctl check" on set-ups that are broken in one way each: it names the right
 # cause, in the step that fails, and nothing else.
 # shellcheck source=selftests/scenarios/lib.sh

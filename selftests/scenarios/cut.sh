@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1 timeout=700
+# vm: n=2 kernels=6.12,6.1,debug timeout=700
 # Whoever ends a TCP connection from outside ends ours, with the same errors:
 # an administrator, a firewall, timeouts.  An outage is survived.
 # shellcheck source=selftests/scenarios/lib.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12 timeout=300
+# vm: n=2 kernels=6.12,6.1,debug timeout=300
 # Wireshark's dissector understands what is on the wire, to the last byte of DATA.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"

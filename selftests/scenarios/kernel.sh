@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug timeout=300
+# vm: n=1 stock=6.12,6.1 timeout=300
 # The kernel itself as the program: a block device whose requests go by a socket of
 # ours.  What the owner of such a socket has forbidden stays forbidden.
 # shellcheck source=selftests/scenarios/lib.sh

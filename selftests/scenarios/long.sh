@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12 timeout=1500 alone=ten_minutes
+# vm: n=2 kernels=6.12,6.1,debug timeout=1500
 # 1 GiB in both directions at once, by RDMA.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=600 alone=ten_minutes
+# vm: n=2 kernels=6.12,6.1,debug timeout=600
 # The link is lost at awkward moments: while programs close, half-close, abort,
 # linger or do not read, while connections wait to be accepted or come and go.
 # Programs see what they see with plain TCP.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,debug timeout=400 append=kmemleak=on
+# vm: n=1 kernels=6.12,6.1,debug timeout=400 append=kmemleak=on
 # Network namespaces: each has its own sockets, counters and settings, and goes
 # with its last socket.  The addresses of an RDMA device are those of the initial
 # one: elsewhere connections stay on the tcp carrier, or are raw.

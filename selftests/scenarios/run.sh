@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1 timeout=600
+# vm: n=2 stock=6.12,6.1 timeout=600
 # Programs that know only TCP, under "rsctl run": each way in which it reaches them,
 # and what it does where it does not.
 # shellcheck source=selftests/scenarios/lib.sh

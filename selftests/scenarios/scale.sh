@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12 timeout=900 alone=ten_minutes
+# vm: n=2 kernels=6.12,6.1,debug timeout=900
 # 10,000 idle connections and 100 busy ones on one link: what an idle one costs
 # beyond TCP, that a reader who does not read is in nobody's way, and what the idle
 # ones do to the round trips of another.

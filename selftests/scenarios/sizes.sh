@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12 timeout=400
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
 # 64 KiB to 64 MiB in both directions at once.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=900 alone=as_long_as_one_likes
+# vm: n=2 kernels=6.12,6.1,debug timeout=900
 # Mixed traffic for a long time, while links are lost by all causes at random
 # moments.  Every byte is checked.  "make soak" sets SOAK_SECONDS and SOAK_SEED.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 loss=$(dirname "$0")/loss.sh
 
-seconds=${SOAK_SECONDS:-600}
+seconds=${SOAK_SECONDS:-120}
 seed=${SOAK_SEED:-$((RANDOM * 32768 + RANDOM))}
 RANDOM=$seed
 diag "seed $seed, $seconds s: make soak SECONDS=$seconds SEED=$seed"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12 timeout=1500
+# vm: n=1 kernels=6.12,6.1,debug timeout=1500
 # Suites that others wrote, unchanged: each on TCP, then on ours as plain TCP and
 # on rings.  Every case must end as it does on TCP.  SUITES names some of
 # selftests/suites/; else the quick ones run.
