@@ -607,6 +607,7 @@ ssize_t rstream_sendpage(struct socket *sock, struct page *page, int off,
 			 size_t len, int flags);
 void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 		       enum rstream_mib_item how);
+size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags);
 void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost);
 void rstream_hold(struct rstream *rs, bool more);
 void rstream_held_look(struct rstream *rs);

@@ -103,7 +103,8 @@ ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
 	len = min_t(u64, len, max);
 	if (!len || !may_refer(rs, page, len, off))
 		return 0;
-	if (!sk_wmem_schedule(rs->sk, len + RSTREAM_FRAG_COST) || !add_piece(rs, page, off, len, NULL))
+	len = rstream_tx_schedule(rs, len, 1);
+	if (!len || !add_piece(rs, page, off, len, NULL))
 		return -EAGAIN;
 	iov_iter_advance(iter, len);
 	return len;
@@ -122,8 +123,8 @@ ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 	ssize_t got, left;
 	int i;
 
-	if (!sk_wmem_schedule(rs->sk, min(want, msg_data_left(msg)) +
-				      PIN_PAGES * RSTREAM_FRAG_COST))
+	want = rstream_tx_schedule(rs, min(want, msg_data_left(msg)), PIN_PAGES);
+	if (!want)
 		return -EAGAIN;
 	got = iov_iter_get_pages2(&msg->msg_iter, pages, want, PIN_PAGES, &off);
 	if (got <= 0)

@@ -243,6 +243,23 @@ static bool refill(struct rstream *rs, struct page_frag *pfrag)
 }
 
 /*
+ * How many of @n bytes, in @frags fragments at most, is there memory for?  While little is
+ * queued some go in any case, as with TCP: somebody who waits for them may be what keeps
+ * the memory.  They are charged beyond what was scheduled, which comes back with them.
+ */
+size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
+{
+	struct sock *sk = rs->sk;
+	s64 left;
+
+	if (sk_wmem_schedule(sk, n + frags * RSTREAM_FRAG_COST))
+		return n;
+	left = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[0]);
+	left -= rs->tx_mem + sk->sk_wmem_queued;
+	return clamp_t(s64, left, 0, n);
+}
+
+/*
  * Copy up to @max bytes into one fragment.
  * Return: bytes, -EFAULT, or -EAGAIN if memory has to be waited for.
  */
@@ -258,7 +275,8 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 		return -EAGAIN;
 	n = min3((u64)msg_data_left(msg), max,
 		 (u64)(pfrag->size - pfrag->offset));
-	if (!sk_wmem_schedule(sk, n + RSTREAM_FRAG_COST))
+	n = rstream_tx_schedule(rs, n, 1);
+	if (!n)
 		return -EAGAIN;
 	frag = tail_frag(rs, pfrag);
 	if (!frag) {

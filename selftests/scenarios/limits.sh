@@ -50,7 +50,7 @@ ok "charged: nothing is left" wait_for 10 is_charged 0
 counted() { [ "$(grown 0 "$1")" -gt 0 ]; }
 backlog() {	# CLIENTS BYTES: begin; go on by "go_on"
 	rm -f "$tmp/held"
-	rs_backlog -C "$1" -z "$2" -w 1000 -t 100 -H <&$go >"$tmp/held" &
+	rs_backlog -C "$1" -z "$2" -w 1000 -t 400 -H <&$go >"$tmp/held" &
 	holder=$!
 	wait_for 30 test -s "$tmp/held"
 }	# not within "ok", whose output it would keep open
@@ -87,7 +87,8 @@ for how in tcp ring; do
 	diag "$(pages) pages, $(<"$tmp/held") bytes"
 	# each may have one packet that there is no room for
 	ok "tcp_mem: $how, it is respected" few_pages $((1024 + 24 * 17))
-	ok "tcp_mem: $how, others go on" rs_stream -b -k inet -p 7400 -C 2 -n 1M -t 100
+	# as those of TCP: a few KiB with each window probe
+	ok "tcp_mem: $how, others go on" rs_stream -b -k inet -p 7400 -C 2 -n 64K -t 100
 	go_on
 	ok "tcp_mem: $how, all is there" test $? = 0
 	ok "tcp_mem: $how, streams that are read slowly" \
