@@ -3,6 +3,7 @@
 
 Documentation/links.rst tells what is said; here each word of it can be a lie.
 """
+import contextlib
 import itertools
 import json
 import os
@@ -11,11 +12,12 @@ import struct
 import subprocess
 import time
 
-from rs_peer import (BROKEN, GRANT, PEER, SWITCH, Failed, Served, agreed, expect,
-                     read_hello, record, siphash)
+from rs_peer import (BROKEN, GRANT, OURS, PEER, REVOKE, SWITCH, Failed, Served, agreed,
+                     expect, read_hello, record, siphash)
 
 MAGIC, VERSION, SIZE = 0x5253544c, 3, 48
-DEPTH = 512
+DEPTH, MEMORY = 512, 1 << 20
+CELLS = 1 << 16                 # bytes of our memory, behind which rings are
 READY, DATA, DATA_WANT, CREDIT, DONE, FREED, RQ_CREDIT = 7, 1, 2, 3, 4, 5, 6
 PROOF_REQ, PROOF_REP, KEY_ACTIVE, KEY_PASSIVE = 1, 2, 3, 5
 CM_PORT = 4793
@@ -40,9 +42,9 @@ class Refused(Failed):
 class Qp:
     """rs_qp: a queue pair and memory."""
 
-    def __init__(self, depth=DEPTH):
-        self.process = subprocess.Popen(["rs_qp", "-d", str(depth)], text=True,
-                                        stdin=subprocess.PIPE,
+    def __init__(self, depth=DEPTH, memory=MEMORY):
+        self.process = subprocess.Popen(["rs_qp", "-d", str(depth), "-m", str(memory)],
+                                        text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE)
         self.number = self.addr = self.rkey = None
 
@@ -52,6 +54,9 @@ class Qp:
         if not answer or answer[0] != "ok":
             raise Refused(f"rs_qp {what[0]} to work, not {' '.join(answer[1:])}")
         return answer[1:]
+
+    def read(self, at, size):
+        return bytes.fromhex(self.ask("read", at, size)[0])
 
     def made(self, answer):
         self.number, self.addr, self.rkey = map(int, answer[:3])
@@ -69,13 +74,13 @@ class Ticket:
         self.token = token or struct.unpack("!Q", os.urandom(8))[0] | 1
         self.secret = secret or os.urandom(16)
         self.host_token = self.host_secret = self.host_instance = None
-        self.host_port = CM_PORT
+        self.host_port, self.host_window = CM_PORT, 0
 
     def heard(self, hello):
         """The HELLO of the host."""
         self.host_port, = struct.unpack("!H", hello[24:26])
         self.host_instance = hello[32:48]
-        self.host_token, = struct.unpack("!Q", hello[48:56])
+        self.host_token, self.host_window = struct.unpack("!QQ", hello[48:64])
         self.host_secret = hello[64:80]
 
 
@@ -88,10 +93,11 @@ class End:
     """
     next_id = 1
 
-    def __init__(self, ticket, host, ours=None, depth=DEPTH, **lies):
+    def __init__(self, ticket, host, ours=None, depth=DEPTH, memory=MEMORY, **lies):
         self.ticket, self.host, self.ours = ticket, host, ours or host
         self.lies, self.depth = lies, depth
-        self.qp = Qp(depth)
+        self.qp = Qp(depth, memory)
+        self.cells = itertools.cycle(range(0, CELLS, 16))
         self.id = lies.get("link_id", End.next_id)
         End.next_id += 1
         self.half = struct.unpack("!Q", os.urandom(8))[0]
@@ -192,13 +198,19 @@ class End:
             if str(err).endswith("not time"):
                 return None
             raise
-        self.returned += 1
+        self.returned += value >> 28 != RQ_CREDIT       # for that receives are kept
         if self.returned == self.depth // 4 and "rq_credit" not in self.lies:
             self.say(RQ_CREDIT, self.returned)
             self.returned = 0
         if value >> 28 == DONE and "freed" not in self.lies:
             self.say(FREED, value & 0xfffff)
         return value >> 28, value & 0xfffff, length
+
+    def any(self):
+        """The next message, whatever it is."""
+        message = self.heard.pop(0) if self.heard else self.next()
+        expect(message, "a message in time")
+        return message
 
     def listen_up(self):
         """What has come waits for hear(); what it wants of us is answered."""
@@ -240,6 +252,55 @@ def counters():
     return {words[0]: int(words[1]) for words in lines if words[1].isdigit()}
 
 
+@contextlib.contextmanager
+def setting(name, value):
+    """Of this namespace; it is as before afterwards."""
+    path = "/proc/sys/net/rdmastream/" + name
+    with open(path, encoding="ascii") as file:
+        before = file.read()
+
+    def take(new):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(str(new))
+    take(value)
+    try:
+        yield
+    finally:
+        take(before)
+
+
+class Address:
+    """Other than PEER, for peers; where a case takes a Tun."""
+
+    def __init__(self, tun, address):
+        self.tun, self.address, self.ports = tun, address, tun.ports
+        subprocess.run(["ip", "route", "replace", address, "dev", "wire0", "src", OURS],
+                       check=True)
+
+    def send(self, tcp, host=OURS):
+        self.tun.send(tcp, host, self.address)
+
+
+def heard(peer, seconds):
+    """Types of the records that come."""
+    peer.until(lambda: False, seconds)
+    kinds = set()
+    while len(peer.data) >= 8:
+        kind, _, _, size = struct.unpack("!BBHI", peer.read(8))
+        peer.read(size)
+        kinds.add(kind)
+    return kinds
+
+
+def said_hello(tun, **how):
+    """A connection, and what names it."""
+    ticket = Ticket()
+    served = agreed(tun, token=ticket.token, secret=ticket.secret,
+                    **{"instance": Linked.instance, **how})
+    ticket.heard(read_hello(served.peer))
+    return served, ticket
+
+
 def until(done, what, seconds=WAIT):
     end = time.monotonic() + seconds
     while not done():
@@ -247,30 +308,40 @@ def until(done, what, seconds=WAIT):
         time.sleep(0.05)
 
 
+def new_instance():
+    """Greater than that of the host: we make the links."""
+    return b"\xff" * 4 + os.urandom(12)
+
+
 class Linked:
     """HELLOs are exchanged, and there is a link: that of the last one, if it can be."""
     host = os.environ.get("ADDR4_0")
-    instance = b"\xff" * 4 + os.urandom(12)     # the greater one: we make the link
+    instance = new_instance()
+    how = {}                        # of End()
     end = None
     rings = itertools.count(1)      # ids of those that we grant
 
     def __init__(self, tun):
-        self.ticket = Ticket()
         self.before = counters()
-        served = agreed(tun, instance=self.instance, token=self.ticket.token,
-                        secret=self.ticket.secret)
+        served, self.ticket = said_hello(tun, instance=self.instance)
         self.peer, self.sock = served.peer, served.sock
-        self.ticket.heard(read_hello(self.peer))
-        self.found = self.links() if Linked.end and Linked.end.is_up() else []
+        self.found = self.links() if self.end and self.end.is_up() else []
         if not self.found:
-            if Linked.end:
-                Linked.end.close()
-            Linked.end = End(self.ticket, self.host).connect().ready()
+            self.no_end()
+            type(self).end = End(self.ticket, self.host, **self.how).connect().ready()
             until(self.finds_link, "the link, up")
         self.link, = self.found
         self.end.listen_up()
+        self.cell = next(self.end.cells)
         self.key, self.host_key = self.end.key, self.end.host_key
         self.token, self.our_token = self.ticket.token, self.ticket.host_token
+
+    @classmethod
+    def no_end(cls):
+        """Our end of the link is there no more."""
+        if cls.end:
+            cls.end.close()
+        cls.end = None
 
     def finds_link(self):
         self.found = self.links()
@@ -280,6 +351,22 @@ class Linked:
     def links(cls):
         return [link for link in dump("links") if link["state"] == "up"
                 and link["id"] == cls.end.host_id]
+
+    def over(self, why, seconds=WAIT):
+        """The link ends, for this reason; while the connection is there."""
+        until(lambda: not self.links(), f"the link to end: {why}", seconds)
+        said = {peer["peer"]: peer.get("why") for peer in dump("peers")}
+        expect(said.get(self.instance.hex()) == why, f"{why}, not {said}")
+
+    @classmethod
+    def forgotten(cls):
+        """Nothing is left of the links of this one."""
+        name = cls.instance.hex()
+        cls.no_end()
+        until(lambda: all(link["peer"] != name for link in dump("links")),
+              "its links to be gone")
+        until(lambda: {rmb["link"] for rmb in dump("memory")} <=
+              {link["id"] for link in dump("links")}, "its memory to be free")
 
     def prove(self, rec, key=None, tokens=None):
         """@rec, as the peer sends it, or with something not as it must be."""
@@ -295,9 +382,16 @@ class Linked:
             "!IIIIQII", epoch, self.link["id"] if link is None else link, ring,
             rkey, addr, size, 0), size=40), **wrong)
 
+    def grant_room(self, epoch, size=65536, **how):
+        """A ring that is there, behind our cells."""
+        return self.grant(epoch, rkey=self.end.qp.rkey, addr=self.end.qp.addr + CELLS,
+                          size=size, **how)
+
     def switch(self, offset, epoch, **wrong):
+        qp = self.end.qp
         return self.prove(record(SWITCH, struct.pack(
-            "!QIIQII", offset, epoch, 1, 8, 1, 0), size=40), **wrong)
+            "!QIIQII", offset, epoch, 1, qp.addr + self.cell, qp.rkey, 0), size=40),
+            **wrong)
 
     def grown(self, name):
         return counters().get(name, 0) - self.before.get(name, 0)
@@ -320,30 +414,84 @@ class Linked:
 
     def granted(self):
         """Epoch of the ring that we are granted; @ring, @rkey, @addr, @size: the rest."""
-        epoch, _, self.ring, self.rkey, self.addr, self.size = struct.unpack(
+        self.epoch, _, self.ring, self.rkey, self.addr, self.size = struct.unpack(
             "!IIIIQI", self.record(GRANT)[1][:28])
-        return epoch
+        return self.epoch
 
     def granted_where(self):
         """Link, ring and address of the ring that we are granted."""
         self.granted()
         return self.link["id"], self.ring, self.addr
 
+    # ---- what we send by a ring of the host ----
+
+    def take(self, offset):
+        """The ring that we were granted last is taken up."""
+        self.end.qp.ask("fill", self.cell, (bytes(8) + b"\xff" * 8).hex())
+        self.peer.write(self.switch(offset, self.epoch))
+        self.put_bytes = 0
+
+    def put(self, data):
+        """Behind what is in that ring."""
+        while data:
+            at = self.put_bytes % self.size
+            piece, data = data[:self.size - at], data[self.size - at:]
+            self.end.say(DATA, self.ring, self.addr + at, self.rkey, piece)
+            self.put_bytes += len(piece)
+
+    def credited(self):
+        """How much of it the host says that it has read."""
+        value, check = struct.unpack("!QQ", self.end.qp.read(self.cell, 16))
+        expect(value == ~check & (1 << 64) - 1, "a cell that is whole")
+        return value
+
+    def reads(self, size):
+        """The program does, of what we have sent."""
+        data = b""
+        while len(data) < size:
+            got = self.sock.recv(size - len(data))
+            expect(got, "no end")
+            data += got
+        return data
+
+    def make_grow(self):
+        """Often half of the ring is read at once: it is taken back for a larger one."""
+        for _ in range(4):
+            self.put(bytes(self.size // 2))
+            self.reads(self.size // 2)
+
+    def revoked(self):
+        got, _ = struct.unpack("!II", self.record(REVOKE)[1])
+        expect(got == self.epoch, f"REVOKE of {self.epoch}, not {got}")
+
+    # ---- how it ends ----
+
     def leave(self):
         self.sock.close()
         self.peer.close()
 
-    def refused(self, what, why):
-        """@what resets the connection, for a reason that is counted."""
-        self.peer.write(what)
-        Served.reset(self, b"")
+    def reset(self, why, before=b""):
+        """The connection is reset, for a reason that is counted."""
+        Served.reset(self, before)
         expect(self.grown("reason:" + why) == 1, f"reason {why}")
         self.peer.close()
 
+    def refused(self, what, why):
+        """@what resets the connection."""
+        self.peer.write(what)
+        self.reset(why)
+
     def switched(self, what, why=""):
-        """The next SWITCH: its offset and epoch."""
-        got = struct.unpack("!QI", self.record(SWITCH)[1][:12])
-        expect(got == what, f"SWITCH {what}, not {got} {why}")
+        """The next SWITCH: its offset and epoch; @host_ring, @host_cell: the rest."""
+        said = struct.unpack("!QIIQI", self.record(SWITCH)[1][:28])
+        expect(said[:2] == what, f"SWITCH {what}, not {said[:2]} {why}")
+        self.host_ring, self.host_cell = said[2], said[3:]
+
+    def credit(self, value, check=None):
+        """The host is told so of our ring."""
+        check = ~value & (1 << 64) - 1 if check is None else check
+        self.end.say(CREDIT, self.host_ring, *self.host_cell,
+                     struct.pack("!QQ", value, check))
 
     def on_broken_ring(self, tun_bytes=b"0123456789"):
         """The socket has switched to a ring of ours that can't be written."""
@@ -352,3 +500,13 @@ class Linked:
         self.sock.sendall(tun_bytes)
         epoch = struct.unpack("!I", self.record(BROKEN)[1][:4])[0]
         expect(epoch == 1, "BROKEN of this epoch")
+
+
+@contextlib.contextmanager
+def party(**how):
+    """Another one than Linked, with links of its own; @how: of its End()."""
+    kind = type("Party", (Linked,), {"instance": new_instance(), "end": None, "how": how})
+    try:
+        yield kind
+    finally:
+        kind.no_end()

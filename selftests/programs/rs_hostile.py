@@ -18,10 +18,11 @@ import subprocess
 import sys
 import time
 
-from rs_end import (CM_PORT, CREDIT, DATA, DATA_WANT, FREED, READY, RQ_CREDIT, WAIT,
-                    End, Linked, Qp, Refused, Ticket, counters, dump, gid, rsctl, until)
-from rs_peer import (DATA as DATA_REC, GRANT, Failed, agreed, chosen, expect,
-                     read_hello, record, run)
+from rs_end import (CELLS, CM_PORT, CREDIT, DATA, DATA_WANT, DONE, FREED, READY, RQ_CREDIT,
+                    WAIT, End, Linked, Qp, Refused, counters, dump, gid, heard, new_instance,
+                    party, rsctl, said_hello, setting, until)
+from rs_peer import (DATA as DATA_REC, GRANT, REVOKE, STOPPED, Failed, chosen, expect,
+                     record, run, switch)
 
 
 class Honest:
@@ -40,15 +41,6 @@ class Honest:
 
     def untouched(self):
         expect(self.now() >= self.links, f"{self.links} of others, not {self.now()}")
-
-
-def said_hello(tun, **how):
-    """A connection, and what names it."""
-    ticket = Ticket()
-    served = agreed(tun, token=ticket.token, secret=ticket.secret,
-                    **{"instance": Linked.instance, **how})
-    ticket.heard(read_hello(served.peer))
-    return served, ticket
 
 
 def refused(end, reason):
@@ -110,15 +102,20 @@ def lie_by_repeating(tun):
     served.sock.close()
 
 
-def heard(peer, seconds):
-    """Types of the records that come."""
-    peer.until(lambda: False, seconds)
-    kinds = set()
-    while len(peer.data) >= 8:
-        kind, _, _, size = struct.unpack("!BBHI", peer.read(8))
-        peer.read(size)
-        kinds.add(kind)
-    return kinds
+def revoke(epoch):
+    return record(REVOKE, struct.pack("!II", epoch, 0))
+
+
+def on_our_ring(tun):
+    """The host has written ten bytes into a ring of ours."""
+    linked = Linked(tun)
+    linked.granted()
+    linked.peer.write(linked.grant_room(1))
+    linked.switched((0, 1))
+    linked.sock.sendall(b"0123456789")
+    while linked.end.qp.read(CELLS, 10) != b"0123456789":
+        linked.end.any()
+    return linked
 
 
 class Requests:
@@ -229,6 +226,231 @@ def lie_about_space(tun):
     expect(linked.peer.until(lambda: linked.peer.rst), "RST")
     expect(linked.grown("reason:ring-overrun") == 1, "reason ring-overrun")
     linked.sock.close()
+    honest.untouched()
+
+
+def lie_in_revoke(tun):
+    """What was not granted is not taken back, and nothing twice."""
+    honest, beside = Honest(), Linked(tun)
+    for epoch, why in (1, "bad-switch"), (0, "bad-record"):
+        linked = Linked(tun)
+        linked.granted()
+        linked.refused(revoke(epoch), why)
+    for epochs, why in (((2,), "bad-switch"), ((0,), "bad-record"),
+                        (((1 << 32) - 1,), "bad-switch"), ((1, 1), "bad-switch")):
+        linked = on_our_ring(tun)
+        linked.refused(b"".join(map(revoke, epochs)), why)
+    # one that crosses SWITCH is old news
+    linked = on_our_ring(tun)
+    linked.peer.write(revoke(1))
+    linked.record(STOPPED)
+    linked.credit(10)
+    linked.switched((10, 0))
+    linked.peer.write(revoke(1))
+    linked.sock.sendall(b"answer")
+    expect(linked.record(DATA_REC)[1] == b"answer", "our bytes in DATA")
+    linked.leave()
+    beside.left_alone()
+    honest.untouched()
+    beside.leave()
+
+
+def lie_in_stopped(tun):
+    """Nobody stops what he was not asked to, nor twice."""
+    honest, beside = Honest(), Linked(tun)
+    for asked, epochs, why in ((False, (1,), "bad-switch"), (True, (2,), "bad-switch"),
+                               (True, (0,), "bad-record"), (True, (1, 1), "bad-switch")):
+        linked = Linked(tun)
+        linked.granted()
+        linked.take(0)
+        if asked:
+            linked.make_grow()
+            linked.revoked()
+        linked.peer.write(b"".join(record(STOPPED, struct.pack("!II", epoch, 0))
+                                   for epoch in epochs))
+        linked.reset(why, bytes(linked.put_bytes))
+    beside.left_alone()
+    honest.untouched()
+    beside.leave()
+
+
+def lie_in_credits(tun):
+    """More than was written resets; less than before, or half a word, is no news."""
+    honest, beside = Honest(), Linked(tun)
+    linked = on_our_ring(tun)
+    linked.credit(5)
+    for value, check in (4, None), (0, None), (10, 0), (1 << 63, 5):
+        linked.credit(value, check)
+    sent = [sock["tx"] for sock in dump("sockets")
+            if sock["remote"].endswith(f":{linked.peer.port}")]
+    expect([tx["acked"] for tx in sent] == [5], f"5 bytes that are credited, not {sent}")
+    linked.credit(11)
+    linked.reset("bad-credit")
+    linked = on_our_ring(tun)
+    linked.credit((1 << 64) - 1)
+    linked.reset("bad-credit")
+    beside.left_alone()
+    honest.untouched()
+    beside.leave()
+
+
+class Grants:
+    """Memory of this host that it grants to others by eth0: rkey and address."""
+
+    def __init__(self, dev="eth0"):
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+        self.sock.bind((dev, 3))
+        self.sock.settimeout(WAIT)
+
+    def next(self):
+        head = struct.pack("!BBHI", GRANT, 0, 0, 40)
+        while True:
+            packet, source = self.sock.recvfrom(65536)
+            at = packet.find(head)
+            if source[2] == socket.PACKET_OUTGOING and packet[9] == 6 and at >= 0:
+                return struct.unpack("!IQ", packet[at + 20:at + 32])
+
+
+def lie_beside_the_ring(tun):
+    """What lies beside it is the same peer's, or can't be written."""
+    honest = Honest()
+    one, two = Linked(tun), Linked(tun)
+    for linked in one, two:
+        linked.granted()
+        linked.take(0)
+    one.end.write(two.addr, two.rkey, b"evil")
+    one.end.say(DATA, one.ring, two.addr, two.rkey, b"more")
+    expect(len(one.reads(4)) == 4, "as many bytes as are said")
+    expect(not select.select([two.sock], [], [], 0.5)[0], "nothing to read for the other")
+    two.put(b"true")
+    expect(two.reads(4) == b"true", "the other's bytes")
+    honest.untouched()
+    for linked in one, two:
+        linked.leave()
+    # where rings of others are
+    grants = Grants()
+    rsctl("drain on")
+    rsctl("drain off")
+    rkey, addr = grants.next()
+    until(Honest.now, "a link of others")
+    time.sleep(1)
+    honest = Honest()
+    for key, at in (rkey, addr), (rkey, addr + 4096), (rkey ^ 1, addr), (0, addr):
+        linked = Linked(tun)
+        linked.granted()
+        try:
+            linked.end.write(at, key, b"evil" * 16)
+        except Refused:
+            pass
+        else:
+            raise Failed("memory of others to be out of reach")
+        until(lambda: not linked.links(), "the link to end")
+        honest.untouched()
+        linked.leave()
+
+
+def lie_behind_done(tun):
+    """Who has said DONE writes nothing that is not of the same peer."""
+    honest = Honest()
+    with party() as liar:
+        linked = liar(tun)
+        linked.granted()
+        linked.take(0)
+        linked.put(b"abc")
+        expect(linked.reads(3) == b"abc", "the peer's bytes")
+        linked.end.say(DONE, linked.ring)
+        expect(linked.end.hear(FREED)[1] == linked.ring, "FREED of this ring")
+        linked.put(b"x")
+        linked.over("data for no ring")
+        honest.untouched()
+        linked.leave()
+        liar.forgotten()
+    with party() as liar:
+        first = liar(tun)
+        first.granted()
+        first.peer.write(switch(0, 0))
+        first.end.say(DONE, first.ring)
+        expect(first.end.hear(FREED)[1] == first.ring, "FREED of this ring")
+        second = liar(tun)
+        second.granted()
+        second.take(0)
+        first.end.write(first.addr, first.rkey, b"evil")
+        second.put(b"true")
+        expect(second.reads(4) == b"true", "what was said last")
+        honest.untouched()
+        second.leave()
+        second.end.say(DONE, second.ring)
+        # it is given back as soon as no ring is in it
+        stays = Linked(tun)
+        first.leave()
+        until(lambda: all(rmb["link"] != second.link["id"] or rmb["kind"] != "rings"
+                          for rmb in dump("memory")), "the memory to be given back", 30)
+        try:
+            first.end.write(first.addr, first.rkey, b"evil")
+        except Refused:
+            pass
+        else:
+            raise Failed("memory that was given back to be out of reach")
+        until(lambda: not liar.links(), "the link to end")
+        stays.left_alone()
+        stays.leave()
+        liar.forgotten()
+    honest.untouched()
+
+
+def lie_by_numbers(tun):
+    """Names, links and slots without end: the others have what they had."""
+    honest, beside = Honest(), Linked(tun)
+    peers = len(dump("peers"))
+    many = []
+    while len(many) < 200 or not (len(many) == 260 or beside.grown("reason:peer-limit")):
+        many.append(said_hello(tun, instance=new_instance())[0])
+    print(f"# {len(many)} instances besides {peers} peers")
+    expect(200 < len(many) <= 257, f"257 instances at most, not {len(many)}")
+    for _ in range(3):
+        many.append(said_hello(tun, instance=new_instance())[0])
+    until(lambda: beside.grown("reason:peer-limit") == 4, "each to be counted")
+    many[-1].peer.write(record(DATA_REC, b"abc"))
+    expect(many[-1].sock.recv(9) == b"abc", "bytes on tcp")
+    again = Linked(tun)
+    again.granted()
+    for linked in beside, again:
+        linked.left_alone()
+        linked.leave()
+    honest.untouched()
+    for each in many:
+        each.sock.close()
+        each.peer.close()
+    until(lambda: len(dump("peers")) <= peers, "peers to be as many as before", 30)
+
+
+def lie_by_slots(tun):
+    """Requests without end, of which nothing comes."""
+    honest, beside = Honest(), Linked(tun)
+    name, ends = new_instance(), []
+    with setting("cm_timeout_ms", 60000):
+        named, ticket = said_hello(tun, instance=name)
+        try:
+            for n in range(40):
+                ends.append(End(ticket, Linked.host, slot=n % 16))
+                ends[-1].connect()
+        except Refused as err:
+            expect("REJECTED" in str(err), f"a refusal, not {err}")
+        print(f"# {len(ends) - 1} links that nobody says READY of")
+        expect(len(ends) == 33, f"32 links of one peer, not {len(ends) - 1}")
+        until(lambda: beside.grown("reason:link-busy") == 1, "reason link-busy")
+        beside.left_alone()
+        honest.untouched()
+        for each in ends:
+            each.close()
+    until(lambda: all(link["peer"] != name.hex() for link in dump("links")),
+          "the links to end", 30)
+    until(lambda: {rmb["link"] for rmb in dump("memory")} <=
+          {link["id"] for link in dump("links")}, "their memory to be free")
+    beside.left_alone()
+    beside.leave()
+    named.sock.close()
+    named.peer.close()
     honest.untouched()
 
 

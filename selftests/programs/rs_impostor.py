@@ -10,11 +10,12 @@ the name of the other, and says that the other's RDMA address is its own.  They 
 route 10.78.0.0/24 to it.  Its cases pass if each of them leaves M alone; that nothing
 happens to the stream between V and S is for others to see.
 """
+import struct
 import sys
 
 from rs_end import CM_PORT, End, Qp, Refused, Ticket, gid
-from rs_peer import (MAGIC, ROLE_CONFIRM, ROLE_SYN, Failed, Peer, expect, hello, option,
-                     read_hello, run)
+from rs_peer import (DATA, GRANT, MAGIC, ROLE_CONFIRM, ROLE_SYN, SWITCH, Failed, Peer,
+                     expect, hello, option, read_hello, record, run)
 
 OUR_PORT = 4794                 # of rdma_cm, as our HELLOs say
 
@@ -32,6 +33,14 @@ class Half:
         said = read_hello(self.peer)
         expect(said.startswith(MAGIC), "HELLO")
         self.ticket.heard(said)
+
+    def record(self, kind):
+        """The payload of the next one of this kind."""
+        while True:
+            got, _, _, size = struct.unpack("!BBHI", self.peer.read(8))
+            payload = self.peer.read(size)
+            if got == kind:
+                return payload
 
 
 class Between:
@@ -67,6 +76,34 @@ def must_refuse(host, ours, req):
 def impostor_passes_on_requests(between):
     """What the one asks for the other does not make."""
     must_refuse(between.passive.host, between.ours, between.req)
+
+
+def impostor_passes_on_in_its_own_name(between):
+    """It has a link with each of them, and each proves what is wrong for the other.
+
+    It chooses the ids of its ends such that what the one grants names, to the other, the
+    link that this one has with it.
+    """
+    one, two = between.active, between.passive
+    named_by_one, = struct.unpack("!I", between.req[24:28])
+    other = End(two.ticket, two.host, between.ours, link_id=named_by_one)
+    try:
+        other.connect().ready()
+        between.end.id = other.host_id
+        between.end.accept(between.theirs, between.req).ready()
+        for half in one, two:
+            half.peer.write(record(DATA, bytes(20000)))
+        grants = one.record(GRANT), two.record(GRANT)
+        for grant, link in zip(grants, (other, between.end)):
+            expect(struct.unpack("!II", grant[:8]) == (1, link.host_id),
+                   "a grant that names the link of the other one")
+        for half, grant in zip((two, one), grants):
+            half.peer.write(record(GRANT, grant))
+            offset, epoch = struct.unpack("!QI", half.record(SWITCH)[:12])
+            expect((offset, epoch) == (0, 0), "the grant of another to be refused")
+        expect(other.is_up() and between.end.is_up(), "both links, up")
+    finally:
+        other.close()
 
 
 def with_both(case):

@@ -9,16 +9,21 @@ module, and this host's RDMA address in ADDR4_0.
 
 rs_liar [PATTERN]: the cases whose names have PATTERN in them.
 """
+import contextlib
 import os
 import struct
 import sys
 import time
 from functools import partial
 
-from rs_end import DONE, FREED, End, Linked, Refused, Ticket, dump, until
-from rs_peer import (ACK_REC, DATA, END, GRANT, RESUME, Failed, ack, agreed, broken,
-                     chosen, end, expect, read_hello, record, resume, run, siphash,
-                     switch)
+from rs_end import (CELLS, DONE, FREED, READY, RQ_CREDIT, Address, End, Linked, Refused,
+                    counters, dump, heard, new_instance, party, said_hello, setting, until)
+from rs_peer import (ACK_REC, BROKEN, DATA, END, GRANT, RESUME, REVOKE, STOPPED, Failed,
+                     ack, broken, chosen, end, expect, record, resume, run, siphash, switch)
+
+
+def stopped(epoch):
+    return record(STOPPED, struct.pack("!II", epoch, 0))
 
 
 def refuse_each(tun, cases):
@@ -246,30 +251,21 @@ def link_never_freed(tun):
 
 def link_too_many(tun):
     """One address has so many links, whatever it calls itself."""
-    setting = "/proc/sys/net/rdmastream/links_per_address"
-    with open(setting, encoding="ascii") as file:
-        before = file.read()
     first = Linked(tun)
     ends, names = [], []
-    with open(setting, "w", encoding="ascii") as file:
-        file.write("4")
     try:
-        for n in range(6):
-            ticket = Ticket()
-            named = agreed(tun, instance=b"\xff" * 5 + bytes([n]) + os.urandom(10),
-                           token=ticket.token, secret=ticket.secret)
-            ticket.heard(read_hello(named.peer))
-            names.append(named)
-            try:
-                ends.append(End(ticket, Linked.host).connect())
-            except Refused:
-                break
+        with setting("links_per_address", 4):
+            for _ in range(6):
+                named, ticket = said_hello(tun, instance=new_instance())
+                names.append(named)
+                try:
+                    ends.append(End(ticket, Linked.host).connect().ready())
+                except Refused:
+                    break
         expect(len(ends) == 3, f"three links besides the first, not {len(ends)}")
         expect(first.grown("reason:link-busy") == 1, "reason link-busy")
         first.left_alone()
     finally:
-        with open(setting, "w", encoding="ascii") as file:
-            file.write(before)
         for each in ends:
             each.close()
         for each in names:
@@ -280,24 +276,15 @@ def link_too_many(tun):
 
 def link_rings_for_many(tun):
     """With a sixteenth of the default memory each of 56 peers gets a ring."""
-    setting = "/proc/sys/net/rdmastream/rmb_max"
-    with open(setting, encoding="ascii") as file:
-        before = file.read()
-    with open(setting, "w", encoding="ascii") as file:
-        file.write(str(4 << 20))
     many = []
     try:
-        for n in range(56):
-            ticket = Ticket()
-            named = agreed(tun, instance=b"\xff" * 6 + bytes([n]) + os.urandom(9),
-                           token=ticket.token, secret=ticket.secret)
-            ticket.heard(read_hello(named.peer))
-            many.append((named, End(ticket, Linked.host).connect().ready()))
-        for named, _ in many:
-            Linked.record(named, GRANT)
+        with setting("rmb_max", 4 << 20):
+            for _ in range(56):
+                named, ticket = said_hello(tun, instance=new_instance())
+                many.append((named, End(ticket, Linked.host).connect().ready()))
+            for named, _ in many:
+                Linked.record(named, GRANT)
     finally:
-        with open(setting, "w", encoding="ascii") as file:
-            file.write(before)
         for named, each in many:
             named.sock.close()
             named.peer.close()
@@ -352,15 +339,10 @@ def link_broken_is_answered(tun):
 
 def link_rings_nobody_ends(tun):
     """Connections that are gone before their SWITCH keep no memory for ever."""
-    setting = "/proc/sys/net/rdmastream/rmb_max"
-    with open(setting) as file:
-        before = file.read()
     first = Linked(tun)
     first.peer.close()
     first.sock.close()
-    with open(setting, "w") as file:
-        file.write(str(16 << 20))
-    try:
+    with setting("rmb_max", 16 << 20):
         for _ in range(80):
             linked = Linked(tun)
             if linked.link["id"] != first.link["id"]:
@@ -368,21 +350,304 @@ def link_rings_nobody_ends(tun):
             linked.granted()
             linked.peer.close()
             linked.sock.close()
-        for _ in range(100):
-            if all(link["id"] != first.link["id"]
-                   for link in dump("links")):
-                break
-            time.sleep(0.1)
-        else:
-            raise Failed("a new link instead of one whose memory is lost")
+        until(lambda: all(link["id"] != first.link["id"] for link in dump("links")),
+              "a new link instead of one whose memory is lost")
         # who waits for a link gets a ring again
         linked = Linked(tun)
         linked.granted()
         linked.sock.close()
         linked.peer.close()
-    finally:
-        with open(setting, "w") as file:
-            file.write(before)
+
+
+def link_revoke_ignored(tun):
+    """Who goes on writing behind REVOKE fills the ring once, and is reset."""
+    beside = Linked(tun)
+    for stops in False, True:
+        linked = Linked(tun)
+        linked.granted()
+        linked.take(0)
+        linked.make_grow()
+        linked.revoked()
+        read = linked.put_bytes
+        until(lambda: linked.credited() == read, "credit of what was read")
+        linked.put(bytes(linked.size))
+        time.sleep(1)
+        expect(linked.credited() == read, "no credit of what nobody reads")
+        if stops:
+            linked.peer.write(stopped(linked.epoch))
+            until(lambda: linked.credited() == linked.put_bytes,
+                  "credit of what has come, behind STOPPED")
+        linked.put(bytes(1))
+        linked.reset("ring-overrun", bytes(linked.size + 1))
+        beside.left_alone()
+    beside.leave()
+
+
+def link_revoke_obeyed(tun):
+    """Behind STOPPED and SWITCH the program gets it all, in order."""
+    linked = Linked(tun)
+    linked.granted()
+    linked.take(0)
+    linked.make_grow()
+    linked.revoked()
+    rest = os.urandom(linked.size)
+    linked.put(rest)
+    linked.peer.write(stopped(linked.epoch))
+    until(lambda: linked.credited() == linked.put_bytes, "credit of what has come")
+    size = linked.size
+    linked.peer.write(switch(linked.put_bytes, 0))
+    expect(linked.reads(len(rest)) == rest, "the peer's bytes")
+    while struct.unpack("!QQ", linked.record(ACK_REC)[1])[1] < linked.put_bytes + 6:
+        pass                    # until tcp's window counts again
+    linked.peer.write(record(DATA, b"behind"))
+    expect(linked.reads(6) == b"behind", "the peer's bytes on tcp")
+    linked.granted()
+    expect(linked.size > size, "a larger ring")
+    linked.leave()
+
+
+def link_unread_is_bounded(tun):
+    """A window and a ring: while more than a window is unread there is no other ring."""
+    with party() as other:
+        linked = other(tun)
+        window = linked.ticket.host_window
+        data = os.urandom(window)
+        linked.granted()
+        for at in range(0, window, 16384):
+            linked.peer.write(record(DATA, data[at:at + 16384]))
+        linked.take(window)
+        rest = os.urandom(linked.size)
+        linked.put(rest)
+        other.no_end()
+        got = struct.unpack("!IIQ", linked.record(RESUME)[1])
+        expect(got == (linked.epoch, 0, len(rest)), "RESUME behind all of the ring")
+        linked.peer.write(switch(window + len(rest), 0))
+        again = other(tun)
+        again.granted()
+        expect(GRANT not in heard(linked.peer, 3), "no GRANT before the program has read")
+        expect(linked.reads(window + len(rest)) == data + rest, "the peer's bytes")
+        linked.granted()
+        linked.leave()
+        again.leave()
+        other.forgotten()
+
+
+def starve(linked):
+    """The host has no credit any more.  Return: how many bytes have come, one a message."""
+    for count in range(linked.end.depth):
+        linked.sock.sendall(b"x")
+        if not linked.end.next(2):
+            expect(count > linked.end.depth // 2, "so many messages without a credit")
+            return count
+    raise Failed("the host to have no credit any more")
+
+
+def link_credits_withheld(tun):
+    """Who never posts receives anew loses the link, and its streams nothing."""
+    beside = Linked(tun)
+    with party(depth=64, rq_credit=None) as liar:
+        linked = liar(tun)
+        linked.granted()
+        linked.peer.write(linked.grant_room(1))
+        linked.switched((0, 1))
+        count = starve(linked)
+        expect(linked.grown("stall-rq"), "the want of a credit to be counted")
+        linked.sock.sendall(b"more")
+        linked.over("the peer gives no credits", 90)
+        expect(linked.record(BROKEN)[1] == struct.pack("!II", 1, 0), "BROKEN")
+        linked.peer.write(resume(1, count))
+        linked.switched((count, 0))
+        data = b""
+        while len(data) < 5:
+            data += linked.record(DATA)[1]
+        expect(data == b"xmore", "what has not come by the ring")
+        linked.leave()
+        liar.forgotten()
+    beside.left_alone()
+    beside.leave()
+
+
+def link_ready_withheld(tun):
+    """Who never says READY has no link."""
+    beside = Linked(tun)
+    name = new_instance()
+    with setting("cm_timeout_ms", 1000):
+        named, ticket = said_hello(tun, instance=name)
+        end_of_it = End(ticket, Linked.host).connect()
+        until(lambda: all(link["peer"] != name.hex() for link in dump("links")),
+              "the link to end")
+    expect(beside.grown("links-failed") == 1, "a link that failed")
+    expect(beside.grown("links-up") == 0, "no link, up")
+    expect(not hears(end_of_it, READY), "READY to come too late")
+    expect(not [link for link in dump("links") if link["peer"] == name.hex()],
+           "no link of its")
+    end_of_it.close()
+    until(lambda: {rmb["link"] for rmb in dump("memory")} <=
+          {link["id"] for link in dump("links")}, "its memory to be free")
+    named.peer.write(record(DATA, b"abc"))
+    expect(named.sock.recv(9) == b"abc", "bytes on tcp")
+    named.sock.close()
+    named.peer.close()
+    beside.left_alone()
+    beside.leave()
+
+
+def hears(end_of_it, kind):
+    """Does the host get the message?"""
+    try:
+        end_of_it.say(kind)
+    except Refused:
+        return False
+    return True
+
+
+def link_freed_late(tun):
+    """What found no credit is said when there is one: DONE, FREED, nothing twice."""
+    with party(depth=64, rq_credit=None, freed=None) as liar:
+        poor = liar(tun)
+        poor.granted()
+        poor.peer.write(poor.grant_room(1))
+        poor.switched((0, 1))
+        taken, left = liar(tun), liar(tun)
+        left.granted()
+        left.peer.write(left.grant(1, ring=80))
+        left.switched((0, 1))
+        _, ring, addr = taken.granted_where()
+        starve(poor)
+        taken.peer.write(switch(0, 0))
+        liar.end.say(DONE, ring)
+        left.leave()
+        expect(liar.end.next(2) is None, "no message without a credit")
+        again = liar(tun)
+        expect(again.granted_where()[2] != addr, "no memory that FREED is owed for")
+        liar.end.say(RQ_CREDIT, liar.end.returned)
+        liar.end.returned = 0
+        expect(liar.end.hear(FREED)[1] == ring, "FREED of this ring")
+        expect(liar.end.hear(DONE)[1] == 80, "DONE of this ring")
+        liar.end.say(FREED, 80)
+        more = liar(tun)
+        expect(more.granted_where()[2] == addr, "memory that FREED was said of")
+        more.peer.write(more.grant(1, ring=80))
+        more.switched((0, 1))
+        more.left_alone()
+        expect([kind for kind, _, _ in liar.end.heard if kind in (DONE, FREED)] == [],
+               "nothing twice")
+        for each in poor, taken, again, more:
+            each.leave()
+        liar.forgotten()
+
+
+def link_freed_oldest_only(tun):
+    """Who says FREED now and then, and ever later, loses the link as well."""
+    beside = Linked(tun)
+    with party(freed=None) as liar:
+        stays = liar(tun)
+        many = [liar(tun) for _ in range(8)]
+        rings = range(90, 90 + len(many))
+        for linked, ring in zip(many, rings):
+            linked.granted()
+            linked.peer.write(linked.grant(1, ring=ring))
+            linked.switched((0, 1))
+            linked.leave()
+            expect(liar.end.hear(DONE)[1] == ring, "DONE of this ring")
+        began = time.monotonic()
+        for ring in rings:
+            while time.monotonic() < began + 15 * (ring - rings[0] + 1):
+                if not liar.links():
+                    break
+                time.sleep(0.5)
+            if not liar.links():
+                break
+            expect(time.monotonic() < began + 80,
+                   f"the link to end: {rings[-1] - ring + 1} rings are still owed")
+            liar.end.say(FREED, ring)
+        stays.over("rings that the peer never frees")
+        stays.leave()
+        liar.forgotten()
+    beside.left_alone()
+    beside.leave()
+
+
+def link_crumbs(tun):
+    """Space that comes byte by byte is not written byte by byte."""
+    size, count = 4 << 20, 1000
+    with party(memory=size + CELLS) as liar:
+        linked = liar(tun)
+        linked.granted()
+        data = os.urandom(size + 65536)
+        linked.sock.setsockopt(1, 33, 2 * len(data))    # SO_SNDBUFFORCE
+        linked.peer.write(linked.grant_room(1, size=size))
+        linked.switched((0, 1))
+        linked.sock.sendall(data)
+        came = 0
+        while came < size:
+            came += linked.end.any()[2]
+        before, frags = counters()["wrs"], in_slab("rstream_frag")
+        for n in range(1, count + 1):
+            linked.credit(n)
+            linked.end.listen_up()
+        wrs = counters()["wrs"] - before
+        frags = in_slab("rstream_frag") - frags
+        print(f"# {count} credits of a byte: {wrs} work requests, {frags} frags more")
+        expect(wrs < count / 3, f"few work requests, not {wrs} for {count} credits")
+        linked.credit(size)
+        while came < len(data):
+            came += linked.end.any()[2]
+        ring = linked.end.qp.read(CELLS, 2 * 65536)
+        expect(ring == data[size:] + data[65536:2 * 65536], "the program's bytes")
+        linked.leave()
+        liar.forgotten()
+
+
+def in_slab(name):
+    """Objects of this kind in use; 0 where the kernel does not tell."""
+    with open("/proc/slabinfo", encoding="ascii") as file:
+        for line in file:
+            if line.split()[0] == name:
+                return int(line.split()[1])
+    return 0
+
+
+def link_grant_of_crumbs(tun):
+    """A ring that is hardly one is no ring."""
+    refuse_each(tun, (
+        (lambda linked, _: linked.grant(1, size=1), "bad-grant"),
+        (lambda linked, _: linked.grant(1, size=2048), "bad-grant")))
+
+
+def grows(linked):
+    """Is a ring that is busy exchanged for a larger one?"""
+    linked.granted()
+    linked.take(0)
+    linked.make_grow()
+    if REVOKE not in heard(linked.peer, 2):
+        return False
+    until(lambda: linked.credited() == linked.put_bytes, "credit of all")
+    size = linked.size
+    linked.peer.write(switch(linked.put_bytes, 0))
+    linked.granted()
+    linked.take(linked.put_bytes)
+    return linked.size > size
+
+
+def link_growth_is_shared(tun):
+    """However many links one address has, rings of another one grow."""
+    links, refused = [], 0
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(setting("rmb_max", 32 << 20))
+        while len(links) < 48 and refused < 3:
+            links.append(stack.enter_context(party())(tun))
+            if not grows(links[-1]):
+                refused += 1
+        print(f"# {len(links)} links, {len(links) - refused} with a larger ring:",
+              sum(rmb["bytes"] for rmb in dump("memory")), "bytes")
+        expect(refused, "an end of what one address gets")
+        other = stack.enter_context(party())(Address(tun, "10.78.0.3"))
+        expect(grows(other), "a larger ring for another address")
+        other.leave()
+        for linked in links:
+            linked.leave()
+            linked.forgotten()
 
 
 if __name__ == "__main__":

@@ -142,13 +142,13 @@ class Tun:
             if port in self.ports:
                 self.ports[port].put(tcp)
 
-    def send(self, tcp, host=OURS):
-        pseudo = (socket.inet_aton(PEER) + socket.inet_aton(host)
+    def send(self, tcp, host=OURS, source=PEER):
+        pseudo = (socket.inet_aton(source) + socket.inet_aton(host)
                   + struct.pack("!HH", 6, len(tcp)))
         tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
         head = (struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0x4000, 64,
                             6, 0)
-                + socket.inet_aton(PEER) + socket.inet_aton(host))
+                + socket.inet_aton(source) + socket.inet_aton(host))
         head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
         os.write(self.fd, head + tcp)
 
@@ -394,6 +394,6 @@ def run(cases):
 
 
 def chosen(names, kinds, pattern):
-    """The cases of these kinds with @pattern in their names."""
+    """The cases of these kinds with @pattern, a regular expression, in their names."""
     return [(name, fn) for name, fn in names.items()
-            if name.startswith(kinds) and pattern in name]
+            if name.startswith(kinds) and re.search(pattern, name)]

@@ -2,9 +2,9 @@
 /*
  * A queue pair for programs in Python that speak the protocol of links, and lie.
  *
- * usage: rs_qp [-d RECEIVES]
+ * usage: rs_qp [-d RECEIVES] [-m BYTES]
  *
- * One reliable connection, and 1 MiB of memory that its peer may write.  Reads a
+ * One reliable connection, and memory (1 MiB) that its peer may write.  Reads a
  * command a line, answers each with a line, "ok ..." or "no REASON".  Bytes are in
  * hexadecimal.  It knows nothing of the protocol.
  *
@@ -36,7 +36,6 @@
 #include <unistd.h>
 #include <rdma/rdma_cma.h>
 
-#define MEMORY	1048576
 #define STAGE	1048576	/* what is sent */
 #define LINE	(2 * STAGE + 256)
 #define WAIT_MS	10000
@@ -48,7 +47,7 @@ static struct ibv_pd *pd;
 static struct ibv_cq *send_cq, *recv_cq;
 static struct ibv_mr *mr, *stage_mr, *recv_mr;
 static uint8_t *memory, *stage, recv_buf[64];
-static unsigned int receives = 512;
+static unsigned int receives = 512, size = 1048576;
 static bool hushed;
 
 static bool no(const char *why)
@@ -130,7 +129,7 @@ static bool make_queues(void)
 	recv_cq = ibv_create_cq(id->verbs, receives + 1, NULL, NULL, 0);
 	if (!pd || !send_cq || !recv_cq)
 		return no("queues");
-	mr = ibv_reg_mr(pd, memory, MEMORY, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	mr = ibv_reg_mr(pd, memory, size, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	stage_mr = ibv_reg_mr(pd, stage, STAGE, 0);
 	recv_mr = ibv_reg_mr(pd, recv_buf, sizeof(recv_buf), IBV_ACCESS_LOCAL_WRITE);
 	if (!mr || !stage_mr || !recv_mr)
@@ -289,18 +288,26 @@ static bool do_reject(const char *args)
 	return true;
 }
 
+static double now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
 static int poll_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 {
 	struct timespec pause = { .tv_nsec = 200000 };
-	int n, i;
+	double end = now_ms() + ms;
+	int n;
 
-	for (i = 0; i <= ms * 5; i++) {
+	for (;;) {
 		n = ibv_poll_cq(cq, 1, wc);
-		if (n)
+		if (n || now_ms() >= end)
 			return n;
 		nanosleep(&pause, NULL);
 	}
-	return 0;
 }
 
 static bool post(uint64_t raddr, uint32_t rkey, const char *text, bool with_imm, uint32_t imm)
@@ -368,7 +375,7 @@ static bool do_read(const char *args)
 {
 	unsigned int off, len;
 
-	if (sscanf(args, "%u %u", &off, &len) != 2 || off > MEMORY || len > MEMORY - off)
+	if (sscanf(args, "%u %u", &off, &len) != 2 || off > size || len > size - off)
 		return no("arguments");
 	printf("ok ");
 	hex(memory + off, len);
@@ -381,9 +388,9 @@ static bool do_fill(const char *args)
 	unsigned int off;
 	int at = 0;
 
-	if (sscanf(args, "%u %n", &off, &at) != 1 || off > MEMORY)
+	if (sscanf(args, "%u %n", &off, &at) != 1 || off > size)
 		return no("arguments");
-	unhex(args + at, memory + off, MEMORY - off);
+	unhex(args + at, memory + off, size - off);
 	printf("ok\n");
 	return true;
 }
@@ -452,19 +459,22 @@ int main(int argc, char **argv)
 	char *line = malloc(LINE);
 	int opt;
 
-	while ((opt = getopt(argc, argv, "d:")) != -1) {
-		if (opt != 'd')
+	while ((opt = getopt(argc, argv, "d:m:")) != -1) {
+		if (opt == 'd')
+			receives = atoi(optarg);
+		else if (opt == 'm')
+			size = atoi(optarg);
+		else
 			return 2;
-		receives = atoi(optarg);
 	}
 	channel = rdma_create_event_channel();
-	memory = aligned_alloc(4096, MEMORY);
+	memory = aligned_alloc(4096, size);
 	stage = aligned_alloc(4096, STAGE);
 	if (!line || !memory || !stage || !channel) {
 		perror("rs_qp");
 		return 1;
 	}
-	memset(memory, 0, MEMORY);
+	memset(memory, 0, size);
 	while (fgets(line, LINE, stdin)) {
 		obey(line);
 		fflush(stdout);

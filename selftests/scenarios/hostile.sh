@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=300
+# vm: n=2 kernels=6.12,6.1,debug timeout=900
 # A host with queue pairs of its own that lies to rdma_cm, in messages, and about who
 # it is; and honest streams beside it, whose links and rings nothing happens to.
 # shellcheck source=selftests/scenarios/lib.sh
@@ -16,7 +16,7 @@ mark 0
 hold=$tmp/go
 begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
 ok "honest streams use it" wait_for 30 on_rings
-retell "hostile" < <(rs_hostile 2>&1)
+retell "hostile" < <(rs_hostile "$@" 2>&1)
 in_all touch "$hold"
 whole_streams "honest"
 ok "no socket is left" wait_for 20 no_sockets

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=3 kernels=6.12,6.1,debug timeout=300
+# vm: n=3 kernels=6.12,6.1,debug timeout=400
 # A third host takes the names of two others, has itself named as their address, and
 # passes on what they say to each other.  They leave it alone.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 load 16 || bail "cannot load the module"
-set_net link_stable_ms=100 ring_idle_ms=900000
+# M makes one link before it answers for the other, which shall wait for it.
+set_net link_stable_ms=100 ring_idle_ms=900000 cm_timeout_ms=20000
 
 ok "a link comes up" want_link
 on_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
@@ -30,8 +31,13 @@ for vm in 0 1; do
 	ok "VM $vm listens" wait_for 20 listens $vm $port
 done
 on 2 "modprobe -q tun; sysctl -q -w net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0"
+for vm in 0 1; do mark $vm; done
 retell "impostor" < <(on 2 rs_impostor "$ADDR4_0" "$ADDR4_1" "$ADDR4_2" $port 2>&1)
 kill "${listeners[@]}" 2>/dev/null
+for vm in 0 1; do
+	ok "VM $vm has refused a grant" test "$(grown $vm grants-refused)" -ge 1
+	ok "VM $vm: no link was there for it" test "$(grown $vm reason:link-lost)" -ge 1
+done
 same() { [ "$(honest)" = "$before" ]; }
 ok "links and rings of the two are as before" wait_for 30 same
 in_all touch "$hold"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=400
+# vm: n=2 kernels=6.12,6.1,debug timeout=900
 # A peer that lies about rings and links, and honest streams beside it.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -18,7 +18,7 @@ mark 0
 hold=$tmp/go
 begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
 ok "honest streams use it" wait_for 30 remember_rings
-retell "peer" < <(rs_liar 2>&1)
+retell "peer" < <(rs_liar "$@" 2>&1)
 in_all touch "$hold"
 whole_streams "honest"
 ok "a link is there again" want_link
