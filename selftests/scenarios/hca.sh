@@ -5,7 +5,7 @@
 # VM, joined by a veth pair.  Does it report what is wrong; then, with each profile and
 # each kind of DMA address, other scenarios as they are.  From the environment: HCA (the
 # directory of rs_hca.ko; that beside MODULE's), SUITE (scenarios), PROFILES and DMA (what
-# to run them with).
+# to run them with), LIMIT (seconds for each), REPORTS=no (only these).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -48,6 +48,19 @@ del_devices() {
 }
 no_devices() { ! rdma link | grep -q hca; }
 del_hosts() { ip netns del h0 && ip netns del h1; }
+
+# What is free when nothing is kept for later, in KiB.
+memory() {
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '/^MemFree:/ { print $2 }' /proc/meminfo
+}
+# Some MiB are the kernel's own: what grows with the first use stays.
+memory_is_back() {	# KIB: that were free before
+	local now
+	now=$(memory)
+	echo "free before: $1 KiB, now: $now"
+	[ "$now" -gt $(($1 - 16 * 1024)) ]
+}
 
 # ---- what it reports ----
 
@@ -102,15 +115,16 @@ reports() {	# DMA
 
 run_suite() {	# NAME
 	VM_COUNT=2 ADDR4_0=10.77.0.1 ADDR4_1=10.77.0.2 ADDR6_0=fd77::1 ADDR6_1=fd77::2 \
-		PATH=$here/hca:$PATH host 0 timeout 300 "$here/$1.sh"
+		PATH=$here/hca:$PATH host 0 timeout "${LIMIT:-300}" "$here/$1.sh"
 }
 suites() {	# PROFILE DMA
-	local name="$1, $2" suite i keepers=()
+	local name="$1, $2" suite i free keepers=()
 	ok "$name: two devices" add_devices "$1" "$2" || return
+	free=$(memory)
 	ok "$name: the module" insmod "$MODULE"
 	# the links of a namespace other than the initial one go with its last socket
 	for i in 0 1; do
-		nsenter --net="/run/netns/h$i" rs_stream -s -k inet -p 6999 -t 1000 &
+		nsenter --net="/run/netns/h$i" rs_stream -s -k inet -p 6999 -t "$((${LIMIT:-300} + 700))" &
 		keepers+=($!)
 	done
 	for suite in $SUITE; do
@@ -120,6 +134,8 @@ suites() {	# PROFILE DMA
 	kill "${keepers[@]}"
 	wait "${keepers[@]}" 2>/dev/null
 	ok "$name: the module can be unloaded" wait_for 30 rmmod rdmastream
+	ok "$name: memory is back" wait_for 20 memory_is_back "$free"
+	diag "$(memory_is_back "$free")"
 	ok "$name: the devices go" del_devices
 }
 
@@ -128,7 +144,9 @@ insmod "$HCA/rs_hca.ko" || bail "cannot load $HCA/rs_hca.ko"
 ok "two hosts" add_hosts || bail "no hosts"
 # not every kernel lets a device have DMA addresses of its own
 modes=virt
-if add_devices plain iommu 2>/dev/null; then
+if [ "${REPORTS-}" = no ]; then
+	[ "${DMA-virt}" = virt ] || modes="virt iommu bounce"
+elif add_devices plain iommu 2>/dev/null; then
 	modes="virt iommu bounce"
 	del_devices
 	reports iommu

@@ -6,19 +6,9 @@
 # right; nothing is lost, nothing hangs, and later all works again.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/nomem-lib.sh
+. "$(dirname "$0")/nomem-lib.sh"
 
-inject=/sys/kernel/debug/failslab
-pages=/sys/kernel/debug/fail_page_alloc
-[ -d $inject ] || bail "this kernel cannot let allocations fail"
-
-# The judge shall not mind that the kernel says where memory was missing.
-say() { echo "lab: $*" >/dev/kmsg; }
-put() {		# NAME=VALUE...: for slabs and for pages
-	local one dir
-	for one; do
-		for dir in $inject $pages; do echo "${one#*=}" >"$dir/${one%%=*}"; done
-	done
-}
 # Only allocations below a function of the kernel; no more of the long list is read
 # than needed.
 below() {	# FUNCTION
@@ -218,20 +208,6 @@ leaked() {
 
 # ---- many, while streams run ----
 
-# Of each end of each connection: all went well, or an error was told.  Once it
-# was, the other direction may find the end; the end alone would be a lie.
-honest() {
-	python3 -c '
-import json, sys
-result = json.loads(sys.stdin.readlines()[-1])
-ends = {}
-for e in result["first_errors"]:
-    ends.setdefault((e["side"], e["conn"]), []).append(e["error"])
-told = {"ECONNRESET", "ETIMEDOUT", "ENOMEM", "ENOBUFS", "EPIPE"}
-after = told | {"ENODATA", "ENOTCONN"}
-sys.exit(result["timed_out"] or
-         any(not told & set(e) or set(e) - after for e in ends.values()))'
-}
 # To begin with, other calls may fail, too.
 run() {		# OPTION...
 	local status
@@ -265,19 +241,7 @@ storm() {	# us|anywhere EVERY MODE
 	[ $status -le 1 ] && grep -q '"timed_out":false' "$tmp/out"
 }
 well() { rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60; }
-# TCP does not send a FIN for which it finds no memory, nor try again: a socket of
-# anybody's then stays without a timer until an administrator ends it.
-none_left() {
-	local state from to
-	ss -Hton state last-ack state fin-wait-1 state closing | grep -v timer: |
-		while read -r state _ _ from to _; do
-			diag "$state, and no FIN under way: $from $to" >&3
-			ss -HKtn src "$from" dst "$to" >/dev/null
-		done
-	no_sockets
-}
 # It stays until there is a link, however long we have been backing off.
-on_ring() { rsctl -o sockets | grep -q 'framed *ring *ring'; }
 by_ring() {
 	local pid status=0
 	rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 150 --hold-at 100K --hold "$tmp/go" &
@@ -287,11 +251,6 @@ by_ring() {
 	wait $pid || status=1
 	rm "$tmp/go"
 	return $status
-}
-# rxe's own management QP does not survive that it has no memory.
-new_rxe() {
-	rdma link del rxe0
-	rdma link add rxe0 type rxe netdev eth0
 }
 # Only children are made of that cache where nobody may sleep.
 accepting() {
@@ -321,11 +280,7 @@ reload() {
 exec 3>&1
 export MODULE
 modprobe -a rdma_cm
-put task-filter=N verbose=0 ignore-gfp-wait=N probability=0 times=-1
-echo 0 >$pages/min-order
-# copies from and to programs never fail; "fail-nth" would count them
-echo 1 >/sys/kernel/debug/fail_usercopy/require-end
-echo 32 | tee $inject/stacktrace-depth >$pages/stacktrace-depth
+begin_failing
 
 say "allocations fail from here on"
 below do_one_initcall

@@ -2,7 +2,14 @@
 /* A test program runs the cases that it is made of; a fuzzer has a main() of its own. */
 #include "tap.h"
 
-int main(void)
+/*
+ *	PROGRAM [-x] [CASE...]
+ *
+ * Only the cases whose names begin so; -x: ends with the first expectation that fails.
+ */
+int main(int argc, char **argv)
 {
-	return tap_run();
+	bool stop = argc > 1 && !strcmp(argv[1], "-x");
+
+	return tap_run(argv + 1 + stop, stop);
 }

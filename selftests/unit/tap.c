@@ -13,7 +13,7 @@ static struct {
 } cases[CASES_MAX];
 
 static unsigned int n_cases;
-static bool failed;
+static bool failed, stop_early;
 
 void tap_add(const char *name, void (*run)(void))
 {
@@ -31,6 +31,8 @@ bool tap_expect(bool good, const char *text, const char *file, int line)
 {
 	if (!good) {
 		printf("# %s:%d: expected %s\n", file, line, text);
+		if (stop_early)
+			exit(EXIT_FAILURE);
 		failed = true;
 	}
 	return good;
@@ -62,11 +64,28 @@ u64 tap_random(u64 *seed)
 	return *seed * 0x2545f4914f6cdd1dULL;
 }
 
-int tap_run(void)
+static bool is_wanted(const char *name, char *const *only)
 {
-	unsigned int i, n_failed = 0;
+	if (!*only)
+		return true;
+	for (; *only; only++) {
+		if (!strncmp(name, *only, strlen(*only)))
+			return true;
+	}
+	return false;
+}
 
+int tap_run(char *const *only, bool stop)
+{
+	unsigned int i, n, n_failed = 0;
+
+	stop_early = stop;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (i = 0, n = 0; i < n_cases; i++) {
+		if (is_wanted(cases[i].name, only))
+			cases[n++] = cases[i];
+	}
+	n_cases = n;
 	printf("TAP version 13\n1..%u\n", n_cases);
 	for (i = 0; i < n_cases; i++) {
 		failed = false;

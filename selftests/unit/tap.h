@@ -40,8 +40,11 @@ bool tap_failed(void);
 #define EXPECT_EQ(got, want) \
 	tap_expect_eq(got, want, #got " == " #want, __FILE__, __LINE__)
 
-/* run all cases. Return: the program's exit status */
-int tap_run(void);
+/*
+ * Run the cases whose names begin as one of @only, which NULL ends; all, if there is none.
+ * @stop: exit at the first expectation that fails.  Return: the program's exit status
+ */
+int tap_run(char *const *only, bool stop);
 
 /*
  * @len bytes that end where the heap block ends, so that the address sanitizer

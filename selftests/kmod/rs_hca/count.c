@@ -33,6 +33,10 @@ static int counts_get(char *buf, const struct kernel_param *kp)
 			n += sysfs_emit_at(buf, n, "%s %s %lld\n",
 					   dev_name(&dev->ib.dev), names[i],
 					   atomic64_read(&dev->counts[i]));
+		for (i = 0; i < HCA_FAULTS; i++)
+			n += sysfs_emit_at(buf, n, "%s fault-%s %lld\n",
+					   dev_name(&dev->ib.dev), hca_fault_names[i],
+					   atomic64_read(&dev->faults.done[i]));
 		n += sysfs_emit_at(buf, n, "%s reports %d\n", dev_name(&dev->ib.dev),
 				   atomic_read(&dev->report.count));
 	}

@@ -112,7 +112,7 @@ static enum rdma_link_layer link_layer(struct ib_device *ib, u32 port)
 
 static int alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return 0;
+	return hca_fault(to_hca(pd->device), HCA_FAULT_ALLOC_PD) ? -ENOMEM : 0;
 }
 
 static int dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)

@@ -5,10 +5,12 @@
  * Owns the decision only; who asks knows how to fail.  For each kind there are two
  * module parameters, which can be changed at any time: fault_KIND=N lets it happen
  * once in N times on the average, fault_KIND_at=N at exactly the Nth time that it
- * could have happened on a device.  0 is never.  The same seed and the same order of
- * requests give the same faults.
+ * could have happened on a device since that was written.  0 is never.  The same seed
+ * and the same order of requests give the same faults.
  */
+#include <linux/kernel.h>
 #include <linux/moduleparam.h>
+#include <linux/sysfs.h>
 
 #include "rs_hca.h"
 
@@ -24,23 +26,67 @@ static uint fault_delay_us = 1000;
 module_param(fault_delay_us, uint, 0644);
 MODULE_PARM_DESC(fault_delay_us, "how long a delayed request waits at most");
 
-static uint often[HCA_FAULTS], at[HCA_FAULTS];
+/**
+ * struct fault_at - the Nth time
+ * @n:		which
+ * @since:	goes up each time that @n is written: then devices count anew
+ */
+struct fault_at {
+	uint n;
+	uint since;
+};
 
-#define FAULT(name, what)						\
+static uint often[HCA_FAULTS];
+static struct fault_at at[HCA_FAULTS];
+
+static int at_set(const char *val, const struct kernel_param *kp)
+{
+	struct fault_at *a = kp->arg;
+	uint n;
+	int err = kstrtouint(val, 0, &n);
+
+	if (err)
+		return err;
+	WRITE_ONCE(a->n, n);
+	WRITE_ONCE(a->since, a->since + 1);
+	return 0;
+}
+
+static int at_get(char *buf, const struct kernel_param *kp)
+{
+	return sysfs_emit(buf, "%u\n", ((struct fault_at *)kp->arg)->n);
+}
+
+static const struct kernel_param_ops at_ops = { .set = at_set, .get = at_get };
+
+#define FAULTS(X)				\
+	X(delay, HCA_FAULT_DELAY)		\
+	X(loss, HCA_FAULT_LOSS)			\
+	X(repeat, HCA_FAULT_REPEAT)		\
+	X(mad, HCA_FAULT_MAD)			\
+	X(post_send, HCA_FAULT_POST_SEND)	\
+	X(post_recv, HCA_FAULT_POST_RECV)	\
+	X(map, HCA_FAULT_MAP)			\
+	X(alloc_pd, HCA_FAULT_ALLOC_PD)		\
+	X(create_cq, HCA_FAULT_CREATE_CQ)	\
+	X(create_qp, HCA_FAULT_CREATE_QP)	\
+	X(modify_qp, HCA_FAULT_MODIFY_QP)	\
+	X(alloc_mr, HCA_FAULT_ALLOC_MR)		\
+	X(reg_mr, HCA_FAULT_REG_MR)		\
+	X(remove, HCA_FAULT_REMOVE)		\
+	X(reset, HCA_FAULT_RESET)
+
+#define X(name, what)							\
 	module_param_named(fault_##name, often[what], uint, 0644);	\
-	module_param_named(fault_##name##_at, at[what], uint, 0644)
+	module_param_cb(fault_##name##_at, &at_ops, &at[what], 0644);
+FAULTS(X)
+#undef X
 
-FAULT(delay, HCA_FAULT_DELAY);
-FAULT(loss, HCA_FAULT_LOSS);
-FAULT(repeat, HCA_FAULT_REPEAT);
-FAULT(mad, HCA_FAULT_MAD);
-FAULT(post_send, HCA_FAULT_POST_SEND);
-FAULT(post_recv, HCA_FAULT_POST_RECV);
-FAULT(map, HCA_FAULT_MAP);
-FAULT(alloc_mr, HCA_FAULT_ALLOC_MR);
-FAULT(reg_mr, HCA_FAULT_REG_MR);
-FAULT(remove, HCA_FAULT_REMOVE);
-FAULT(reset, HCA_FAULT_RESET);
+const char * const hca_fault_names[HCA_FAULTS] = {
+#define X(name, what)	[what] = #name,
+	FAULTS(X)
+#undef X
+};
 
 void hca_fault_init(struct hca_dev *dev)
 {
@@ -62,7 +108,7 @@ static bool is_of(const struct hca_dev *dev)
  */
 bool hca_fault(struct hca_dev *dev, enum hca_fault what)
 {
-	unsigned int n = READ_ONCE(often[what]), nth = READ_ONCE(at[what]);
+	unsigned int n = READ_ONCE(often[what]), nth = READ_ONCE(at[what].n);
 	struct hca_faults *f = &dev->faults;
 	unsigned long flags;
 	bool yes;
@@ -72,11 +118,15 @@ bool hca_fault(struct hca_dev *dev, enum hca_fault what)
 	if (!is_of(dev))
 		return false;
 	spin_lock_irqsave(&f->lock, flags);
+	if (f->since[what] != READ_ONCE(at[what].since)) {
+		f->since[what] = READ_ONCE(at[what].since);
+		f->asked[what] = 0;
+	}
 	f->asked[what]++;
 	yes = nth && f->asked[what] == nth;
 	if (n && !(prandom_u32_state(&f->state) % n))
 		yes = true;
-	f->done[what] += yes;
+	atomic64_add(yes, &f->done[what]);
 	spin_unlock_irqrestore(&f->lock, flags);
 	return yes;
 }

@@ -336,6 +336,9 @@ int hca_qp_modify(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 
 	if (!ib_modify_qp_is_ok(from, to, ib->qp_type, mask))
 		return -EINVAL;
+	/* nobody could drain a queue pair that does not even become useless */
+	if (to != IB_QPS_RESET && to != IB_QPS_ERR && hca_fault(qp->dev, HCA_FAULT_MODIFY_QP))
+		return -EIO;
 	set_attr(qp, attr, mask);
 	if (!(mask & IB_QP_STATE))
 		return 0;
@@ -541,6 +544,8 @@ int hca_qp_create(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	qp->dev = to_hca(ib->device);
 	if (init->srq || !cap_good(qp->dev->profile, &init->cap))
 		return -EINVAL;
+	if (hca_fault(qp->dev, HCA_FAULT_CREATE_QP))
+		return -ENOMEM;
 	qp->sq_size = max(init->cap.max_send_wr, 1U);
 	qp->rq_size = max(init->cap.max_recv_wr, 1U);
 	qp->max_send_sge = init->cap.max_send_sge;

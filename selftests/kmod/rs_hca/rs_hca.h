@@ -147,6 +147,10 @@ enum hca_fault {
 	HCA_FAULT_POST_SEND,
 	HCA_FAULT_POST_RECV,
 	HCA_FAULT_MAP,		/* no DMA address */
+	HCA_FAULT_ALLOC_PD,
+	HCA_FAULT_CREATE_CQ,
+	HCA_FAULT_CREATE_QP,
+	HCA_FAULT_MODIFY_QP,	/* but not to reset or to the error state */
 	HCA_FAULT_ALLOC_MR,
 	HCA_FAULT_REG_MR,	/* the request completes with an error */
 	HCA_FAULT_REMOVE,	/* the device goes */
@@ -157,14 +161,19 @@ enum hca_fault {
 /*
  * struct hca_faults: a device's sequence of things that go wrong
  * @state:	pseudo-random numbers, from the seed at the time the device came
- * @asked:	how often each kind could have happened
+ * @since:	what hca_faults_since said when @asked began
+ * @asked:	how often each kind could have happened since then
  * @done:	how often it did
  */
 struct hca_faults {
 	spinlock_t lock;	/* irq */
 	struct rnd_state state;
-	u64 asked[HCA_FAULTS], done[HCA_FAULTS];
+	unsigned int since[HCA_FAULTS];
+	u64 asked[HCA_FAULTS];
+	atomic64_t done[HCA_FAULTS];
 };
+
+extern const char * const hca_fault_names[HCA_FAULTS];
 
 void hca_fault_init(struct hca_dev *dev);
 bool hca_fault(struct hca_dev *dev, enum hca_fault what);

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 kernels=debug timeout=600 append=kmemleak=on
+# The first allocation below each call that the module makes fails once, whoever makes it:
+# a program, a worker or a softirq.  Meanwhile a life goes by: connections, rings, a link that
+# is lost, TCP again, what rsctl asks for, a namespace that comes and goes.  Bytes are right
+# or an error is told, and nothing is left.  From the environment: SITES (a pattern of
+# callers, all), LIVES (most of them).
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/nomem-lib.sh
+. "$(dirname "$0")/nomem-lib.sh"
+
+here=$(dirname "$0")
+: "${SITES:=.}" "${LIVES:=1000}"
+# what may allocate, of what is called; and what only sounds so
+may='alloc|kmemdup|create|clone|expand|new|tcp_sendmsg|splice|connect|cmsg|idr_preload'
+may+='|^rdma_(bind|listen|resolve|accept|reject)|register|genlmsg_put|ib_map|ib_modify'
+not='^rstream_|unregister|dealloc|free|vmalloc_addr|disconnect'
+
+# SECTION OFFSET CALLER CALLEE of each
+sites() {
+	objdump -dr --no-show-raw-insn "$MODULE" | awk -f "$here/callsites.awk" |
+		awk -v may="$may" -v not="$not" -v caller="$SITES" \
+			'$4 ~ may && $4 !~ not && $3 ~ caller && $1 !~ /init|exit/'
+}
+# Only what is called from there.
+only_at() {	# SECTION OFFSET
+	local at
+	at=$(printf '%#x' $(($(<"/sys/module/rdmastream/sections/$1") + 0x$2)))
+	put "require-start=$at" "require-end=$(printf '%#x' $((at + 1)))"
+}
+reached() { [ "$(<$inject/times)" = 0 ] || [ "$(<$pages/times)" = 0 ]; }
+
+# An error may come of any call; what is told of bytes must be true.
+told() {	# STATUS
+	[ "$1" = 0 ] && return
+	[ "$1" = 1 ] && grep -qE '^(socket|bind|listen|connect|accept|epoll_ctl)' "$tmp/out" && return
+	honest <"$tmp/out" || { cat "$tmp/out"; return 1; }
+}
+life() {
+	local pid status=0
+	rm -f "$tmp/go" "$tmp/go.held"
+	rsctl drain off >/dev/null
+	rs_stream -b -k rds4 -l "$ADDR4_0" -C 2 -n 100K -w 3000 -t 60 --hold-at 50K --hold "$tmp/go" \
+		>"$tmp/out" 2>&1 &
+	pid=$!
+	# what fails may be what is needed for that
+	wait_for 3 over_or_on_ring $pid
+	for what in links peers sockets devices stats; do rsctl $what; done >/dev/null 2>&1
+	ip netns add site && ip netns del site
+	new_rxe
+	touch "$tmp/go"
+	wait $pid
+	told $? || return
+	rs_stream -b -k inet -l "$ADDR4_0" -n 60K -W zerocopy -R splice -t 60 >"$tmp/out" 2>&1
+	told $?
+}
+over_or_on_ring() { ! kill -0 "$1" 2>/dev/null || on_ring; }
+once() {	# SECTION OFFSET CALLER CALLEE
+	only_at "$1" "$2"
+	say "$3 calls $4 in vain"
+	put times=1 interval=1 probability=100
+	life
+	local status=$?
+	put probability=0
+	if reached; then
+		reached_sites=$((reached_sites + 1))
+	else
+		missed+=" $3>$4"
+	fi
+	[ $status = 0 ] || ok "$3 calls $4 in vain" false
+	[ $status = 0 ] && wait_for 60 none_left
+}
+
+exec 3>&1
+modprobe -a rdma_cm
+begin_failing
+insmod "$MODULE" || bail "cannot load the module"
+set_net ack_timeout=18 upgrade=1 upgrade_self=1 upgrade_bytes=4096 link_stable_ms=100 \
+	ring_idle_ms=600000
+say "allocations fail from here on"
+lives=0 reached_sites=0 missed='' failed=0
+while read -ru 4 section offset caller callee; do
+	[ $lives -lt "$LIVES" ] || break
+	lives=$((lives + 1))
+	once "$section" "$offset" "$caller" "$callee" || failed=$((failed + 1))
+done 4< <(sites)
+put require-start=0 require-end=0xffffffffffffffff times=-1
+say "allocations fail no more"
+diag "$lives calls, $reached_sites have failed; not reached:$missed"
+ok "there are calls" test $lives -gt 0
+ok "bytes are right or an error is told, whichever call fails" test $failed = 0
+ok "more than half of the calls have been reached" test $((2 * reached_sites)) -gt $lives
+new_rxe
+rsctl drain off >/dev/null
+ok "streams work again" rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60
+ok "no socket is left" wait_for 60 none_left
+ok "the module can be unloaded" wait_for 20 rmmod rdmastream
+ok "nothing has leaked" kmemleak_check
+done_testing

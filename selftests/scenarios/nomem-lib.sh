@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+# For scenarios in which allocations fail; sourced behind lib.sh.  Only the debug kernel
+# can do that; elsewhere FAULTS may be a directory in which nothing happens.
+
+: "${FAULTS:=/sys/kernel/debug}"
+inject=$FAULTS/failslab
+pages=$FAULTS/fail_page_alloc
+[ -d $inject ] || bail "this kernel cannot let allocations fail"
+
+# The judge shall not mind that the kernel says where memory was missing.
+say() { echo "lab: $*" >/dev/kmsg; }
+put() {		# NAME=VALUE...: for slabs and for pages
+	local one dir
+	for one; do
+		for dir in $inject $pages; do echo "${one#*=}" >"$dir/${one%%=*}"; done
+	done
+}
+begin_failing() {
+	put task-filter=N verbose=0 ignore-gfp-wait=N probability=0 times=-1
+	echo 0 >$pages/min-order
+	# copies from and to programs never fail; "fail-nth" would count them
+	echo 1 >"$FAULTS/fail_usercopy/require-end"
+	echo 32 | tee $inject/stacktrace-depth >$pages/stacktrace-depth
+}
+
+# Of each end of each connection: all went well, or an error was told.  Once it
+# was, the other direction may find the end; the end alone would be a lie.
+honest() {
+	python3 -c '
+import json, sys
+result = json.loads(sys.stdin.readlines()[-1])
+ends = {}
+for e in result["first_errors"]:
+    ends.setdefault((e["side"], e["conn"]), []).append(e["error"])
+told = {"ECONNRESET", "ETIMEDOUT", "ENOMEM", "ENOBUFS", "EPIPE"}
+after = told | {"ENODATA", "ENOTCONN"}
+sys.exit(result["timed_out"] or
+         any(not told & set(e) or set(e) - after for e in ends.values()))'
+}
+# TCP does not send a FIN for which it finds no memory, nor try again: a socket of
+# anybody's then stays without a timer until an administrator ends it.
+none_left() {
+	local state from to
+	ss -Hton state last-ack state fin-wait-1 state closing | grep -v timer: |
+		while read -r state _ _ from to _; do
+			diag "$state, and no FIN under way: $from $to" >&3
+			ss -HKtn src "$from" dst "$to" >/dev/null
+		done
+	no_sockets
+}
+on_ring() { rsctl -o sockets | grep -q 'framed *ring *ring'; }
+# rxe's own management QP does not survive that it has no memory.
+new_rxe() {
+	rdma link del rxe0
+	rdma link add rxe0 type rxe netdev eth0
+}
