@@ -93,6 +93,9 @@ bool rstream_ring_move(struct rstream *rs)
 	u64 from = rstream_ring_at(rs);
 	u64 to = rs->rx.arrived - rs->rx.base;
 
+	/* the program was faster than we, and has what does not count: it is reset */
+	if (from > to)
+		return true;
 	if (!rstream_rx_save(rs, ring->mem, ring->size, from, to))
 		return false;
 	rs->rx_ring_bytes += to - from;

@@ -628,6 +628,7 @@ static void ask_credit(struct rstream *rs)
 		return;
 	/* before it is posted: the answer may come at once */
 	WRITE_ONCE(rs->asked, true);
+	rs->asked_at = jiffies;
 	if (rstream_txring_ask(rs->txring))
 		WRITE_ONCE(rs->asked, false);
 }
@@ -682,7 +683,11 @@ void rstream_push_ring(struct rstream *rs)
 		rs->tx_ring_msgs++;
 	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING &&
 		   acked != (s64)rs->txring->written) {
-		ask_credit(rs);
+		/* a receiver that answers with crumbs is not asked for each */
+		if (jiffies - rs->asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
+			ask_credit(rs);
+		else
+			rstream_retry(rs, RSTREAM_RETRY_MS);
 	}
 }
 

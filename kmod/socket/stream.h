@@ -228,6 +228,7 @@ struct rstream_hist {
  * @gathers:	bytes are queued until TCP has delivered others
  * @tx_told:	bytes that TCP_INFO has told to be acknowledged
  * @asked:	an interrupting credit was asked for and has not come
+ * @asked_at:	jiffies when that was last
  *
  * @rxq:	skbs with bytes of DATA records (struct rstream_skb_cb)
  * @rxq_bytes:	bytes in @rxq
@@ -366,7 +367,7 @@ struct rstream {
 		u32 zc_seq;
 		u64 tx_urg;
 		u64 urg_end;
-		unsigned long held_at, tx_at;
+		unsigned long held_at, tx_at, asked_at;
 		u64 tx_heard;
 		u32 small_seq[2];
 		u64 tx_told;

@@ -247,6 +247,9 @@ static u64 ring_ready(const struct rstream *rs)
 		/* pairs with message_data(): the bytes are there */
 		u64 end = smp_load_acquire(&ring->landed);
 
+		/* what was one too many is nobody's */
+		if (READ_ONCE(rs->error))
+			end = min(end, READ_ONCE(rs->rx.arrived) - READ_ONCE(rs->rx.base));
 		/* without the lock, @at may be of a later time than @ring */
 		ready = end > at ? end - at : 0;
 	}
