@@ -14,10 +14,10 @@ use ring
 # TCP both ways between the two, in transport mode; RDMA's UDP is not meant.
 keys=(enc cipher_null '' auth-trunc 'hmac(sha256)' "0x$(printf '%064d' 7)" 128)
 add_state() {	# VM FROM TO
-	on "$1" ip xfrm state add src "$2" dst "$3" proto esp spi 0x100 mode transport "${keys[@]}"
+	on "$1" /sbin/ip xfrm state add src "$2" dst "$3" proto esp spi 0x100 mode transport "${keys[@]}"
 }
 add_policy() {	# VM FROM TO
-	on "$1" ip xfrm policy add dir out src "$2" dst "$3" proto tcp \
+	on "$1" /sbin/ip xfrm policy add dir out src "$2" dst "$3" proto tcp \
 		tmpl src "$2" dst "$3" proto esp mode transport
 }
 protect() {
@@ -28,7 +28,7 @@ protect() {
 	add_policy 0 "$ADDR4_0" "$ADDR4_1" && add_policy 1 "$ADDR4_1" "$ADDR4_0"
 }
 unprotect() { in_all "ip xfrm policy flush; ip xfrm state flush"; }
-esp_packets() { on 0 ip -s xfrm state list src "$ADDR4_0" | awk '/bytes.*packets/ { n += $2 } END { print n + 0 }'; }
+esp_packets() { on 0 /sbin/ip -s xfrm state list src "$ADDR4_0" | awk '/bytes.*packets/ { n += $2 } END { print n + 0 }'; }
 some_esp() { [ "$(esp_packets)" -gt 0 ]; }
 
 # ---- from the start ----
