@@ -331,9 +331,10 @@ static void refill(struct round *r)
 static bool send_some(struct round *r)
 {
 	ssize_t n;
+	size_t cost;
 	s64 acked;
 
-	r->reaped += rstream_txring_reap(r->tx, &acked, false);
+	r->reaped += rstream_txring_reap(r->tx, &acked, false, &cost);
 	refill(r);
 	if (list_empty(&r->frags))
 		return false;
