@@ -36,6 +36,9 @@ RUNS ?= 100000000
 fuzz:
 	scripts/fuzz -r $(RUNS) $(TARGETS)
 
+mutate:
+	scripts/mutate $(if $(MUTANTS),-n $(MUTANTS)) $(if $(SEED),-s $(SEED)) $(MUTATEFLAGS)
+
 SUITES ?=
 suites:
 	scripts/suites $(SUITESFLAGS) $(SUITES)
@@ -68,7 +71,7 @@ bench-instr bench-programs bench-memory bench-plot:
 
 clean:
 	$(MAKE) -C userspace-tools clean
-	rm -rf build/module build/selftests build/tools build/unit build/fuzz build/run build/bench \
+	rm -rf build/module build/selftests build/tools build/unit build/fuzz build/mutate build/run build/bench \
 		build/check build/deb build/check-deb build/doc
 	rm -f rdmastream.ko
 
@@ -87,6 +90,8 @@ help:
 	@echo "soak          random traffic while links are lost, for SECONDS=N (600); SEED=N"
 	@echo "              repeats a run, SOAKFLAGS=\"-k um-6.1\" chooses the kernel"
 	@echo "fuzz          fuzz the pure files of the module with libFuzzer; RUNS=N of each target (10^8)"
+	@echo "mutate        changes of the pure files: does a unit test see each?  MUTANTS=N: only so"
+	@echo "              many, by SEED"
 	@echo "suites        test suites of others (Python, Redis, nginx, ...), compared with TCP;"
 	@echo "              SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
 	@echo "style         checks of the sources: checkpatch, sparse, kernel-doc, ..."
@@ -105,4 +110,4 @@ help:
 	@echo "              does not need it"
 	@echo "clean         remove everything that was built; distclean: the kernels, too"
 
-.PHONY: all module tools check check-debug soak fuzz suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
+.PHONY: all module tools check check-debug soak fuzz mutate suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help

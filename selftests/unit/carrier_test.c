@@ -655,6 +655,43 @@ TEST(carrier__rx_stopped_only_if_revoked)
 	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2, 20), RSTREAM_R_BAD_SWITCH);
 }
 
+TEST(carrier__epoch_of_an_earlier_grant)
+{
+	struct rstream_rx rx = receiver(10);
+	struct rstream_tx tx = sender(10);
+
+	rx.epoch = 7;
+	EXPECT_EQ(rstream_rx_grant(&rx), 8);
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG, 8));
+	EXPECT(rstream_rx_revoke(&rx));
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 7, 0), RSTREAM_R_BAD_SWITCH);
+	tx.epoch = 7;
+	EXPECT_FINE(rstream_tx_grant(&tx, 8));
+	rstream_tx_switch(&tx);
+	EXPECT_REFUSED(&tx, rstream_tx_revoke(&tx, 7), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 7, 0), RSTREAM_R_BAD_RESUME);
+}
+
+TEST(carrier__tx_revoked_without_a_grant)
+{
+	struct rstream_tx tx = sender(10);
+
+	EXPECT_REFUSED(&tx, rstream_tx_revoke(&tx, 0), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&tx, rstream_tx_revoke(&tx, 1), RSTREAM_R_BAD_SWITCH);
+}
+
+TEST(carrier__tx_left_when_all_is_credited)
+{
+	struct rstream_tx tx = writer();
+
+	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 20), false);
+	EXPECT_FINE(rstream_tx_revoke(&tx, 1));
+	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 21), false);
+	/* from now on RESUME decides */
+	EXPECT(rstream_tx_lost(&tx));
+	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 20), false);
+}
+
 TEST(carrier__rx_written_though_stopped)
 {
 	struct rstream_rx rx = on_ring();

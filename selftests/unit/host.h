@@ -35,10 +35,22 @@ typedef __u64 u64;
 	a_ > b_ ? a_ : b_;	\
 })
 
+#define min(a, b) ({		\
+	typeof(a) a_ = (a);	\
+	typeof(b) b_ = (b);	\
+	a_ < b_ ? a_ : b_;	\
+})
+
 #define min_t(type, a, b) ({	\
 	type a_ = (a);		\
 	type b_ = (b);		\
 	a_ < b_ ? a_ : b_;	\
+})
+
+#define max_t(type, a, b) ({	\
+	type a_ = (a);		\
+	type b_ = (b);		\
+	a_ > b_ ? a_ : b_;	\
 })
 
 #endif
