@@ -432,6 +432,7 @@ static void round_end(struct round *r)
 	struct rstream *rs = r->rs;
 	struct list_head back;
 	ssize_t n;
+	size_t cost;
 	s64 acked;
 
 	INIT_LIST_HEAD(&back);
@@ -457,7 +458,7 @@ static void round_end(struct round *r)
 				break;
 			}
 		}
-		r->reaped += rstream_txring_reap(r->tx, &acked, false);
+		r->reaped += rstream_txring_reap(r->tx, &acked, false, &cost);
 		if (r->reaped != r->posted && !atomic_read(&rs->lost)) {
 			pr_err("linktest: %s: reaped %zu of %llu\n", rs->name,
 			       r->reaped, r->posted);
