@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug timeout=1200
+# vm: n=1 asked=6.12,6.1,debug timeout=1200
 # Links are cut under streams whose bytes are all checked: CUTS times, from the environment.
-# make check does a tenth of what CUTS=10000 does by itself.
 # shellcheck source=/dev/null
 . "$LAB"
 
