@@ -164,11 +164,10 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 		return reason;
 	}
 	if (!refused)
-		rstream_switched(rs, RSTREAM_WAY_RX,
-				     RSTREAM_INFO_CARRIER_TCP, offset,
-				     !revoked || lost ?
-				     rstream_link_reason(rs->rxring->link) :
-				     rs->revoked_for);
+		rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_TCP, offset,
+				 !revoked || lost ?
+				 rstream_link_reason(rs->rxring->link) :
+				 rs->revoked_for);
 	/* they were not waited for */
 	clear_bit(RSTREAM_WANT_RESUME, &rs->want);
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);

@@ -173,14 +173,12 @@ static void put_switch(struct rstream *rs)
 		rec.sw.cell_addr = ring->cell_addr;
 		rec.sw.cell_rkey = ring->cell_rkey;
 		rec.sw.proof = rstream_switch_proof(rs, &rec);
-		rstream_switched(rs, RSTREAM_WAY_TX,
-				     RSTREAM_INFO_CARRIER_RING, rs->tx.sent,
-				     RSTREAM_R_UPGRADED);
+		rstream_switched(rs, RSTREAM_WAY_TX, RSTREAM_INFO_CARRIER_RING,
+				 rs->tx.sent, RSTREAM_R_UPGRADED);
 	} else if (rs->tx_switched.to != RSTREAM_INFO_CARRIER_TCP) {
 		/* else the grant was refused: nothing changes */
-		rstream_switched(rs, RSTREAM_WAY_TX,
-				     RSTREAM_INFO_CARRIER_TCP, rs->tx.sent,
-				     rs->tx_why);
+		rstream_switched(rs, RSTREAM_WAY_TX, RSTREAM_INFO_CARRIER_TCP,
+				 rs->tx.sent, rs->tx_why);
 	}
 	put_record(rs, &rec);
 }

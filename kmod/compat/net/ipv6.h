@@ -6,7 +6,7 @@
 #include_next <net/ipv6.h>
 
 /* Where IPv6 cannot be a module any more, there are no stubs for it (seen in 7.3). */
-#if __has_include(<net/ipv6_stubs.h>)
+#ifdef RSTREAM_HAVE_IPV6_STUBS
 #include <net/ipv6_stubs.h>
 
 static inline struct dst_entry *rstream_ip6_lookup(struct net *net, struct flowi6 *fl6)

@@ -3,8 +3,8 @@
 #ifndef RSTREAM_COMPAT_NET_PROTO_MEMORY_H
 #define RSTREAM_COMPAT_NET_PROTO_MEMORY_H
 
-/* 6.10: a header of their own ("net: move sysctl_mem_pcpu_rsv and kin", "proto_memory.h") */
-#if __has_include_next(<net/proto_memory.h>)
+/* in a header of their own, or in that of sockets (6.1) */
+#ifdef RSTREAM_HAVE_PROTO_MEMORY
 #include_next <net/proto_memory.h>
 #else
 #include <net/sock.h>
