@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 stock=6.12,6.1 timeout=300
+# vm: n=2 stock=6.12 timeout=300
 # What IPsec protects does not leave the host by RDMA: neither when it is protected from
 # the start, nor when a policy comes while rings are in use.
 # shellcheck source=selftests/scenarios/lib.sh
