@@ -83,6 +83,7 @@ static void free_frags(struct list_head *frags)
  * needs it any more, or when the link is drained, whichever comes first.
  */
 void rstream_tx_unlock(struct rstream_link *link)
+	__releases(&link->lock)
 {
 	LIST_HEAD(dead);
 

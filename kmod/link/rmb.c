@@ -363,19 +363,18 @@ nomem:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* With link->lock held there is a slot to register something.  False: it is not held. */
-static bool lock_with_slot(struct rstream_link *link)
+/* With link->lock held there is a slot to register something, or the link has ended. */
+static void lock_with_slot(struct rstream_link *link)
+	__acquires(&link->lock)
 {
 	for (;;) {
 		wait_event(link->wait, !rstream_link_alive(link) ||
 			   READ_ONCE(link->sq_posted) - READ_ONCE(link->sq_done) <
 			   link->depth - RSTREAM_SQ_CTRL);
 		spin_lock_bh(&link->lock);
-		if (rstream_link_alive(link) && rstream_verbs_free(link))
-			return true;
+		if (!rstream_link_alive(link) || rstream_verbs_free(link))
+			return;
 		spin_unlock_bh(&link->lock);
-		if (!rstream_link_alive(link))
-			return false;
 	}
 }
 
@@ -389,7 +388,9 @@ static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 	int err;
 	u64 seq;
 
-	if (!lock_with_slot(link)) {
+	lock_with_slot(link);
+	if (!rstream_link_alive(link)) {
+		spin_unlock_bh(&link->lock);
 		rmb_free(rmb);
 		return -ENOTCONN;
 	}
