@@ -220,7 +220,7 @@ static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
 	if (be64_to_cpu(rep->proof) !=
 	    transcript_hash(&t, PROOF_REP, &link->ticket, true)) {
 		rstream_mib_reason(link->ln->rn, RSTREAM_R_LINK_UNPROVEN);
-		rstream_link_break(link, "answer does not prove whose it is");
+		rstream_link_break(link, RSTREAM_END_UNPROVEN);
 		return -EPROTO;
 	}
 	t.rep.proof = rep->proof;
@@ -273,14 +273,15 @@ static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 static void link_rejected(struct rstream_link *link, u8 why)
 {
-	link->refused = true;
-	if (why == RSTREAM_CM_DRAINED)
+	enum rstream_link_end end = RSTREAM_END_REJECTED;
+
+	if (why == RSTREAM_CM_DRAINED) {
 		rstream_peer_declines(link->peer);
-	else if (why == RSTREAM_CM_BAD_TOKEN)
-		rstream_peer_bad_token(link);
-	rstream_link_break(link, why == RSTREAM_CM_DRAINED ? "peer is drained" :
-			   why == RSTREAM_CM_BAD_TOKEN ? "peer does not know the connection" :
-			   "rejected");
+		end = RSTREAM_END_PEER_DRAINED;
+	} else if (why == RSTREAM_CM_BAD_TOKEN) {
+		end = rstream_peer_bad_token(link) ? RSTREAM_END_OLD_TOKEN : RSTREAM_END_BAD_TOKEN;
+	}
+	rstream_link_break(link, end);
 }
 
 /* And is no more.  One that is ended at once may not count as that. */
@@ -289,6 +290,13 @@ static bool was_of_use(const struct rstream_link *link)
 	return !link->n_rx && !link->n_tx &&
 	       (link->tx_msgs || link->rx_msgs ||
 		time_after(jiffies, link->up_at + HZ));
+}
+
+static void cm_failed(struct rstream_link *link, const struct rdma_cm_event *event)
+{
+	spin_lock_bh(&link->lock);
+	rstream_link_ends(link, RSTREAM_END_CM_EVENT, rdma_event_msg(event->event));
+	spin_unlock_bh(&link->lock);
 }
 
 static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
@@ -300,21 +308,20 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (link_step(link, id, event))
-			rstream_link_break(link, rdma_event_msg(event->event));
+			cm_failed(link, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		spin_lock_bh(&link->lock);
-		/* the peer closed it because idle, and here nobody minds */
-		if (rstream_link_alive(link))
-			link->idle_closed = was_of_use(link);
-		rstream_link_break_locked(link, "disconnected");
+		/* the peer closed it because idle, and here nobody minds? */
+		rstream_link_break_locked(link, was_of_use(link) ? RSTREAM_END_PEER_IDLE :
+							   RSTREAM_END_DISCONNECTED);
 		spin_unlock_bh(&link->lock);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		link_rejected(link, why_rejected(id, event));
 		break;
 	default:
-		rstream_link_break(link, rdma_event_msg(event->event));
+		cm_failed(link, event);
 	}
 	return 0;
 }
@@ -349,7 +356,7 @@ int rstream_cm_connect(struct rstream_link *link,
 out:
 	mutex_unlock(&link->setup_lock);
 	if (err)
-		rstream_link_break(link, "no way to the address");
+		rstream_link_break(link, RSTREAM_END_NO_WAY);
 	return err;
 }
 
@@ -493,7 +500,7 @@ static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 	}
 	mutex_unlock(&link->setup_lock);
 	if (err)
-		rstream_link_break(link, "cannot accept");
+		rstream_link_break(link, RSTREAM_END_NOT_ACCEPTED);
 	/* did it end before it took the id over? */
 	ours = id->context == link;
 	rstream_link_put(link);

@@ -102,46 +102,71 @@ static void link_tell(const struct rstream_link *link,
 	rstream_event_link(rstream_link_netns(link), &change);
 }
 
-/* Counts the end of a link.  Return: its reason. */
-static enum rstream_reason link_end(struct rstream_link *link)
+/* ---- the end ---- */
+
+static const struct {
+	u8 kind;		/* enum rstream_end_kind */
+	const char *text;
+} ends[RSTREAM_ENDS] = {
+#define X(name, kind, text) \
+	[RSTREAM_END_##name] = { RSTREAM_END_KIND_##kind, text },
+	RSTREAM_LINK_ENDS(X)
+#undef X
+};
+
+/* Of a link that was up. */
+static const struct {
+	u8 count;		/* enum rstream_mib_item */
+	u8 reason;		/* enum rstream_reason, for its streams */
+	bool flaps;		/* its path is tried again later */
+} end_kinds[RSTREAM_END_KINDS] = {
+	[RSTREAM_END_KIND_FAULT] = { RSTREAM_MIB_LINKS_LOST, RSTREAM_R_LINK_LOST, true },
+	[RSTREAM_END_KIND_IDLE] = { RSTREAM_MIB_LINKS_CLOSED, RSTREAM_R_NONE, false },
+	[RSTREAM_END_KIND_DRAINED] = { RSTREAM_MIB_LINKS_DRAINED, RSTREAM_R_DRAINED, false },
+	[RSTREAM_END_KIND_RENEWED] = { RSTREAM_MIB_LINKS_LOST, RSTREAM_R_LINK_LOST, false },
+	[RSTREAM_END_KIND_REFUSED] = { RSTREAM_MIB_LINKS_LOST, RSTREAM_R_LINK_LOST, true },
+	[RSTREAM_END_KIND_AGAIN] = { RSTREAM_MIB_LINKS_LOST, RSTREAM_R_LINK_LOST, true },
+};
+
+enum rstream_end_kind rstream_link_ended(const struct rstream_link *link)
 {
-	if (!link->was_up) {
-		link_count(link, RSTREAM_MIB_LINKS_FAILED);
-		return link->drained ? RSTREAM_R_DRAINED : RSTREAM_R_LINK_FAILED;
-	}
-	if (link->drained) {
-		link_count(link, RSTREAM_MIB_LINKS_DRAINED);
-		return RSTREAM_R_DRAINED;
-	}
-	if (link->idle_closed) {
-		link_count(link, RSTREAM_MIB_LINKS_CLOSED);
-		return RSTREAM_R_NONE;
-	}
-	link_count(link, RSTREAM_MIB_LINKS_LOST);
-	return RSTREAM_R_LINK_LOST;
+	return ends[link->end].kind;
 }
 
-void rstream_link_break_locked(struct rstream_link *link, const char *why)
+bool rstream_link_flaps(const struct rstream_link *link)
+{
+	return end_kinds[rstream_link_ended(link)].flaps;
+}
+
+/* The link ends, for what rdma_cm or the device says in its own words. */
+void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
 {
 	lockdep_assert_held(&link->lock);
 	if (!rstream_link_alive(link))
 		return;
-	link->why = why;
 	/* before the state: see rstream_link_reason() */
-	link->reason = link_end(link);
+	link->end = end;
+	link->why = why;
+	link_count(link, link->was_up ? end_kinds[ends[end].kind].count :
+					RSTREAM_MIB_LINKS_FAILED);
 	link_set_state(link, RSTREAM_LINK_BROKEN);
 	pr_debug("rdmastream: link %u to %*phN: %s\n", link->id,
 		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
-	link_tell(link, link->reason, why);
+	link_tell(link, rstream_link_reason(link), why);
 	rstream_ring_tell(link, RSTREAM_LINK_EV_LOST);
 	wake_up_all(&link->wait);
 	queue_work(rstream_link_wq, &link->down_work);
 }
 
-void rstream_link_break(struct rstream_link *link, const char *why)
+void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end)
+{
+	rstream_link_ends(link, end, ends[end].text);
+}
+
+void rstream_link_break(struct rstream_link *link, enum rstream_link_end end)
 {
 	spin_lock_bh(&link->lock);
-	rstream_link_break_locked(link, why);
+	rstream_link_break_locked(link, end);
 	spin_unlock_bh(&link->lock);
 }
 
@@ -196,7 +221,7 @@ static void link_register(struct rstream_link *link)
 	rstream_verbs_query(link);
 	err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, 0);
 	if (err) {
-		rstream_link_break(link, "no memory for credit cells");
+		rstream_link_break(link, RSTREAM_END_NO_CELLS);
 		return;
 	}
 	/* without memory for rings of our own we can still send */
@@ -234,7 +259,7 @@ static void link_timeout_work(struct work_struct *work)
 
 	spin_lock_bh(&link->lock);
 	if (link->state == RSTREAM_LINK_CONNECTING)
-		rstream_link_break_locked(link, "not connected in time");
+		rstream_link_break_locked(link, RSTREAM_END_LATE);
 	spin_unlock_bh(&link->lock);
 }
 
@@ -391,20 +416,19 @@ static void link_probe_work(struct work_struct *work)
 						 struct rstream_link,
 						 probe_work);
 	unsigned long ms = rstream_link_set(link->ln)->probe_ms;
-	const char *withheld;
+	enum rstream_link_end end;
 	bool quiet;
 
 	spin_lock_bh(&link->lock);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
 	if (link_is_idle(link)) {
-		link->idle_closed = true;
-		rstream_link_break_locked(link, "idle");
+		rstream_link_break_locked(link, RSTREAM_END_IDLE);
 		goto out;
 	}
 	quiet = link->probed_done == link->sq_done;
 	if (link_is_stalled(link, quiet)) {
-		rstream_link_break_locked(link, "nothing completes");
+		rstream_link_break_locked(link, RSTREAM_END_STALLED);
 		goto out;
 	}
 	link_probe(link, quiet);
@@ -415,15 +439,14 @@ static void link_probe_work(struct work_struct *work)
 	link_look_at_routes(link);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
-	withheld = rstream_ring_withheld(link);
-	if (withheld) {
-		rstream_link_break_locked(link, withheld);
+	end = rstream_ring_withheld(link);
+	if (end) {
+		rstream_link_break_locked(link, end);
 		goto out;
 	}
 	rstream_ring_find_idle(link);
 	if (rstream_ring_orphans(link) > orphans_max(link)) {
-		link->renewed = true;
-		rstream_link_break_locked(link, "rings that nobody ends");
+		rstream_link_break_locked(link, RSTREAM_END_ORPHANS);
 		goto out;
 	}
 	spin_unlock_bh(&link->lock);
@@ -534,7 +557,13 @@ bool rstream_link_is_up(const struct rstream_link *link)
 
 enum rstream_reason rstream_link_reason(const struct rstream_link *link)
 {
-	return READ_ONCE(link->reason);
+	enum rstream_link_end end = READ_ONCE(link->end);
+
+	if (!end)
+		return RSTREAM_R_NONE;
+	if (!link->was_up && ends[end].kind != RSTREAM_END_KIND_DRAINED)
+		return RSTREAM_R_LINK_FAILED;
+	return end_kinds[ends[end].kind].reason;
 }
 
 bool rstream_link_is_dead(const struct rstream_link *link)

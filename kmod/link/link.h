@@ -39,6 +39,7 @@
 
 #include "base/net.h"
 #include "base/stats.h"
+#include "end.h"
 #include "lent.h"
 
 /* No ring is smaller: at least a page, as one that is lent belongs to one ring. */
@@ -283,9 +284,9 @@ struct rstream_link *rstream_link_find(struct net *net,
 void rstream_link_proven(struct rstream_link *link);
 
 /**
- * rstream_link_break() - give the link up: the peer said that it is broken
+ * rstream_link_break() - give the link up
  * @link:	the link
- * @why:	a literal, for the debug log
+ * @end:	why; the first one counts
  *
  * UP or CONNECTING becomes BROKEN and every stream with a ring on the link is
  * told RSTREAM_LINK_EV_LOST before return (the caller's too: the callbacks take
@@ -293,7 +294,7 @@ void rstream_link_proven(struct rstream_link *link);
  *
  * Context: any, not from within a callback of the link.
  */
-void rstream_link_break(struct rstream_link *link, const char *why);
+void rstream_link_break(struct rstream_link *link, enum rstream_link_end end);
 
 /* ---- receiving end ---- */
 

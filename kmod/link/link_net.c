@@ -16,7 +16,8 @@
 struct workqueue_struct *rstream_link_wq;
 const struct rstream_link_ops *rstream_link_ops;
 
-static void links_break(struct rstream_link_net *ln, const char *why)
+static void links_break(struct rstream_link_net *ln, enum rstream_link_end idle,
+			enum rstream_link_end with_rings)
 {
 	struct rstream_link *link;
 	int id = 0;
@@ -24,9 +25,7 @@ static void links_break(struct rstream_link_net *ln, const char *why)
 	while ((link = rstream_link_next(ln, id))) {
 		id = link->id;
 		spin_lock_bh(&link->lock);
-		if (rstream_link_alive(link))
-			link->idle_closed = !link->n_rx && !link->n_tx;
-		rstream_link_break_locked(link, why);
+		rstream_link_break_locked(link, link->n_rx || link->n_tx ? with_rings : idle);
 		spin_unlock_bh(&link->lock);
 		rstream_link_put(link);
 	}
@@ -61,10 +60,7 @@ void rstream_link_drain(struct net *net, bool on)
 	while ((link = rstream_link_next(ln, id))) {
 		id = link->id;
 		spin_lock_bh(&link->lock);
-		if (rstream_link_alive(link)) {
-			link->drained = true;
-			rstream_link_break_locked(link, "the host is drained");
-		}
+		rstream_link_break_locked(link, RSTREAM_END_DRAINED);
 		spin_unlock_bh(&link->lock);
 		rstream_link_put(link);
 	}
@@ -80,7 +76,7 @@ static void listen_or_not(struct rstream_link_net *ln)
 	}
 	/* ids pin their namespace; the initial one does not mind */
 	if (!net_eq(ln->net, &init_net)) {
-		links_break(ln, "namespace is unused");
+		links_break(ln, RSTREAM_END_UNUSED, RSTREAM_END_UNUSED_RINGS);
 	} else if (!list_empty_careful(&ln->links)) {
 		queue_delayed_work(rstream_link_wq, &ln->listen_work,
 				   msecs_to_jiffies(ms));
@@ -165,7 +161,7 @@ void rstream_link_net_exit(struct net *net)
 	cancel_delayed_work_sync(&ln->listen_work);
 	rstream_cm_unlisten(ln);
 	rstream_peer_net_exit(ln);
-	links_break(ln, "namespace ends");
+	links_break(ln, RSTREAM_END_NET, RSTREAM_END_NET_RINGS);
 	wait_event(ln->wait, !READ_ONCE(ln->n_links) &&
 		   !READ_ONCE(ln->n_peers));
 	/* who woke us still holds the lock */

@@ -223,12 +223,7 @@ struct rstream_link {
 	struct rstream_path *path;	/* peer->lock; NULL: passive, or forgotten */
 	unsigned long made_at;		/* jiffies */
 	bool was_up;
-	bool refused;			/* by the peer's rdma_cm */
-	bool bad_token;			/* and a better one is there */
-	bool idle_closed;		/* broken without a ring on it */
-	bool drained;			/* broken by rstream_link_drain() */
-	bool renewed;			/* broken to get its memory back: no flap */
-	u8 reason;			/* enum rstream_reason, once BROKEN */
+	u8 end;				/* enum rstream_link_end; NONE: it is alive */
 	const char *why;		/* the same in words; a constant */
 	struct rstream_ticket ticket;	/* of the connection for which it is made */
 	u64 key;			/* random, our half */
@@ -339,7 +334,11 @@ static inline bool rstream_link_alive(const struct rstream_link *link)
 struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id);
 struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 				      struct rstream_path *path, u8 slot);
-void rstream_link_break_locked(struct rstream_link *link, const char *why);
+void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end);
+void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end,
+		       const char *why);
+enum rstream_end_kind rstream_link_ended(const struct rstream_link *link);
+bool rstream_link_flaps(const struct rstream_link *link);
 bool rstream_link_room(struct rstream_link *link, u32 size);
 void rstream_link_established(struct rstream_link *link);
 void rstream_link_peer_ready(struct rstream_link *link);
@@ -358,7 +357,7 @@ void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
 void rstream_peer_link_up(struct rstream_link *link);
 void rstream_peer_link_down(struct rstream_link *link);
 void rstream_peer_declines(struct rstream_peer *peer);
-void rstream_peer_bad_token(struct rstream_link *link);
+bool rstream_peer_bad_token(struct rstream_link *link);
 void rstream_peers_retry(struct rstream_link_net *ln);
 void rstream_peer_net_exit(struct rstream_link_net *ln);
 
@@ -395,7 +394,7 @@ void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev);
 void rstream_ring_sweep(struct rstream_link *link);
 void rstream_ring_find_idle(struct rstream_link *link);
 u64 rstream_ring_orphans(struct rstream_link *link);
-const char *rstream_ring_withheld(struct rstream_link *link);
+enum rstream_link_end rstream_ring_withheld(struct rstream_link *link);
 void rstream_ring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_ring_drained(struct rstream_link *link);
 void rstream_ring_free_all(struct rstream_link *link);

@@ -353,7 +353,7 @@ void rstream_path_broke(struct rstream_link *link)
 	if (rstream_path_wait(path))
 		return;
 	path->flaps -= min_t(unsigned long, path->flaps, up / stable);
-	if (!link->idle_closed && !link->drained && !link->renewed) {
+	if (rstream_link_flaps(link)) {
 		count(&path->flaps);
 		if (up < stable)
 			rstream_mib_inc(link->ln->rn,

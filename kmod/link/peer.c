@@ -633,12 +633,13 @@ void rstream_peer_declines(struct rstream_peer *peer)
 
 /*
  * A try of ours was rejected: the peer does not know the connection of @link's
- * token, any more or yet.  That is no fault of the path if there is another one.
+ * token, any more or yet.  Return: that is no fault of the path, there is another one.
  */
-void rstream_peer_bad_token(struct rstream_link *link)
+bool rstream_peer_bad_token(struct rstream_link *link)
 {
 	struct rstream_peer *peer = link->peer;
 	struct waiter *w;
+	bool again;
 	int i;
 
 	spin_lock_bh(&peer->lock);
@@ -647,8 +648,9 @@ void rstream_peer_bad_token(struct rstream_link *link)
 		    w->refused < U8_MAX)
 			w->refused++;
 	w = waiter_to_try(peer);
-	link->bad_token = w && !w->refused;
+	again = w && !w->refused;
 	spin_unlock_bh(&peer->lock);
+	return again;
 }
 
 /* The peer behind @last, or the first one, referenced; @last is put. */
@@ -720,7 +722,7 @@ static void replaces(struct rstream_peer *peer, struct rstream_link *link)
 		return;
 	list_for_each_entry_continue(older, &peer->links, peer_list)
 		if (!older->active && older->slot == link->slot)
-			rstream_link_break(older, "peer made a new one");
+			rstream_link_break(older, RSTREAM_END_REPLACED);
 }
 
 void rstream_peer_link_up(struct rstream_link *link)
@@ -747,10 +749,11 @@ static void judge(struct rstream_peer *peer, struct rstream_link *link)
 	else if (peer_up_link(peer))
 		/* no fault of the path: the peer does not want more */
 		peer->more_at = get_jiffies_64() + MORE_PAUSE;
-	else if (link->bad_token)
+	else if (rstream_link_ended(link) == RSTREAM_END_KIND_AGAIN)
 		rstream_path_again(link->path);
 	else
-		rstream_path_failed(link->path, link->refused);
+		rstream_path_failed(link->path,
+				    rstream_link_ended(link) == RSTREAM_END_KIND_REFUSED);
 }
 
 void rstream_peer_link_down(struct rstream_link *link)

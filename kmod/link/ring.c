@@ -338,14 +338,14 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 	u64 landed;
 
 	if (!ring || ring->done) {
-		rstream_link_break_locked(link, "data for no ring");
+		rstream_link_break_locked(link, RSTREAM_END_STRAY_DATA);
 		return;
 	}
 	landed = ring->pub.landed;
 	if (len > ring->pub.size - (landed - ring->credited)) {
 		/* perhaps it is not who was granted the ring that writes */
 		if (!ring->switched)
-			rstream_link_break_locked(link, "too much for a ring not switched to");
+			rstream_link_break_locked(link, RSTREAM_END_EARLY_DATA);
 		else if (ring->rs)
 			rstream_link_ops->data(ring->rs, &ring->pub, true);
 		return;
@@ -371,7 +371,7 @@ static void message_done(struct rstream_link *link, u32 id)
 	struct rx_ring *ring = idr_find(&link->rx_rings, id);
 
 	if (!ring || ring->done) {
-		rstream_link_break_locked(link, "end of no ring");
+		rstream_link_break_locked(link, RSTREAM_END_STRAY_END);
 		return;
 	}
 	ring->done = true;
@@ -388,7 +388,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 	lockdep_assert_held(&link->lock);
 	/* before anything is counted: what is told to streams stays exact */
 	if (rstream_imm_number(imm) != link->rx_number++) {
-		rstream_link_break_locked(link, "message lost or repeated");
+		rstream_link_break_locked(link, RSTREAM_END_OUT_OF_ORDER);
 		return;
 	}
 	if (rstream_imm_type(imm) != RSTREAM_IMM_RQ_CREDIT)
@@ -414,7 +414,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		break;
 	case RSTREAM_IMM_RQ_CREDIT:
 		if (!id || id > link->rq_credits_max - link->rq_credits) {
-			rstream_link_break_locked(link, "too many credits");
+			rstream_link_break_locked(link, RSTREAM_END_RQ_CREDITS);
 			break;
 		}
 		link->rq_credits += id;
@@ -422,7 +422,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		rstream_ring_kick(link);
 		break;
 	default:
-		rstream_link_break_locked(link, "unknown message");
+		rstream_link_break_locked(link, RSTREAM_END_UNKNOWN);
 	}
 	if (rstream_link_alive(link))
 		return_receives(link);

@@ -814,7 +814,7 @@ void rstream_tx_credit(struct rstream_link *link, u32 id)
 	struct tx_ring *ring = idr_find(&link->tx_rings, id);
 
 	if (!ring)
-		rstream_link_break_locked(link, "credit for no ring");
+		rstream_link_break_locked(link, RSTREAM_END_STRAY_CREDIT);
 	else if (ring->rs)
 		rstream_link_ops->space(ring->rs, &ring->pub, true);
 }
@@ -825,7 +825,7 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
 
 	/* answers DONE, so it has come behind it */
 	if (!ring || list_empty(&ring->zombie) || ring->ctrl.due || ring->freed) {
-		rstream_link_break_locked(link, "no ring to free");
+		rstream_link_break_locked(link, RSTREAM_END_STRAY_FREED);
 		return;
 	}
 	ring->freed = true;
@@ -838,7 +838,7 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
  * themselves.  Sweeps are counted, not time: a host that was stopped itself has missed
  * but one.
  */
-const char *rstream_ring_withheld(struct rstream_link *link)
+enum rstream_link_end rstream_ring_withheld(struct rstream_link *link)
 {
 	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->probe_ms);
 	unsigned int most = DIV_ROUND_UP(OWED_MS, ms);
@@ -849,10 +849,10 @@ const char *rstream_ring_withheld(struct rstream_link *link)
 	/* before its writes have completed it is not the peer's turn */
 	if (oldest && !oldest->ctrl.due && list_empty(&oldest->ending) &&
 	    link->sweeps - oldest->owed_at > most)
-		return "rings that the peer never frees";
+		return RSTREAM_END_NOT_FREED;
 	if (!link->rq_credits && ++link->poor_sweeps > most)
-		return "the peer gives no credits";
-	return NULL;
+		return RSTREAM_END_NO_RQ_CREDITS;
+	return RSTREAM_END_NONE;
 }
 
 /* ---- for verbs.c and link.c ---- */

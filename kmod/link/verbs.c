@@ -77,7 +77,7 @@ static void client_remove(struct ib_device *ib, void *data)
 	dev->gone = true;
 	list_del(&dev->list);
 	list_for_each_entry(link, &dev->links, dev_list)
-		rstream_link_break(link, "device is removed");
+		rstream_link_break(link, RSTREAM_END_DEVICE);
 	empty = list_empty(&dev->links);
 	spin_unlock_bh(&rstream_devs_lock);
 	if (!empty)
@@ -292,7 +292,7 @@ static void post_recv(struct rstream_link *link, unsigned int i)
 	};
 
 	if (ib_post_recv(link->qp, &wr, NULL))
-		rstream_link_break_locked(link, "ib_post_recv failed");
+		rstream_link_break_locked(link, RSTREAM_END_POST_RECV);
 }
 
 static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
@@ -301,7 +301,7 @@ static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
 		rstream_mib_inc(link->ln->rn,
 				RSTREAM_MIB_WR_ERRORS);
-	rstream_link_break_locked(link, ib_wc_status_msg(wc->status));
+	rstream_link_ends(link, RSTREAM_END_WR, ib_wc_status_msg(wc->status));
 }
 
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -318,7 +318,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		/* nothing counts after RSTREAM_LINK_EV_LOST */
 	} else if (!(wc->wc_flags & IB_WC_WITH_IMM)) {
 		/* the flag tells, not the opcode: hns names another one */
-		rstream_link_break_locked(link, "message without an immediate value");
+		rstream_link_break_locked(link, RSTREAM_END_NO_IMM);
 	} else {
 		/* anew before anything is answered: see ring.c on credits */
 		post_recv(link, slot - link->rq);
@@ -394,7 +394,7 @@ static void event_work(struct work_struct *work)
 	if (test_and_clear_bit(EVENT_COMM_EST, &link->events))
 		rstream_cm_comm_est(link);
 	if (test_and_clear_bit(EVENT_FATAL, &link->events))
-		rstream_link_break(link, "queue pair in error");
+		rstream_link_break(link, RSTREAM_END_QP);
 }
 
 /* ---- queues ---- */
@@ -731,7 +731,7 @@ int rstream_verbs_post(struct rstream_link *link)
 	b->n_sge = 0;
 	b->n_signalled = 0;
 	if (err)
-		rstream_link_break_locked(link, "ib_post_send failed");
+		rstream_link_break_locked(link, RSTREAM_END_POST_SEND);
 	return err;
 }
 

@@ -44,14 +44,13 @@ static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
 	if (rx->state == RSTREAM_ON_TCP)
 		return RSTREAM_R_BAD_SWITCH;
 	/* who leaves a ring was asked to, or has heard of its loss */
-	if (rx->state == RSTREAM_ON_RING && !rx->lost && !rx->revoked)
+	if (rx->state == RSTREAM_ON_RING && !rx->lost && rx->recall == RSTREAM_KEPT)
 		return RSTREAM_R_BAD_SWITCH;
 	if (offset != rx->arrived)
 		return RSTREAM_R_BAD_OFFSET;
 	rx->state = RSTREAM_ON_TCP;
 	rx->lost = false;
-	rx->revoked = false;
-	rx->stopped = false;
+	rx->recall = RSTREAM_KEPT;
 	return RSTREAM_R_NONE;
 }
 
@@ -76,7 +75,7 @@ enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed)
 	if (rx->base + landed < rx->arrived ||
 	    (rx->fin && rx->base + landed > rx->fin_at))
 		return RSTREAM_R_BAD_OFFSET;
-	if (rx->stopped && landed > rx->most)
+	if (rx->recall == RSTREAM_STOPPED && landed > rx->most)
 		return RSTREAM_R_RING_OVERRUN;
 	rx->arrived = rx->base + landed;
 	return RSTREAM_R_NONE;
@@ -95,19 +94,19 @@ enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
 
 bool rstream_rx_revoke(struct rstream_rx *rx)
 {
-	if (rx->state == RSTREAM_ON_TCP || rx->lost || rx->revoked)
+	if (rx->state == RSTREAM_ON_TCP || rx->lost || rx->recall != RSTREAM_KEPT)
 		return false;
-	rx->revoked = true;
+	rx->recall = RSTREAM_REVOKED;
 	return true;
 }
 
 enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch,
 				       u64 most)
 {
-	if (rx->state != RSTREAM_ON_RING || !rx->revoked || rx->stopped ||
+	if (rx->state != RSTREAM_ON_RING || rx->recall != RSTREAM_REVOKED ||
 	    epoch != rx->epoch)
 		return RSTREAM_R_BAD_SWITCH;
-	rx->stopped = true;
+	rx->recall = RSTREAM_STOPPED;
 	rx->most = most;
 	return RSTREAM_R_NONE;
 }

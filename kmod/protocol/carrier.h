@@ -42,6 +42,13 @@ enum rstream_carrier {
 	RSTREAM_LOST,		/* sender: the ring is lost, RESUME awaited */
 };
 
+/* Does the receiver leave the ring that it granted to the sender? */
+enum rstream_recall {
+	RSTREAM_KEPT,
+	RSTREAM_REVOKED,	/* it wants it back; the SWITCH to tcp is still to come */
+	RSTREAM_STOPPED,	/* and the sender has said that it writes no more */
+};
+
 /**
  * struct rstream_rx - the direction towards us
  * @arrived:	bytes that came on the tcp carrier or were landed and counted
@@ -50,13 +57,12 @@ enum rstream_carrier {
  * @base:	offset of the ring's first byte
  * @fin_at:	offset of the end, if @fin
  * @count:	bytes of the lost ring that had arrived, if @lost
- * @most:	bytes that can have been written to the ring, if @stopped
+ * @most:	bytes that can have been written to the ring, if STOPPED
  * @epoch:	of the last grant; 0 before the first
  * @state:	enum rstream_carrier
  * @fin:	FIN has come: @fin_at counts
  * @lost:	the ring's link is lost; the SWITCH to tcp is still to come
- * @revoked:	we want the ring back; likewise
- * @stopped:	and the sender has said that it writes no more
+ * @recall:	enum rstream_recall, of the ring granted
  */
 struct rstream_rx {
 	u64 arrived;
@@ -70,8 +76,7 @@ struct rstream_rx {
 	u8 state;		/* enum rstream_carrier */
 	bool fin;
 	bool lost;
-	bool revoked;
-	bool stopped;
+	u8 recall;		/* enum rstream_recall */
 };
 
 /**

@@ -109,12 +109,12 @@ static void connect_prepare(struct rstream *rs, const struct sockaddr_unsized *a
 		rstream_go_raw(rs, reason);
 		return;
 	}
-	rs->prelude = offers_prelude(rs);
-	rs->nonce = get_random_u64() & RSW_NONCE_MASK;
-	rs->mapped = is_mapped(rs->sk, addr, len);
+	rs->offer.prelude = offers_prelude(rs);
+	rs->offer.nonce = get_random_u64() & RSW_NONCE_MASK;
+	rs->offer.mapped = is_mapped(rs->sk, addr, len);
 	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);
 	rstream_hook_callbacks(rs);
-	if (!rs->mapped)
+	if (!rs->offer.mapped)
 		rstream_option_client(rs);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_ACTIVE_OPENS);
 }
@@ -142,7 +142,7 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 
 	if (first)
 		connect_prepare(rs, addr, len);
-	if (rs->mode == RSTREAM_CONNECTING && rs->mapped && first) {
+	if (rs->mode == RSTREAM_CONNECTING && rs->offer.mapped && first) {
 		/* TCP puts its own ops there: take the place again at once */
 		err = __inet_stream_connect(sock, addr, len,
 					    flags | O_NONBLOCK, 0);
@@ -246,7 +246,7 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 	lock_sock(newsock->sk);
 	rstream_rx_accepted(rs);
 	rstream_grant_try(rs);
-	if (rs->blocked || rs->gathers)		/* said to rstream_nobody so far */
+	if (rs->out.blocked || rs->out.gathers)		/* said to rstream_nobody so far */
 		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
@@ -309,7 +309,7 @@ static __poll_t poll_tcp(struct file *file, struct socket *sock,
 {
 	__poll_t mask = rstream_ops_of(sock)->poll(file, sock, wait);
 
-	if (READ_ONCE(rstream_of(sock->sk)->guard))
+	if (READ_ONCE(rstream_of(sock->sk)->hello.guard))
 		mask &= ~(EPOLLIN | EPOLLRDNORM);
 	return mask;
 }
@@ -331,7 +331,7 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 			break;
 		if (rstream_mode(rs) == RSTREAM_RAW || READ_ONCE(sk->sk_state) == TCP_CLOSE)
 			return poll_tcp(file, sock, NULL);
-		return rs->confirmed || READ_ONCE(rs->may_speak) ?
+		return rs->offer.confirmed || READ_ONCE(rs->hello.may_speak) ?
 		       EPOLLOUT | EPOLLWRNORM : 0;
 	default:
 		mask = poll_tcp(file, sock, wait);
@@ -344,7 +344,7 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 	if (!(mask & EPOLLOUT)) {
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-		WRITE_ONCE(rs->room_asked, true);
+		WRITE_ONCE(rs->txq.room_asked, true);
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* asks for room */
 		smp_mb__after_atomic();
 		mask = poll_framed(rs);

@@ -45,24 +45,24 @@
 
 static void tick(struct rstream *rs, unsigned int ms)
 {
-	if (!rs->closed && !timer_pending(&rs->timer))
+	if (!rstream_closed(rs) && !timer_pending(&rs->timer))
 		rstream_timer(rs, ms);
 }
 
 /* From now on, if it has not owed anything before. */
 static void peer_owes(struct rstream *rs)
 {
-	if (!rs->lost_at)
-		rs->lost_at = jiffies | 1;
+	if (!rs->leave.owed_since)
+		rs->leave.owed_since = jiffies | 1;
 	tick(rs, TICK_MS);
 }
 
 /* A grant was not possible or not wanted: try again, ever later. */
 void rstream_ring_later(struct rstream *rs)
 {
-	tick(rs, REFUSED_MS << rs->refused);
-	if (rs->refused < REFUSED_MAX)
-		rs->refused++;
+	tick(rs, REFUSED_MS << rs->leave.refused);
+	if (rs->leave.refused < REFUSED_MAX)
+		rs->leave.refused++;
 }
 
 /* ---- receiving end ---- */
@@ -74,13 +74,24 @@ static void rx_drop(struct rstream *rs,
 	struct rstream_rxring *ring = rs->rxring;
 
 	WRITE_ONCE(rs->rxring, NULL);
-	WRITE_ONCE(rs->leaving, false);
-	rs->rx_link = 0;
-	rs->rx_ring_size = 0;
+	WRITE_ONCE(rs->leave.leaving, false);
+	rs->granted.link = 0;
+	rs->granted.size = 0;
 	rstream_lent_end(rs);
 	sk_mem_uncharge(rs->sk, ring->size);
 	release(ring);
-	rs->rx_landed = 0;	/* the link's callback does not come any more */
+	rs->granted.landed = 0;	/* the link's callback does not come any more */
+}
+
+/* The next @n bytes of the ring are in the queue. */
+static void ring_moved(struct rstream *rs, u64 n)
+{
+	rs->stats.rx.ring_bytes += n;
+	WRITE_ONCE(rs->granted.moved, rs->rx.base + rstream_ring_at(rs) + n);
+	/* lockless readers must not count them twice: pairs with rx_ready() */
+	smp_store_release(&rs->rxq.bytes, rs->rxq.bytes + n);
+	if (n)
+		rstream_wake_readers(rs);	/* who looked in between saw too few */
 }
 
 /*
@@ -98,13 +109,21 @@ bool rstream_ring_move(struct rstream *rs)
 		return true;
 	if (!rstream_rx_save(rs, ring->mem, ring->size, from, to))
 		return false;
-	rs->rx_ring_bytes += to - from;
-	WRITE_ONCE(rs->rx_moved, rs->rx.arrived);
-	/* lockless readers must not count them twice: pairs with rx_ready() */
-	smp_store_release(&rs->rxq_bytes, rs->rxq_bytes + to - from);
-	if (to != from)
-		rstream_wake_readers(rs);	/* who looked in between saw too few */
+	ring_moved(rs, to - from);
 	return true;
+}
+
+/*
+ * So do the next @n bytes that it holds, or as many as there is memory for.  They are
+ * credited when the program reads them.
+ */
+void rstream_ring_keep(struct rstream *rs, u64 n)
+{
+	u64 from = rstream_ring_at(rs);
+
+	if (n)
+		ring_moved(rs, rstream_rx_keep(rs, rs->rxring->mem, rs->rxring->size,
+					       from, from + n));
 }
 
 /* Return: false without memory; then records have to wait, but not for long. */
@@ -127,7 +146,7 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 		rstream_ring_later(rs);
 		return;
 	}
-	rs->refused = 0;
+	rs->leave.refused = 0;
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 }
 
@@ -149,7 +168,7 @@ static void rx_left(struct rstream *rs, bool refused)
 enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 {
 	bool refused = rs->rx.state == RSTREAM_GRANTED;
-	bool lost, revoked = rs->rx.revoked;
+	bool lost, revoked = rs->rx.recall != RSTREAM_KEPT;
 	enum rstream_reason reason;
 
 	if (!rs->rxring)
@@ -157,23 +176,23 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 	rstream_ring_landed(rs);
 	lost = rs->rx.lost || !rstream_link_is_up(rs->rxring->link);
 	/* readers go on in the ring while we leave it */
-	WRITE_ONCE(rs->leaving, !refused);
+	WRITE_ONCE(rs->leave.leaving, !refused);
 	reason = rstream_rx_switch(&rs->rx, offset, 0);
 	if (reason) {
-		WRITE_ONCE(rs->leaving, false);
+		WRITE_ONCE(rs->leave.leaving, false);
 		return reason;
 	}
 	if (!refused)
 		rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_TCP, offset,
 				 !revoked || lost ?
 				 rstream_link_reason(rs->rxring->link) :
-				 rs->revoked_for);
+				 rs->leave.revoked_for);
 	/* they were not waited for */
 	clear_bit(RSTREAM_WANT_RESUME, &rs->want);
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rx_left(rs, refused);
-	if (revoked && !lost && rs->revoked_for)
-		rstream_no_ring(rs, rs->revoked_for);
+	if (revoked && !lost && rs->leave.revoked_for)
+		rstream_no_ring(rs, rs->leave.revoked_for);
 	else
 		grant_next(rs, refused && !revoked, lost);
 	rstream_wake_readers(rs);
@@ -182,7 +201,7 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 
 enum rstream_reason rstream_stopped_got(struct rstream *rs, u32 epoch)
 {
-	u64 most = rs->rxring ? rs->credited + rs->rxring->size : 0;
+	u64 most = rs->rxring ? rs->granted.credited + rs->rxring->size : 0;
 	enum rstream_reason reason = rstream_rx_stopped(&rs->rx, epoch, most);
 
 	if (!reason)
@@ -206,7 +225,7 @@ static bool grant_withdraw(struct rstream *rs)
  */
 void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
 {
-	if (!rs->rxring || rs->rx.fin || rs->leaving)
+	if (!rs->rxring || rs->rx.fin || rs->leave.leaving)
 		return;
 	if (grant_withdraw(rs)) {
 		rstream_no_ring(rs, why);
@@ -214,8 +233,8 @@ void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
 	}
 	if (!rstream_rx_revoke(&rs->rx))
 		return;
-	rs->revoked_for = why;
-	rs->idle_msgs = 0;
+	rs->leave.revoked_for = why;
+	rs->leave.idle_msgs = 0;
 	set_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_TX);
 	peer_owes(rs);
@@ -227,13 +246,13 @@ static void rx_check(struct rstream *rs)
 {
 	struct rstream_rxring *ring;
 
-	if (rs->leaving && !rstream_ring_leave(rs))
+	if (rs->leave.leaving && !rstream_ring_leave(rs))
 		rstream_retry(rs, RSTREAM_RETRY_MS);
-	if (rs->rx.revoked)
+	if (rs->rx.recall != RSTREAM_KEPT)
 		rstream_ring_answer(rs);
 
 	ring = rs->rxring;
-	if (!ring || rs->leaving || rs->rx.lost ||
+	if (!ring || rs->leave.leaving || rs->rx.lost ||
 	    rstream_link_is_up(ring->link))
 		return;
 	rstream_no_ring(rs, rstream_link_reason(ring->link));
@@ -263,7 +282,7 @@ enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)
 		return RSTREAM_R_BAD_RESUME;
 	if (!rs->rxring || rs->rx.state == RSTREAM_ON_TCP || rs->rx.lost)
 		return RSTREAM_R_NONE;	/* it crossed our RESUME */
-	rstream_link_break(rs->rxring->link, "peer says that it is broken");
+	rstream_link_break(rs->rxring->link, RSTREAM_END_PEER_BROKEN);
 	rx_check(rs);
 	return RSTREAM_R_NONE;
 }
@@ -275,9 +294,9 @@ static void tx_close_ring(struct rstream *rs)
 	struct rstream_txring *ring = rs->txring;
 
 	rs->txring = NULL;
-	rs->tx_link = 0;
-	rs->tx_ring_size = 0;
-	WRITE_ONCE(rs->asked, false);
+	rs->taken.link = 0;
+	rs->taken.size = 0;
+	WRITE_ONCE(rs->taken.asked, false);
 	rstream_txring_close(ring);
 	clear_bit(RSTREAM_WANT_BROKEN, &rs->want);
 	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
@@ -333,7 +352,7 @@ static void tx_rewind(struct rstream *rs)
 	again = rstream_tx_rewind(&rs->tx);
 	if (trim(rs, &frags, count) != again)	/* credited more than it has */
 		rstream_fail(rs, RSTREAM_R_BAD_RESUME, ECONNRESET);
-	list_splice(&frags, &rs->txq);
+	list_splice(&frags, &rs->txq.frags);
 	tx_close_ring(rs);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESUMES);
 	rstream_mib_add(rs->rn, RSTREAM_MIB_RESENT_BYTES, again);
@@ -361,12 +380,12 @@ static void tx_unanswered(struct rstream *rs)
 static bool tx_reaped(struct rstream *rs)
 {
 	rstream_tx_reap(rs);
-	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
+	if (rs->txq.mem == rs->tx.written - rs->tx.sent)
 		return true;
 	if (!rstream_txring_sent(rs->txring))
 		return false;		/* told by ring_space() */
 	rstream_tx_reap(rs);
-	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
+	if (rs->txq.mem == rs->tx.written - rs->tx.sent)
 		return true;
 	rstream_retry(rs, RSTREAM_RETRY_MS);
 	return false;
@@ -396,7 +415,7 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 	if (reason || !rs->txring)
 		return reason;
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_RX);
-	rs->tx_why = RSTREAM_R_RING_REVOKED;
+	rs->leave.tx_why = RSTREAM_R_RING_REVOKED;
 	if (rs->tx.state == RSTREAM_GRANTED)
 		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);
 	else if (rs->tx.state == RSTREAM_LEAVING)
@@ -420,8 +439,8 @@ static void tx_check(struct rstream *rs)
 		if (rs->tx.state != RSTREAM_LOST) {
 			if (rstream_tx_lost(&rs->tx))
 				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
-			rs->tx_why = rstream_link_reason(rs->txring->link);
-			rstream_no_ring(rs, rs->tx_why);
+			rs->leave.tx_why = rstream_link_reason(rs->txring->link);
+			rstream_no_ring(rs, rs->leave.tx_why);
 			peer_owes(rs);
 		}
 	}
@@ -446,7 +465,7 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 	trace_rstream_resume(rs->sk, RSTREAM_WAY_TX, epoch, rs->tx.base + count,
 			     RSTREAM_R_NONE);
 	/* of no use without the peer's end */
-	rstream_link_break(rs->txring->link, "peer resumes on tcp");
+	rstream_link_break(rs->txring->link, RSTREAM_END_PEER_RESUMES);
 	tx_check(rs);
 	return RSTREAM_R_NONE;
 }
@@ -473,7 +492,7 @@ static bool owes_switch(const struct rstream *rs)
 	/* behind the end of TCP nothing comes */
 	if (!rs->rxring || rs->sk->sk_shutdown & RCV_SHUTDOWN)
 		return false;
-	return rs->rx.lost || rs->rx.revoked ||
+	return rs->rx.lost || rs->rx.recall != RSTREAM_KEPT ||
 	       (rs->rx.state == RSTREAM_GRANTED &&
 		!rstream_link_is_up(rs->rxring->link));
 }
@@ -481,14 +500,14 @@ static bool owes_switch(const struct rstream *rs)
 /* It can't leave a ring of which we do not credit what is lent. */
 static bool is_held_up(const struct rstream *rs)
 {
-	return READ_ONCE(rs->lent.page) && rs->rx.revoked && !rs->rx.lost &&
-	       !rs->rx.stopped && !owes_resume(rs);
+	return READ_ONCE(rs->loan.wait.page) && rs->rx.recall == RSTREAM_REVOKED &&
+	       !rs->rx.lost && !owes_resume(rs);
 }
 
 /* Has the peer got what it is to answer?  Until then TCP's own timeouts count. */
 static bool is_told(const struct rstream *rs)
 {
-	return !rs->ctl_len && tcp_rtx_and_write_queues_empty(rs->sk) &&
+	return !rs->out.ctl_len && tcp_rtx_and_write_queues_empty(rs->sk) &&
 	       !(rs->want & (BIT(RSTREAM_WANT_BROKEN) | BIT(RSTREAM_WANT_RESUME) |
 			     BIT(RSTREAM_WANT_REVOKE) | BIT(RSTREAM_WANT_GRANT)));
 }
@@ -499,11 +518,11 @@ void rstream_ring_tick(struct rstream *rs)
 	if (rs->sk->sk_state == TCP_CLOSE)
 		return;
 	if (!owes_resume(rs) && !owes_switch(rs)) {
-		rs->lost_at = 0;
+		rs->leave.owed_since = 0;
 	} else {
 		if (!is_told(rs) || is_held_up(rs))
-			rs->lost_at = jiffies | 1;
-		if (time_after(jiffies, rs->lost_at + RESUME_TIMEOUT)) {
+			rs->leave.owed_since = jiffies | 1;
+		if (time_after(jiffies, rs->leave.owed_since + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;
 		}

@@ -8,6 +8,7 @@
  * callbacks: softirq, a lock of the link, and no more than noting and queueing.
  */
 #include <linux/err.h>
+#include <net/proto_memory.h>
 #include <net/tcp.h>
 #include <net/ipv6.h>
 
@@ -47,7 +48,7 @@ static void put_addr(const struct sock *sk, bool remote, u16 port,
 
 void rstream_peer_fill(struct rstream *rs, const u8 *instance)
 {
-	struct rstream_peer_name *name = &rs->peer_name;
+	struct rstream_peer_name *name = &rs->hello.name;
 	const struct sock *sk = rs->sk;
 
 	memset(name, 0, sizeof(*name));
@@ -67,7 +68,7 @@ static void fill_route(struct rstream *rs, struct rstream_peer_route *route)
 {
 	route->ticket = rs->ticket;
 	put_addr(rs->sk, false, 0, &route->local);
-	put_addr(rs->sk, true, rs->peer_cm_port, &route->remote);
+	put_addr(rs->sk, true, rs->hello.cm_port, &route->remote);
 }
 
 static void want_link(struct rstream *rs)
@@ -75,7 +76,7 @@ static void want_link(struct rstream *rs)
 	struct rstream_peer_route route;
 
 	fill_route(rs, &route);
-	rstream_peer_want_link(rs->peer, &route, rs);
+	rstream_peer_want_link(rs->hello.peer, &route, rs);
 }
 
 static void want_more_links(struct rstream *rs)
@@ -85,15 +86,15 @@ static void want_more_links(struct rstream *rs)
 	if (READ_ONCE(rs->rn->set.links_per_peer) < 2)
 		return;
 	fill_route(rs, &route);
-	rstream_peer_want_more(rs->peer, &route);
+	rstream_peer_want_more(rs->hello.peer, &route);
 }
 
 /* The passive side can only ask the other one. */
 void rstream_link_wanted(struct rstream *rs)
 {
 	want_link(rs);
-	if (!rstream_peer_active(rs->peer) && !rs->link_asked) {
-		rs->link_asked = true;
+	if (!rstream_peer_active(rs->hello.peer) && !rs->granted.link_asked) {
+		rs->granted.link_asked = true;
 		set_bit(RSTREAM_WANT_LINK, &rs->want);
 		rstream_push(rs);
 	}
@@ -101,10 +102,10 @@ void rstream_link_wanted(struct rstream *rs)
 
 void rstream_link_asked(struct rstream *rs)
 {
-	if (!rs->peer || !rstream_peer_active(rs->peer))
+	if (!rs->hello.peer || !rstream_peer_active(rs->hello.peer))
 		return;
 	want_link(rs);
-	rstream_peer_asks(rs->peer);
+	rstream_peer_asks(rs->hello.peer);
 }
 
 /* ---- proofs ---- */
@@ -152,19 +153,41 @@ u64 rstream_switch_proof(const struct rstream *rs,
 #define BUSY_MSGS	4
 #define BUSY_BYTES	SZ_16K
 
+/*
+ * Charge the socket for @size bytes that it can do without: a ring.  Such does not take the
+ * last: of a control group that is full a process is killed for whatever it asks for next,
+ * even for what accept() charges.  This much is left, bytes; it also makes the charge larger
+ * than PAGE_ALLOC_COSTLY_ORDER, for which nobody is killed at once.  Nor does it bring TCP
+ * under pressure.  What is not used goes back by sk_mem_reclaim().  Not in softirq, where a
+ * control group's limit does not hold.
+ */
+#define CHARGE_LEAVES	SZ_1M
+
+bool rstream_charge_spare(struct rstream *rs, u32 size)
+{
+	u32 most = size + CHARGE_LEAVES;
+	struct sock *sk = rs->sk;
+
+	if (sk_memory_allocated(sk) + sk_mem_pages(most) > sk_prot_mem_limits(sk, 1) ||
+	    !__sk_mem_schedule(sk, most, SK_MEM_RECV))
+		return false;
+	__sk_mem_reclaim(sk, CHARGE_LEAVES);
+	return true;
+}
+
 /* Why no ring is granted, for what the stream can tell; NONE: grant. */
 static enum rstream_reason grant_policy(const struct rstream *rs)
 {
 	const struct rstream_net *rn = rs->rn;
 
-	if (!rs->peer)
-		return rs->crowded ? RSTREAM_R_PEER_LIMIT : RSTREAM_R_NO_DEVICE;
+	if (!rs->hello.peer)
+		return rs->hello.crowded ? RSTREAM_R_PEER_LIMIT : RSTREAM_R_NO_DEVICE;
 	if (rstream_link_drained(rn->net))
 		return RSTREAM_R_DRAINED;
 	if (rn->set.upgrade == RSTREAM_UPGRADE_OFF)
 		return RSTREAM_R_UPGRADE_OFF;
 	if (!rn->set.upgrade_self &&
-	    !memcmp(rs->peer_name.instance, rn->instance, RSTREAM_INSTANCE_LEN))
+	    !memcmp(rs->hello.name.instance, rn->instance, RSTREAM_INSTANCE_LEN))
 		return RSTREAM_R_SELF;
 	if (rn->set.upgrade == RSTREAM_UPGRADE_BYTES &&
 	    rs->rx.arrived < rn->set.upgrade_bytes &&
@@ -186,7 +209,7 @@ static u32 ring_most(const struct rstream *rs)
 /* And how large the next one will be. */
 static u32 ring_size(const struct rstream *rs)
 {
-	return min(rs->ring_next ?: RING_FIRST, ring_most(rs));
+	return max(min(rs->granted.next ?: RING_FIRST, ring_most(rs)), RSTREAM_RING_MIN);
 }
 
 static enum rstream_reason grant_ring(struct rstream *rs,
@@ -196,15 +219,16 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	struct rstream_rxring *ring;
 
 	/* the memory is the link's, but the socket that uses it pays */
-	if (!__sk_mem_schedule(rs->sk, max(size, RSTREAM_RING_MIN), SK_MEM_RECV)) {
-		rs->ring_next = 0;
+	if (!rstream_charge_spare(rs, size)) {
+		rs->granted.next = 0;
 		rstream_ring_later(rs);
 		return RSTREAM_R_NO_MEMORY;
 	}
 	ring = rstream_rxring_alloc(link, size, rs);
 	if (IS_ERR(ring)) {
+		sk_mem_reclaim(rs->sk);
 		if (PTR_ERR(ring) == -ENOMEM) {
-			rs->ring_next = 0;
+			rs->granted.next = 0;
 			rstream_ring_later(rs);
 			return RSTREAM_R_RMB_LIMIT;
 		}
@@ -213,14 +237,14 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 			rstream_link_wanted(rs);
 		return RSTREAM_R_WAIT_LINK;
 	}
-	rs->credited = 0;
-	rs->rx_moved = 0;
-	rs->ring_fills = 0;
-	rs->ring_filled = false;
-	rs->end_told = false;
-	rs->rx_link = rstream_link_id(link);
-	rs->rx_ring_size = ring->size;
-	rs->grant = (struct rstream_record) {
+	rs->granted.credited = 0;
+	rs->granted.moved = 0;
+	rs->granted.fills = 0;
+	rs->granted.filled = false;
+	rs->granted.end_told = false;
+	rs->granted.link = rstream_link_id(link);
+	rs->granted.size = ring->size;
+	rs->granted.rec = (struct rstream_record) {
 		.type = RSW_GRANT,
 		.grant.epoch = rstream_rx_grant(&rs->rx),
 		.grant.link = rstream_link_peer_id(link),
@@ -229,7 +253,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 		.grant.addr = ring->raddr,
 		.grant.size = ring->size,
 	};
-	rs->grant.grant.proof = record_proof(rs, link, true, &rs->grant);
+	rs->granted.rec.grant.proof = record_proof(rs, link, true, &rs->granted.rec);
 	sk_mem_charge(rs->sk, ring->size);
 	/* poll() must not find it readable: after rx.state */
 	smp_store_release(&rs->rxring, ring);
@@ -259,21 +283,25 @@ void rstream_grant_try(struct rstream *rs)
 	struct rstream_link *link;
 
 	/* before accept() nobody would be charged for it */
-	if (rs->mode != RSTREAM_FRAMED || !rs->hello_in || !rs->accepted || rs->closed ||
+	if (rs->mode != RSTREAM_FRAMED || !rs->hello.in || !rs->accepted || rstream_closed(rs) ||
 	    rs->error || rs->rx.fin || rs->rxring ||
 	    rs->rx.state != RSTREAM_ON_TCP ||
 	    rs->reason == RSTREAM_R_RING_IDLE ||
 	    rs->sk->sk_shutdown)
 		return;
+	if (in_softirq()) {
+		rstream_queue(rs, RSTREAM_DO_GRANT);
+		return;
+	}
 	/* what earlier rings have left would become ever more */
-	rs->rx_full = rs->rxq_bytes > rs->window;
-	if (rs->rx_full)
+	rs->granted.full = rs->rxq.bytes > rs->rxq.window;
+	if (rs->granted.full)
 		return;
 	reason = grant_policy(rs) ?: rstream_ipsec(rs);
 	if (reason == RSTREAM_R_WAIT_LINK) {
 		rstream_ring_later(rs);
 	} else if (!reason) {
-		link = rstream_peer_link(rs->peer, ring_size(rs));
+		link = rstream_peer_link(rs->hello.peer, ring_size(rs));
 		if (link) {
 			reason = grant_ring(rs, link);
 			rstream_link_put(link);
@@ -294,7 +322,7 @@ void rstream_link_try(struct rstream *rs)
 {
 	enum rstream_reason reason = grant_policy(rs);
 
-	if (rs->hello_in && !rs->closed && !rs->error &&
+	if (rs->hello.in && !rstream_closed(rs) && !rs->error &&
 	    (!reason || reason == RSTREAM_R_WAIT_BYTES))
 		rstream_link_wanted(rs);
 }
@@ -311,7 +339,7 @@ void rstream_grant_look(struct rstream *rs)
 			return;
 		break;
 	case RSTREAM_R_RING_IDLE:
-		if (rs->idle_msgs < BUSY_MSGS && rs->data_left < BUSY_BYTES)
+		if (rs->leave.idle_msgs < BUSY_MSGS && rs->in.data_left < BUSY_BYTES)
 			return;
 		break;
 	default:
@@ -332,7 +360,7 @@ void rstream_ring_idle(struct rstream *rs)
 {
 	rstream_ring_landed(rs);
 	if (rs->rxring && rs->rx.arrived == rs->rx.consumed) {
-		rs->ring_next = 0;
+		rs->granted.next = 0;
 		rstream_ring_revoke(rs, RSTREAM_R_RING_IDLE);
 	}
 }
@@ -348,13 +376,13 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	reason = rstream_rx_switch(&rs->rx, rec->sw.offset, rec->sw.epoch);
 	if (reason)
 		return reason;
-	rs->refused = 0;
+	rs->leave.refused = 0;
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
 	rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_RING,
 			 rec->sw.offset, RSTREAM_R_UPGRADED);
 	rstream_ring_landed(rs);
-	if (rs->closed && rs->rx.arrived > rs->rx.consumed)
+	if (rstream_closed(rs) && rs->rx.arrived > rs->rx.consumed)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 	rstream_ring_check(rs);	/* its link may have been lost meanwhile */
 	rstream_wake_readers(rs);
@@ -375,7 +403,7 @@ void rstream_ring_landed(struct rstream *rs)
 	if (reason)
 		rstream_fail(rs, reason, ECONNRESET);
 	if (landed - ring_consumed(rs) >= rs->rxring->size / 2)
-		rs->ring_filled = true;
+		rs->granted.filled = true;
 }
 
 /* All that the peer will ever send is here. */
@@ -389,14 +417,14 @@ u64 rstream_ring_at(const struct rstream *rs)
 {
 	u64 base = READ_ONCE(rs->rx.base);
 
-	return max3(base, READ_ONCE(rs->rx.consumed), READ_ONCE(rs->rx_moved)) -
+	return max3(base, READ_ONCE(rs->rx.consumed), READ_ONCE(rs->granted.moved)) -
 	       base;
 }
 
 /* The next ring shall be larger: give up this one. */
 static void ring_grow(struct rstream *rs, u32 next)
 {
-	rs->ring_next = next;
+	rs->granted.next = next;
 	rstream_ring_revoke(rs, RSTREAM_R_NONE);
 }
 
@@ -413,31 +441,131 @@ static void ring_emptied(struct rstream *rs)
 {
 	u32 next;
 
-	if (!rs->ring_filled)
+	if (!rs->granted.filled)
 		return;
 	next = larger_ring(rs);
 	if (next <= rs->rxring->size)
 		return;
-	rs->ring_filled = false;
-	if (time_after(jiffies, rs->filled_at + RING_FILL_TIME))
-		rs->ring_fills = 0;
-	rs->filled_at = jiffies;
-	if (rs->ring_fills < RING_FILLS)
-		rs->ring_fills++;
-	if (rs->ring_fills < RING_FILLS)
+	rs->granted.filled = false;
+	/* there was no memory for it */
+	if (time_before(jiffies, rs->granted.filled_at))
+		return;
+	if (time_after(jiffies, rs->granted.filled_at + RING_FILL_TIME))
+		rs->granted.fills = 0;
+	rs->granted.filled_at = jiffies;
+	if (rs->granted.fills < RING_FILLS)
+		rs->granted.fills++;
+	if (rs->granted.fills < RING_FILLS)
 		return;
 	next = rstream_rxring_larger(rs->rxring, next);
-	/* the memory of the socket stays scheduled until the next grant */
-	if (next && __sk_mem_schedule(rs->sk, next, SK_MEM_RECV))
-		ring_grow(rs, next);
+	if (!next)
+		return;
+	if (!rstream_charge_spare(rs, next)) {
+		rs->granted.filled_at = jiffies + RING_FILL_TIME;
+		return;
+	}
+	sk_mem_reclaim(rs->sk);		/* it is charged when it is granted */
+	ring_grow(rs, next);
 }
+
+/* ---- what is lent ---- */
+
+/*
+ * A sender that waits for pages which others than us refer to: when to look again,
+ * and for how long at most.
+ */
+#define LENT_FIRST	msecs_to_jiffies(4)
+#define LENT_LONG	msecs_to_jiffies(512)
+
+static void lent_told(struct rstream_lent *lent)
+{
+	rstream_queue(container_of(lent, struct rstream, loan.wait),
+		      RSTREAM_DO_CREDIT);
+}
+
+/* The ring's first lent page below @end; @wait: the one to wait for, NULL: none. */
+static u64 first_lent(const struct rstream *rs, u64 end, struct page **wait)
+{
+	struct rstream_rxring *ring = rs->rxring;
+	u64 at, first = end, enough = rs->granted.credited + ring->size / 4;
+
+	*wait = NULL;
+	for (at = rs->granted.credited; at < end; at = round_down(at, PAGE_SIZE) + PAGE_SIZE) {
+		struct page *page = rstream_rxring_page(ring, at);
+
+		if (*wait && at >= enough)
+			break;
+		if (!rstream_page_lent(page))
+			continue;
+		if (!*wait)
+			first = at;
+		*wait = page;
+	}
+	return first;
+}
+
+/*
+ * How far the ring's memory, consumed up to @consumed, can be written again.  If
+ * not so far, we are told when as much is back as is worth a credit.
+ */
+static u64 lent_until(struct rstream *rs, u64 consumed)
+{
+	u64 end = min(consumed, rs->loan.to), first;
+	struct page *wait;
+
+	if (rs->granted.credited >= end && !rs->loan.wait.page)
+		return consumed;	/* the rule */
+	do {
+		first = first_lent(rs, end, &wait);
+	} while (wait && !rstream_lent_wait(&rs->loan.wait, wait));
+	if (!wait) {
+		rstream_lent_forget(&rs->loan.wait);
+		rs->loan.since = 0;
+		return consumed;
+	}
+	if (first != rs->loan.first)
+		rs->loan.since = 0;
+	rs->loan.first = first;
+	return first;
+}
+
+/*
+ * The sender waits for it: look again when it has waited for twice as long.
+ * Return: it has waited for long.
+ */
+static bool lent_look(struct rstream *rs)
+{
+	unsigned long waited;
+
+	if (!rs->loan.since)
+		rs->loan.since = (jiffies - 1) | 1;	/* neither 0 nor later */
+	waited = min(jiffies - rs->loan.since, LENT_LONG);
+	rstream_retry_by(rs, jiffies + max(waited, LENT_FIRST));
+	return waited == LENT_LONG;
+}
+
+void rstream_lent_init(struct rstream *rs)
+{
+	INIT_HLIST_NODE(&rs->loan.wait.node);
+	rs->loan.wait.told = lent_told;
+}
+
+/* The ring is not the stream's any more. */
+void rstream_lent_end(struct rstream *rs)
+{
+	rstream_lent_forget(&rs->loan.wait);
+	rs->loan.to = 0;
+	rs->loan.since = 0;
+}
+
+/* ---- credit ---- */
 
 /* In answer to a sender that waits. */
 static void credit_told(struct rstream *rs, u64 until)
 {
 	WRITE_ONCE(rs->rxring->want_credit, false);
 	rstream_rxring_credit(rs->rxring, until, true);
-	rs->credited = until;
+	rs->granted.credited = until;
 }
 
 /*
@@ -448,19 +576,19 @@ static void credit_told(struct rstream *rs, u64 until)
 static void credit_all(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
-	bool ended = rstream_ring_ended(rs) || rs->rx.stopped;
+	bool ended = rstream_ring_ended(rs) || rs->rx.recall == RSTREAM_STOPPED;
 	u64 all = ended ? rs->rx.arrived - rs->rx.base : ring_consumed(rs);
-	u64 until = ended ? all : rstream_lent_until(rs, all);
+	u64 until = ended ? all : lent_until(rs, all);
 
 	if (until < all) {
-		rstream_lent_look(rs);
-		if (until == rs->credited)
+		lent_look(rs);
+		if (until == rs->granted.credited)
 			return;
 	}
-	if (until > rs->credited || !rs->end_told ||
+	if (until > rs->granted.credited || !rs->granted.end_told ||
 	    READ_ONCE(ring->want_credit)) {
 		credit_told(rs, until);
-		rs->end_told = until == all;
+		rs->granted.end_told = until == all;
 	}
 }
 
@@ -476,16 +604,16 @@ static void credit(struct rstream *rs)
 	bool waits;
 
 	rstream_ring_landed(rs);
-	if (rs->rx.stopped && !rstream_ring_move(rs)) {
+	if (rs->rx.recall == RSTREAM_STOPPED && !rstream_ring_move(rs)) {
 		rstream_retry(rs, RSTREAM_RETRY_MS);
 		return;
 	}
-	if (rs->rx.revoked || rstream_ring_ended(rs)) {
+	if (rs->rx.recall != RSTREAM_KEPT || rstream_ring_ended(rs)) {
 		credit_all(rs);
 		return;
 	}
-	until = rstream_lent_until(rs, consumed);
-	news = until - rs->credited;
+	until = lent_until(rs, consumed);
+	news = until - rs->granted.credited;
 	/* rx.consumed is out before want_credit is looked at, and vice versa */
 	smp_mb();
 	waits = READ_ONCE(ring->want_credit);
@@ -495,8 +623,8 @@ static void credit(struct rstream *rs)
 		credit_told(rs, until);
 	} else if (news >= ring->size / 4) {
 		rstream_rxring_credit(ring, until, false);
-		rs->credited = until;
-	} else if (waits && until < consumed && rstream_lent_look(rs) &&
+		rs->granted.credited = until;
+	} else if (waits && until < consumed && lent_look(rs) &&
 		   !rstream_rx_enough(rs)) {
 		/* reader and sender wait for each other, as long as somebody likes */
 		if (news) {
@@ -512,10 +640,25 @@ static void credit(struct rstream *rs)
 		ring_emptied(rs);
 }
 
+/*
+ * The program closes, and pipes have what it has read: the sender gets no room there, and
+ * behind our FIN it cannot be told to leave.  What it sends by TCP is reset.
+ */
+void rstream_ring_closing(struct rstream *rs)
+{
+	u64 consumed;
+
+	if (!rs->rxring)
+		return;
+	consumed = ring_consumed(rs);
+	if (lent_until(rs, consumed) < consumed)
+		rstream_ring_revoke(rs, RSTREAM_R_NONE);
+}
+
 /* The program has read @len bytes of the ring. */
 void rstream_ring_read(struct rstream *rs, size_t len)
 {
-	rs->rx_ring_bytes += len;
+	rs->stats.rx.ring_bytes += len;
 	credit(rs);
 }
 
@@ -527,6 +670,14 @@ void rstream_ring_answer(struct rstream *rs)
 		credit(rs);
 }
 
+/* What is lent is not waited for any longer. */
+void rstream_lent_hurry(struct rstream *rs)
+{
+	rstream_ring_answer(rs);
+	rs->loan.since = (jiffies - LENT_LONG - 1) | 1;
+	rstream_ring_answer(rs);
+}
+
 /* ---- sending end ---- */
 
 /* The link that a GRANT names, if the GRANT comes from its other end. */
@@ -535,9 +686,9 @@ static struct rstream_link *grant_link(struct rstream *rs,
 {
 	struct rstream_link *link;
 
-	if (!rs->peer)
+	if (!rs->hello.peer)
 		return NULL;
-	link = rstream_link_find(sock_net(rs->sk), rs->peer, rec->grant.link);
+	link = rstream_link_find(sock_net(rs->sk), rs->hello.peer, rec->grant.link);
 	if (!link)
 		return NULL;
 	if (rec->grant.proof != record_proof(rs, link, false, rec)) {
@@ -589,12 +740,12 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 		return RSTREAM_R_NONE;
 	}
 	rs->txring = ring;
-	if (rs->tx.fin || rs->closed || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
+	if (rs->tx.fin || rstream_closed(rs) || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
 		rstream_grant_refuse(rs, RSTREAM_R_NONE);	/* no need */
 		return RSTREAM_R_NONE;
 	}
-	rs->tx_link = rstream_link_id(ring->link);
-	rs->tx_ring_size = ring->size;
+	rs->taken.link = rstream_link_id(ring->link);
+	rs->taken.size = ring->size;
 	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
 	return RSTREAM_R_NONE;
 }
@@ -624,20 +775,20 @@ size_t rstream_tx_reap(struct rstream *rs)
 /* Ask to be told of space, once. */
 static void ask_credit(struct rstream *rs)
 {
-	if (rs->asked)
+	if (rs->taken.asked)
 		return;
 	/* before it is posted: the answer may come at once */
-	WRITE_ONCE(rs->asked, true);
-	rs->asked_at = jiffies;
+	WRITE_ONCE(rs->taken.asked, true);
+	rs->taken.asked_at = jiffies;
 	if (rstream_txring_ask(rs->txring))
-		WRITE_ONCE(rs->asked, false);
+		WRITE_ONCE(rs->taken.asked, false);
 }
 
 /* Does the ring tell when the bytes that are on their way are there?  So few wait for it. */
 bool rstream_ring_gathers(const struct rstream *rs)
 {
 	smp_mb();	/* pairs with ring_sent(): it sees what is queued */
-	return rs->txring && READ_ONCE(rs->txring->tells) && !rs->awaited;
+	return rs->txring && READ_ONCE(rs->txring->tells) && !rs->zc.awaited;
 }
 
 void rstream_push_ring(struct rstream *rs)
@@ -645,13 +796,13 @@ void rstream_push_ring(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent, space;
 	/* the peer has answered nothing since: more may follow before this is there */
 	bool few = rstream_may_gather(rs, queued), want;
-	unsigned int how = few && rs->tx_heard == rs->rx.arrived ? RSTREAM_POST_TELL : 0;
+	unsigned int how = few && rs->taken.heard == rs->rx.arrived ? RSTREAM_POST_TELL : 0;
 	ssize_t n;
 	s64 acked;
 
 	if (!rs->txring)
 		return;
-	if (!queued || !rstream_link_is_up(rs->txring->link) || rs->held ||
+	if (!queued || !rstream_link_is_up(rs->txring->link) || rs->txq.held ||
 	    !rstream_urg_heard(rs) || (few && rstream_ring_gathers(rs))) {
 		rstream_txring_pass(rs->txring);
 		return;
@@ -664,27 +815,27 @@ void rstream_push_ring(struct rstream *rs)
 	}
 	space = rs->txring->size - (rs->txring->written - acked);
 	/* this will not all fit, or somebody is about to wait */
-	want = !rs->asked && (queued > space || rs->awaited ||
-			      !rstream_tx_room(rs));
+	want = !rs->taken.asked && (queued > space || rs->zc.awaited ||
+				    !rstream_tx_room(rs));
 	if (want) {
-		WRITE_ONCE(rs->asked, true);
+		WRITE_ONCE(rs->taken.asked, true);
 		how |= RSTREAM_POST_CREDIT;
 	}
-	n = rstream_txring_post(rs->txring, &rs->txq, how);
+	n = rstream_txring_post(rs->txring, &rs->txq.frags, how);
 	if (want && (n <= 0 || !rs->txring->asks))
-		WRITE_ONCE(rs->asked, false);
+		WRITE_ONCE(rs->taken.asked, false);
 	if (n == -EPROTO)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	if (n > 0) {
 		rs->tx.sent += n;
-		rs->tx_heard = rs->rx.arrived;
-		rs->tx_at = jiffies;
-		rs->tx_ring_bytes += n;
-		rs->tx_ring_msgs++;
+		rs->taken.heard = rs->rx.arrived;
+		rs->txq.at = jiffies;
+		rs->stats.tx.ring_bytes += n;
+		rs->stats.tx.ring_msgs++;
 	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING &&
 		   acked != (s64)rs->txring->written) {
 		/* a receiver that answers with crumbs is not asked for each */
-		if (jiffies - rs->asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
+		if (jiffies - rs->taken.asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
 			ask_credit(rs);
 		else
 			rstream_retry(rs, RSTREAM_RETRY_MS);
@@ -704,7 +855,7 @@ void rstream_tx_waits(struct rstream *rs)
 		ask_credit(rs);
 	/* what is acknowledged can't be freed before it has completed, too */
 	rstream_txring_sent(rs->txring);
-	if (rs->zc_on_tcp)
+	if (rs->zc.on_tcp)
 		rstream_retry(rs, RSTREAM_RETRY_MS);	/* nobody tells when TCP has it */
 }
 
@@ -741,18 +892,18 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 		return;
 	}
 	/* what comes before its SWITCH is looked at then: link->lock is between */
-	if (READ_ONCE(rs->closed) &&
+	if (rstream_closed(rs) &&
 	    READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
 	    ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) {
 		/* as TCP: data after close is reset */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}
-	if (ring->landed != rs->rx_landed) {	/* no mere request for credit */
-		rs->rx_landed = ring->landed;
-		rs->rx_ring_msgs++;
-		WRITE_ONCE(rs->rx_at, jiffies);
-		WRITE_ONCE(rs->rx_stamp, rstream_rx_timed(rs) ?
+	if (ring->landed != rs->granted.landed) {	/* no mere request for credit */
+		rs->granted.landed = ring->landed;
+		rs->stats.rx.ring_msgs++;
+		WRITE_ONCE(rs->rxq.at, jiffies);
+		WRITE_ONCE(rs->rxq.stamp, rstream_rx_timed(rs) ?
 			   ktime_get_real() : 0);
 		if (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
 			rstream_hist_arrived(rs, READ_ONCE(rs->rx.base) +
@@ -762,7 +913,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 	/* all consumed, or the end is here: no reader will come by to answer */
 	if ((READ_ONCE(ring->want_credit) &&
 	     ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) ||
-	    READ_ONCE(rs->rx.revoked) ||
+	    READ_ONCE(rs->rx.recall) != RSTREAM_KEPT ||
 	    (READ_ONCE(rs->rx.fin) &&
 	     ring->landed == READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.base)))
 		rstream_queue(rs, RSTREAM_DO_CREDIT);
@@ -773,9 +924,8 @@ static void ring_space(struct rstream *rs, struct rstream_txring *ring,
 		       bool credit)
 {
 	if (credit)
-		WRITE_ONCE(rs->asked, false);
-	rstream_queue(rs, READ_ONCE(rs->closed) ? RSTREAM_DO_CLOSE :
-						  RSTREAM_DO_PUSH);
+		WRITE_ONCE(rs->taken.asked, false);
+	rstream_queue(rs, rstream_closed(rs) ? RSTREAM_DO_CLOSE : RSTREAM_DO_PUSH);
 }
 
 static void ring_sent(struct rstream *rs)
@@ -798,12 +948,12 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 {
 	switch (ev) {
 	case RSTREAM_LINK_EV_UP:
-		WRITE_ONCE(rs->link_asked, false);
+		WRITE_ONCE(rs->granted.link_asked, false);
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		break;
 	case RSTREAM_LINK_EV_FAILED:
 	case RSTREAM_LINK_EV_DECLINED:
-		WRITE_ONCE(rs->link_asked, false);
+		WRITE_ONCE(rs->granted.link_asked, false);
 		/* it waits for what its peer wants, not for a ring of ours */
 		if (READ_ONCE(rs->reason) == RSTREAM_R_RING_IDLE)
 			break;

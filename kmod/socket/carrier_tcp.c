@@ -41,7 +41,7 @@ static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 {
 	frag->off += n;
 	frag->len -= n;
-	rs->rec_left -= n;
+	rs->out.rec_left -= n;
 	rstream_tx_gone(rs, n, frag->len ? 0 : frag->charged);
 	if (frag->len)
 		return;
@@ -57,34 +57,35 @@ static struct rstream_frag *small_payload(struct rstream *rs)
 {
 	struct rstream_frag *frag;
 
-	if (!rs->rec_left || rs->rec_left > SMALL_PAYLOAD)
+	if (!rs->out.rec_left || rs->out.rec_left > SMALL_PAYLOAD)
 		return NULL;
-	frag = list_first_entry(&rs->txq, struct rstream_frag, list);
-	return frag->len >= rs->rec_left && !frag->uarg &&
+	frag = list_first_entry(&rs->txq.frags, struct rstream_frag, list);
+	return frag->len >= rs->out.rec_left && !frag->uarg &&
 	       !PageHighMem(frag->page) ? frag : NULL;
 }
 
 /* Does TCP's FIN follow at once? */
 static bool is_last(const struct rstream *rs)
 {
-	return rs->closing && rs->tx.fin && !rs->want && !rs->txring &&
+	return rs->close.state == RSTREAM_CLOSING && !sock_flag(rs->sk, SOCK_LINGER) &&
+	       rs->tx.fin && !rs->want && !rs->txring &&
 	       rs->tx.sent == rs->tx.written;
 }
 
 static int send_ctl(struct rstream *rs)
 {
 	struct rstream_frag *frag = small_payload(rs);
-	int head = rs->ctl_len - rs->ctl_off, all = head, n;
+	int head = rs->out.ctl_len - rs->out.ctl_off, all = head, n;
 	struct kvec vec[2] = {
-		{ .iov_base = rs->ctl + rs->ctl_off, .iov_len = head },
+		{ .iov_base = rs->ctl + rs->out.ctl_off, .iov_len = head },
 	};
 	struct msghdr msg = { .msg_flags = SEND_FLAGS };
 
 	if (frag) {
 		vec[1].iov_base = page_address(frag->page) + frag->off;
-		vec[1].iov_len = rs->rec_left;
-		all += rs->rec_left;
-	} else if (rs->rec_left || is_last(rs)) {
+		vec[1].iov_len = rs->out.rec_left;
+		all += rs->out.rec_left;
+	} else if (rs->out.rec_left || is_last(rs)) {
 		msg.msg_flags |= MSG_MORE;
 	}
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, vec, frag ? 2 : 1, all);
@@ -99,40 +100,40 @@ static bool push_ctl(struct rstream *rs)
 {
 	int n;
 
-	if (rs->ctl_off == rs->ctl_len)
+	if (rs->out.ctl_off == rs->out.ctl_len)
 		return true;
 	n = send_ctl(rs);
 	if (n > 0)
-		rs->ctl_off += n;
-	if (rs->ctl_off < rs->ctl_len)
+		rs->out.ctl_off += n;
+	if (rs->out.ctl_off < rs->out.ctl_len)
 		return false;
-	rs->ctl_off = 0;
-	rs->ctl_len = 0;
+	rs->out.ctl_off = 0;
+	rs->out.ctl_len = 0;
 	return true;
 }
 
 static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
 {
-	int flags = SEND_FLAGS | (n < rs->rec_left ? MSG_MORE : 0), sent;
+	int flags = SEND_FLAGS | (n < rs->out.rec_left ? MSG_MORE : 0), sent;
 
 	if (!frag->uarg)
 		return rstream_tcp_sendpage(rs->sk, frag->page, frag->off, n,
 					    flags);
 	sent = rstream_tcp_sendpage_zc(rs->sk, frag->page, frag->off, n, flags,
 				       frag->uarg);
-	rs->zc_seq = tcp_sk(rs->sk)->write_seq;
-	rs->zc_on_tcp = true;
-	rs->zc_acked = false;
+	rs->zc.seq = tcp_sk(rs->sk)->write_seq;
+	rs->zc.on_tcp = true;
+	rs->zc.acked = false;
 	return sent;
 }
 
 /* Return: true when the record's payload is with TCP. */
 static bool push_payload(struct rstream *rs)
 {
-	while (rs->rec_left) {
+	while (rs->out.rec_left) {
 		struct rstream_frag *frag =
-			list_first_entry(&rs->txq, struct rstream_frag, list);
-		u32 n = min(frag->len, rs->rec_left);
+			list_first_entry(&rs->txq.frags, struct rstream_frag, list);
+		u32 n = min(frag->len, rs->out.rec_left);
 		int sent = send_frag(rs, frag, n);
 
 		if (sent <= 0)
@@ -144,14 +145,14 @@ static bool push_payload(struct rstream *rs)
 
 static void put_record(struct rstream *rs, const struct rstream_record *rec)
 {
-	rs->ctl_len += rstream_record_write(rs->ctl + rs->ctl_len, rec);
+	rs->out.ctl_len += rstream_record_write(rs->ctl + rs->out.ctl_len, rec);
 }
 
 static void put_ack(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_ACK };
 
-	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->window);
+	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->rxq.window);
 	rec.ack.consumed = rs->rx.consumed;
 	rec.ack.limit = rs->rx.limit;
 	put_record(rs, &rec);
@@ -175,10 +176,10 @@ static void put_switch(struct rstream *rs)
 		rec.sw.proof = rstream_switch_proof(rs, &rec);
 		rstream_switched(rs, RSTREAM_WAY_TX, RSTREAM_INFO_CARRIER_RING,
 				 rs->tx.sent, RSTREAM_R_UPGRADED);
-	} else if (rs->tx_switched.to != RSTREAM_INFO_CARRIER_TCP) {
+	} else if (rs->stats.tx.switched.to != RSTREAM_INFO_CARRIER_TCP) {
 		/* else the grant was refused: nothing changes */
 		rstream_switched(rs, RSTREAM_WAY_TX, RSTREAM_INFO_CARRIER_TCP,
-				 rs->tx.sent, rs->tx_why);
+				 rs->tx.sent, rs->leave.tx_why);
 	}
 	put_record(rs, &rec);
 }
@@ -222,13 +223,13 @@ static void put_resume(struct rstream *rs)
 /* Ahead of the urgent byte, whichever carrier that takes. */
 static bool put_urg(struct rstream *rs)
 {
-	struct rstream_record rec = { .type = RSW_URG, .offset = rs->tx_urg };
+	struct rstream_record rec = { .type = RSW_URG, .offset = rs->urg.sent };
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	if (!rs->peer_urg)
+	if (!rs->hello.urg)
 		return false;	/* it has been sent before HELLO said so */
 	put_record(rs, &rec);
-	rs->urg_end = tp->bytes_acked + (tp->write_seq - tp->snd_una) + rs->ctl_len;
+	rs->urg.sent_end = tp->bytes_acked + (tp->write_seq - tp->snd_una) + rs->out.ctl_len;
 	return true;
 }
 
@@ -253,7 +254,7 @@ static bool is_wanted(struct rstream *rs, enum rstream_want what)
 /* The peer's TCP is closed: it would answer records with a reset. */
 static bool peer_gone(const struct rstream *rs)
 {
-	return rs->sk->sk_shutdown & RCV_SHUTDOWN && !rs->unanswered;
+	return rs->sk->sk_shutdown & RCV_SHUTDOWN && !rs->plain.unanswered;
 }
 
 /* Put the next control record that is wanted into the buffer. */
@@ -261,12 +262,12 @@ static bool next_control(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_LINK };
 
-	if (rs->tx_plain) {
+	if (rs->plain.tx) {
 		rstream_prelude_fin(rs);
 		return false;
 	}
 	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
-		rs->ctl_len += rstream_hello_put(rs, rs->ctl + rs->ctl_len);
+		rs->out.ctl_len += rstream_hello_put(rs, rs->ctl + rs->out.ctl_len);
 		return true;
 	}
 	if (peer_gone(rs)) {
@@ -277,9 +278,9 @@ static bool next_control(struct rstream *rs)
 		}
 		return false;
 	}
-	if (rs->unanswered)	/* nothing that wants an answer */
+	if (rs->plain.unanswered)	/* nothing that wants an answer */
 		rs->want &= BIT(RSTREAM_WANT_FIN);
-	if (rs->hello_in && is_wanted(rs, RSTREAM_WANT_URG) && put_urg(rs))
+	if (rs->hello.in && is_wanted(rs, RSTREAM_WANT_URG) && put_urg(rs))
 		return true;
 	if (is_wanted(rs, RSTREAM_WANT_LINK))
 		put_record(rs, &rec);
@@ -294,7 +295,7 @@ static bool next_control(struct rstream *rs)
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
 		put_ack(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
-		put_record(rs, &rs->grant);
+		put_record(rs, &rs->granted.rec);
 	else if (is_wanted(rs, RSTREAM_WANT_REVOKE))
 		put_revoke(rs);
 	else if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || !put_fin(rs))
@@ -324,8 +325,8 @@ static bool gathers(const struct rstream *rs, u64 queued)
 	if (!rstream_may_gather(rs, queued))
 		return false;
 	return tcp_is_full(tp) ||
-	       (rs->nagle && queued < tp->mss_cache && tp->snd_una != tp->snd_nxt &&
-		after(rs->small_seq[1], tp->snd_una));
+	       (rs->out.nagle && queued < tp->mss_cache && tp->snd_una != tp->snd_nxt &&
+		after(rs->out.small_seq[1], tp->snd_una));
 }
 
 static void small_look(struct rstream *rs, u32 len)
@@ -333,12 +334,12 @@ static void small_look(struct rstream *rs, u32 len)
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
 	if (len < tp->mss_cache) {
-		rs->small_seq[1] = rs->small_seq[0];
-		rs->small_seq[0] = tp->write_seq + rs->ctl_len + len;
-	} else if (!after(rs->small_seq[0], tp->snd_una)) {
+		rs->out.small_seq[1] = rs->out.small_seq[0];
+		rs->out.small_seq[0] = tp->write_seq + rs->out.ctl_len + len;
+	} else if (!after(rs->out.small_seq[0], tp->snd_una)) {
 		/* before they are so old that they seem to be new */
-		rs->small_seq[1] = tp->snd_una;
-		rs->small_seq[0] = tp->snd_una;
+		rs->out.small_seq[1] = tp->snd_una;
+		rs->out.small_seq[0] = tp->snd_una;
 	}
 }
 
@@ -349,7 +350,7 @@ static bool next_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u64 window = rstream_tx_window(&rs->tx);
 
-	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->held ||
+	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->txq.held ||
 	    test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
 	if (!window) {
@@ -357,18 +358,18 @@ static bool next_data(struct rstream *rs)
 		return false;
 	}
 	if (gathers(rs, queued)) {
-		rs->gathers = true;
+		rs->out.gathers = true;
 		set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
 		return false;
 	}
 	rec.len = min3(queued, window, (u64)RSW_DATA_MAX);
 	put_record(rs, &rec);
 	small_look(rs, rec.len);
-	rs->rec_left = rec.len;
+	rs->out.rec_left = rec.len;
 	rs->tx.sent += rec.len;
-	rs->tx_at = jiffies;
-	rs->tx_tcp_bytes += rec.len;
-	rs->tx_tcp_msgs++;
+	rs->txq.at = jiffies;
+	rs->stats.tx.tcp_bytes += rec.len;
+	rs->stats.tx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, rec.len);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
 	rstream_grant_look(rs);
@@ -382,13 +383,13 @@ static bool next_records(struct rstream *rs)
 
 	if (!rs->accepted && rs->sk->sk_wmem_queued >= CHILD_WMEM)
 		return false;	/* on_write_space() goes on */
-	if (rs->tx_plain && rs->tx.written != rs->tx.sent)
+	if (rs->plain.tx && rs->tx.written != rs->tx.sent)
 		rstream_prelude_look(rs);
-	if (rs->tx_plain) {
-		rs->rec_left = rstream_prelude_data(rs);
-		return rs->rec_left || next_control(rs);
+	if (rs->plain.tx) {
+		rs->out.rec_left = rstream_prelude_data(rs);
+		return rs->out.rec_left || next_control(rs);
 	}
-	while (rs->ctl_len + RSTREAM_RECORD_MAX <= sizeof(rs->ctl)) {
+	while (rs->out.ctl_len + RSTREAM_RECORD_MAX <= sizeof(rs->ctl)) {
 		if (!next_control(rs))
 			return next_data(rs) || any;
 		any = true;
@@ -405,8 +406,8 @@ static void pass_ring(struct rstream *rs)
 
 static void push_all(struct rstream *rs)
 {
-	rs->blocked = true;
-	rs->gathers = false;
+	rs->out.blocked = true;
+	rs->out.gathers = false;
 	do {
 		if (!push_ctl(rs) || !push_payload(rs)) {
 			pass_ring(rs);
@@ -417,7 +418,7 @@ static void push_all(struct rstream *rs)
 		else
 			pass_ring(rs);
 	} while (next_records(rs));
-	rs->blocked = false;
+	rs->out.blocked = false;
 
 	/* both streams have ended, all is here: no record is needed any more */
 	if (rs->tx.fin && rs->rx.fin && !rs->want &&
@@ -434,7 +435,7 @@ static void stall_look(struct rstream *rs)
 {
 	enum rstream_reason why = RSTREAM_R_NONE;
 
-	if (rs->held || rs->tx_plain)
+	if (rs->txq.held || rs->plain.tx)
 		why = RSTREAM_R_NONE;
 	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
 		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
@@ -444,7 +445,7 @@ static void stall_look(struct rstream *rs)
 						   RSTREAM_R_STALL_WINDOW;
 	else if (rs->txring && rstream_link_is_up(rs->txring->link))
 		why = rs->txring->stalled;
-	if (why != rs->stalls.why)
+	if (why != rs->stats.stalls.why)
 		rstream_stalled(rs, why);
 }
 
@@ -457,9 +458,9 @@ static bool may_push(struct rstream *rs)
 		return false;
 	if (sk->sk_err) {
 		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
-		rs->gathers = false;
-		if ((rs->tx.written != rs->tx.sent || rs->want || rs->ctl_len ||
-		     rs->rec_left) && sk->sk_state != TCP_CLOSE)
+		rs->out.gathers = false;
+		if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len ||
+		     rs->out.rec_left) && sk->sk_state != TCP_CLOSE)
 			rstream_retry(rs, RSTREAM_RETRY_MS);
 		return false;
 	}
@@ -479,24 +480,24 @@ void rstream_push(struct rstream *rs)
 	bool task_frag = sk->sk_use_task_frag;
 	gfp_t gfp = sk->sk_allocation;
 	u8 nonagle = tp->nonagle;
-	u64 mem = rs->tx_mem;
+	u64 mem = rs->txq.mem;
 	bool nospace;
 
 	rstream_assert_held(rs);
-	if (rs->pushing || rs->parsing)
+	if (rs->out.pushing || rs->in.parsing)
 		return;
 	if (!may_push(rs)) {
 		pass_ring(rs);
 		return;
 	}
-	rs->pushing = true;
+	rs->out.pushing = true;
 	/* TCP's send takes it for the wish of a program that sends again */
 	nospace = sock_flag(sk, SOCK_FASYNC) &&
 		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
 	/* no sleep for memory, and no record waits for the ACK of another */
 	sk->sk_allocation = sk_gfp_mask(sk, GFP_ATOMIC);
 	sk->sk_use_task_frag = task_frag && in_task();
-	rs->nagle = !(nonagle & TCP_NAGLE_OFF);
+	rs->out.nagle = !(nonagle & TCP_NAGLE_OFF);
 	tp->nonagle = TCP_NAGLE_OFF;
 	push_all(rs);
 	rstream_zerocopy_waits(rs);	/* before its number is old */
@@ -510,14 +511,14 @@ void rstream_push(struct rstream *rs)
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
 	}
-	rs->pushing = false;
+	rs->out.pushing = false;
 	stall_look(rs);
 	if (rstream_hist_sent(rs))
 		rstream_tx_waits(rs);
 	/* without memory and with nothing queued, TCP would never call us */
-	if (rs->blocked && tcp_rtx_and_write_queues_empty(sk))
+	if (rs->out.blocked && tcp_rtx_and_write_queues_empty(sk))
 		rstream_retry(rs, RSTREAM_RETRY_MS);
-	if (rs->tx_mem < mem)
+	if (rs->txq.mem < mem)
 		rstream_wake_writers(rs);
 }
 
@@ -573,11 +574,11 @@ static unsigned int gather(struct rstream *rs, struct sk_buff *skb,
 			   unsigned int off, unsigned int len,
 			   unsigned int need)
 {
-	unsigned int n = min(len, need - rs->part_len);
+	unsigned int n = min(len, need - rs->in.part_len);
 
-	if (skb_copy_bits(skb, off, rs->part + rs->part_len, n))
+	if (skb_copy_bits(skb, off, rs->part + rs->in.part_len, n))
 		return 0;
-	rs->part_len += n;
+	rs->in.part_len += n;
 	return n;
 }
 
@@ -589,23 +590,23 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 	u8 role = rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK;
 	struct rstream_hello hello;
 
-	if (rs->part_len >= RSW_HELLO_LEN)	/* addresses follow */
+	if (rs->in.part_len >= RSW_HELLO_LEN)	/* addresses follow */
 		need = be16_to_cpu(((struct rsw_hello *)rs->part)->len);
 	n = gather(rs, skb, off, len, need);
-	switch (rstream_hello_read(rs->part, rs->part_len, role,
+	switch (rstream_hello_read(rs->part, rs->in.part_len, role,
 				   rstream_role_nonce(rs, role), &hello,
 				   &used)) {
 	case RSTREAM_HELLO_PART:
-		if (rs->tx_plain)	/* perhaps it is none */
+		if (rs->plain.tx)	/* perhaps it is none */
 			rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 		return n;
 	case RSTREAM_HELLO_WHOLE:
-		rs->part_len = 0;
+		rs->in.part_len = 0;
 		reason = rstream_hello_got(rs, &hello);
 		break;
 	case RSTREAM_HELLO_NOT:
 		reason = RSTREAM_R_NO_HELLO;
-		if (!rs->rx_plain)
+		if (!rs->plain.rx)
 			break;
 		rstream_prelude_no_hello(rs, false);
 		return n;
@@ -621,7 +622,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 {
 	enum rstream_reason reason;
 
-	if (rs->closed) {	/* as TCP: data after close is reset */
+	if (rstream_closed(rs)) {	/* as TCP: data after close is reset */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}
@@ -630,14 +631,14 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 		rstream_fail(rs, reason, ECONNRESET);
 		return;
 	}
-	rs->data_left = rec->len;
-	rs->rx_at = jiffies;
-	rs->rx_tcp_bytes += rec->len;
-	rs->rx_tcp_msgs++;
+	rs->in.data_left = rec->len;
+	rs->rxq.at = jiffies;
+	rs->stats.rx.tcp_bytes += rec->len;
+	rs->stats.rx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, rec->len);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
-	if (rs->idle_msgs < U8_MAX)
-		rs->idle_msgs++;
+	if (rs->leave.idle_msgs < U8_MAX)
+		rs->leave.idle_msgs++;
 	rstream_grant_look(rs);
 }
 
@@ -649,9 +650,9 @@ static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
 	enum rstream_reason reason;
 	int more;
 
-	if (rs->part_len < head) {
+	if (rs->in.part_len < head) {
 		n = gather(rs, skb, off, len, head);
-		if (rs->part_len < head)
+		if (rs->in.part_len < head)
 			return n;
 	}
 	more = rstream_record_header(rs->part, &rec);
@@ -659,16 +660,16 @@ static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 		return n;
 	}
-	if (rs->part_len < head + more) {
+	if (rs->in.part_len < head + more) {
 		n += gather(rs, skb, off + n, len - n, head + more);
-		if (rs->part_len < head + more)
+		if (rs->in.part_len < head + more)
 			return n;
 	}
-	rs->part_len = 0;
+	rs->in.part_len = 0;
 	if (rec.type == RSW_DATA) {
 		begin_data(rs, &rec);
 	} else if (rstream_record_unknown(&rec)) {
-		rs->skip_left = rec.len;
+		rs->in.skip_left = rec.len;
 	} else {
 		reason = rstream_record_payload(rs->part + head, &rec) ?
 			 got_control(rs, &rec) : RSTREAM_R_BAD_RECORD;
@@ -686,28 +687,28 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	bool hello;
 
 	/* bytes of the ring come before those that follow here */
-	if (rs->leaving && !rstream_ring_leave(rs))
+	if (rs->leave.leaving && !rstream_ring_leave(rs))
 		return 0;
-	if (rs->part_back || rstream_prelude_full(rs))
+	if (rs->plain.part_back || rstream_prelude_full(rs))
 		return 0;
-	if (rs->data_left) {
-		n = rstream_rx_add(rs, skb, off, min(len, rs->data_left));
-		rs->data_left -= n;
-		if (!rs->data_left)
+	if (rs->in.data_left) {
+		n = rstream_rx_add(rs, skb, off, min(len, rs->in.data_left));
+		rs->in.data_left -= n;
+		if (!rs->in.data_left)
 			rstream_hist_arrived(rs, rs->rx.arrived);
 		return n;
 	}
-	if (rs->skip_left) {
-		n = min(len, rs->skip_left);
-		rs->skip_left -= n;
+	if (rs->in.skip_left) {
+		n = min(len, rs->in.skip_left);
+		rs->in.skip_left -= n;
 		return n;
 	}
-	if (rs->rx_plain) {
+	if (rs->plain.rx) {
 		n = rstream_prelude_parse(rs, skb, off, len, &hello);
 		if (!hello)
 			return n;
 	}
-	return rs->hello_in ? parse_record(rs, skb, off, len) :
+	return rs->hello.in ? parse_record(rs, skb, off, len) :
 			      parse_hello(rs, skb, off, len);
 }
 
@@ -738,11 +739,11 @@ static void look_at_rest(struct rstream *rs)
 		    rstream_tcp_unread(sk) && !rstream_prelude_full(rs);
 
 	if (held)
-		rstream_retry(rs, rs->rxq_bytes ? HELD_MS : RSTREAM_RETRY_MS);
-	else if (rs->rx_held && sk->sk_shutdown & RCV_SHUTDOWN)
+		rstream_retry(rs, rs->rxq.bytes ? HELD_MS : RSTREAM_RETRY_MS);
+	else if (rs->in.held && sk->sk_shutdown & RCV_SHUTDOWN)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* was the stream whole? */
-	WRITE_ONCE(rs->rx_held, held);
-	if (rs->rx_plain && !rstream_tcp_unread(sk))
+	WRITE_ONCE(rs->in.held, held);
+	if (rs->plain.rx && !rstream_tcp_unread(sk))
 		rstream_prelude_over(rs);
 }
 
@@ -750,27 +751,27 @@ void rstream_parse(struct rstream *rs)
 {
 	read_descriptor_t desc = { .arg.data = rs, .count = 1 };
 	struct sock *sk = rs->sk;
-	u64 ready = rs->rxq_bytes;
+	u64 ready = rs->rxq.bytes;
 	u64 limit = rs->tx.limit;
 
 	rstream_assert_held(rs);
-	if (rs->parsing)
+	if (rs->in.parsing)
 		return;
-	if (rs->part_back)
+	if (rs->plain.part_back)
 		rstream_prelude_no_hello(rs, false);
-	if (rs->rx_plain && rstream_prelude_ready(rs))
+	if (rs->plain.rx && rstream_prelude_ready(rs))
 		return;
-	if (skb_queue_empty(&sk->sk_receive_queue) && !rs->rx_plain)
+	if (skb_queue_empty(&sk->sk_receive_queue) && !rs->plain.rx)
 		return;
-	if (tcp_sk(sk)->urg_data && !rs->rx_plain) {	/* no peer of ours sends that */
+	if (tcp_sk(sk)->urg_data && !rs->plain.rx) {	/* no peer of ours sends that */
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 		return;
 	}
-	rs->parsing = true;
+	rs->in.parsing = true;
 	tcp_read_sock(sk, &desc, parse_actor);
-	rs->parsing = false;
+	rs->in.parsing = false;
 	look_at_rest(rs);
-	if (rs->rxq_bytes != ready || rs->rx.fin)
+	if (rs->rxq.bytes != ready || rs->rx.fin)
 		rstream_wake_readers(rs);
 	/* or perhaps TCP can be closed now */
 	if (rstream_hello_waits(rs))

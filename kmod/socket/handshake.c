@@ -33,21 +33,32 @@ static unsigned int hello_timeout(const struct rstream *rs)
 static void set_window(struct rstream *rs)
 {
 	/* it grows when the program reads */
-	rs->window = min_t(u64, rstream_window_most(rs), RSW_FIRST_WINDOW);
-	rs->rx.limit = rs->window;
-	rs->tx.limit = rs->server && !rs->prelude ? 0 : RSW_FIRST_WINDOW;
+	rs->rxq.window = min_t(u64, rstream_window_most(rs), RSW_FIRST_WINDOW);
+	rs->rx.limit = rs->rxq.window;
+	rs->tx.limit = rs->server && !rs->offer.prelude ? 0 : RSW_FIRST_WINDOW;
+}
+
+/*
+ * TCP speaks up for as many bytes as the program's SO_RCVLOWAT says, or for each
+ * if the end has come.  We have to hear of all bytes while they may be records:
+ * pretend.  connect() and accept() take it back, so only from then on.
+ */
+void rstream_hear_all(struct rstream *rs)
+{
+	if (rs->sk->sk_rcvlowat > 1)
+		sock_set_flag(rs->sk, SOCK_DONE);
 }
 
 static void go_framed(struct rstream *rs)
 {
 	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
 	set_window(rs);
-	rs->tx_at = jiffies;
-	rs->rx_at = jiffies;
-	rs->small_seq[0] = tcp_sk(rs->sk)->snd_una;
-	rs->small_seq[1] = rs->small_seq[0];
+	rs->txq.at = jiffies;
+	rs->rxq.at = jiffies;
+	rs->out.small_seq[0] = tcp_sk(rs->sk)->snd_una;
+	rs->out.small_seq[1] = rs->out.small_seq[0];
 	rstream_hear_all(rs);
-	if (rs->prelude)
+	if (rs->offer.prelude)
 		rstream_prelude_begin(rs);
 	else
 		rstream_hello_say(rs);
@@ -58,7 +69,7 @@ static void leave_alone(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	WRITE_ONCE(rs->guard, false);
+	WRITE_ONCE(rs->hello.guard, false);
 	rstream_timer(rs, 0);
 	rstream_unhook_callbacks(sk);
 	/* undo rstream_hear_all(), unless TCP's FIN has come */
@@ -81,7 +92,7 @@ static void leave_alone(struct rstream *rs)
  */
 void rstream_framed_early(struct rstream *rs)
 {
-	if (rs->mode == RSTREAM_ASKED && rs->confirmed)
+	if (rs->mode == RSTREAM_ASKED && rs->offer.confirmed)
 		go_framed(rs);
 }
 
@@ -93,7 +104,7 @@ void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
 	rstream_mib_reason(rs->rn, reason);
 	rstream_option_off(rs);
-	if (!rs->guard)
+	if (!rs->hello.guard)
 		leave_alone(rs);
 	/* whoever slept on the decision looks again */
 	rstream_tcp4.state_change(sk);
@@ -106,7 +117,7 @@ void rstream_established(struct rstream *rs, bool option)
 		return;
 	}
 	go_framed(rs);
-	if (!rs->prelude)
+	if (!rs->offer.prelude)
 		rstream_hello_wait(rs);
 }
 
@@ -120,7 +131,7 @@ bool rstream_hello_waits(const struct rstream *rs)
 	if (READ_ONCE(rs->want) != BIT(RSTREAM_WANT_HELLO))
 		return false;
 	if (!rs->server)
-		return !rs->hello_in;
+		return !rs->hello.in;
 	return rs->rx.arrived && rs->rx.arrived <= HELLO_WAIT_BYTES &&
 	       !READ_ONCE(rs->rx.fin);
 }
@@ -219,9 +230,9 @@ void rstream_peek(struct rstream *rs)
 {
 	if (rs->mode == RSTREAM_ASKED)
 		peek_asked(rs);
-	else if (rs->mode == RSTREAM_RAW && rs->guard)
+	else if (rs->mode == RSTREAM_RAW && rs->hello.guard)
 		peek_guard(rs);
-	if (rs->mode != RSTREAM_RAW || !rs->guard)
+	if (rs->mode != RSTREAM_RAW || !rs->hello.guard)
 		rstream_tcp4.data_ready(rs->sk);
 }
 
@@ -230,20 +241,20 @@ static void framed_late(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	if (rs->hello_in) {
+	if (rs->hello.in) {
 		rstream_ring_tick(rs);
 		return;
 	}
-	if (rs->tx_plain) {
+	if (rs->plain.tx) {
 		rstream_prelude_late(rs);
 		return;
 	}
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
-	    before(tp->snd_una, rs->hello_end)) {	/* TCP's own timeouts count */
-		rs->hello_held = true;
+	    before(tp->snd_una, rs->hello.end)) {	/* TCP's own timeouts count */
+		rs->hello.held = true;
 		rstream_timer(rs, hello_timeout(rs));
-	} else if (rs->hello_held) {	/* who knows since when it is there */
-		rs->hello_held = false;
+	} else if (rs->hello.held) {	/* who knows since when it is there */
+		rs->hello.held = false;
 		rstream_timer(rs, hello_timeout(rs));
 	} else {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
@@ -254,11 +265,11 @@ static void framed_late(struct rstream *rs)
 void rstream_asked(struct rstream *rs)
 {
 	rstream_set_mode(rs, RSTREAM_ASKED, RSTREAM_R_NONE);
-	if (rs->prelude) {
+	if (rs->offer.prelude) {
 		go_framed(rs);
 		return;
 	}
-	rstream_timer(rs, rs->confirmed ? hello_timeout(rs) :
+	rstream_timer(rs, rs->offer.confirmed ? hello_timeout(rs) :
 		      min(hello_timeout(rs), RSTREAM_UNCONFIRMED_MS));
 }
 
@@ -267,18 +278,18 @@ static void asked_late(struct rstream *rs)
 {
 	unsigned int have;
 
-	if (!rs->confirmed && !rs->may_speak) {
-		WRITE_ONCE(rs->may_speak, true);
+	if (!rs->offer.confirmed && !rs->hello.may_speak) {
+		WRITE_ONCE(rs->hello.may_speak, true);
 		rstream_timer(rs, hello_timeout(rs));
 		rstream_tcp4.state_change(rs->sk);
 		return;
 	}
 	peek_state(rs, &have);
-	if (have >= RSW_MAGIC_LEN || (have && rs->confirmed)) {
+	if (have >= RSW_MAGIC_LEN || (have && rs->offer.confirmed)) {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
 		return;
 	}
-	rs->guard = !have;
+	rs->hello.guard = !have;
 	rstream_go_raw(rs, RSTREAM_R_HELLO_TIMEOUT);
 }
 
@@ -297,16 +308,11 @@ static void guard_late(struct rstream *rs)
 
 void rstream_hello_late(struct rstream *rs)
 {
-	/* set anew since it was over?  A ring's tick may come too often */
-	if (timer_pending(&rs->timer) && (rs->closed || !rs->hello_in))
-		return;
-	if (rs->closed)
-		rstream_close_late(rs);
-	else if (rs->mode == RSTREAM_FRAMED)
+	if (rs->mode == RSTREAM_FRAMED)
 		framed_late(rs);
 	else if (rs->mode == RSTREAM_ASKED)
 		asked_late(rs);
-	else if (rs->mode == RSTREAM_RAW && rs->guard)
+	else if (rs->mode == RSTREAM_RAW && rs->hello.guard)
 		guard_late(rs);
 }
 
@@ -341,7 +347,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	unsigned int len;
 
 	hello.nonce = rstream_role_nonce(rs, hello.role);
-	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->window);
+	rs->rx.limit = max(rs->rx.limit, rs->rx.consumed + rs->rxq.window);
 	hello.window = rs->rx.limit;
 	if (rstream_link_drained(sock_net(rs->sk)))
 		hello.caps |= RSW_CAP_DRAINED;
@@ -350,7 +356,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	if (READ_ONCE(rn->set.tell_addresses))
 		hello.naddr = other_addrs(rs, &hello);
 	len = rstream_hello_write(to, &hello);
-	rs->hello_end = tcp_sk(rs->sk)->write_seq + len;
+	rs->hello.end = tcp_sk(rs->sk)->write_seq + len;
 	return len;
 }
 
@@ -362,28 +368,28 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	if (hello->version_min > RSW_VERSION ||
 	    hello->version_max < RSW_VERSION)
 		return RSTREAM_R_VERSION;
-	if (rs->rx_plain)
+	if (rs->plain.rx)
 		rstream_prelude_heard(rs);
-	rs->hello_in = true;
-	rs->peer_cm_port = hello->cm_port;
+	rs->hello.in = true;
+	rs->hello.cm_port = hello->cm_port;
 	rstream_peer_fill(rs, hello->instance);
 	memcpy(rs->ticket.theirs.secret, hello->secret, sizeof(hello->secret));
 	/* pairs with rstream_ticket_find() */
 	smp_store_release(&rs->ticket.theirs.token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
-	rs->peer_urg = hello->caps & RSW_CAP_URG;
-	if (hello->caps & RSW_CAP_RDMA && !rs->mute) {
-		rs->peer = rstream_peer_get(sock_net(sk), &rs->peer_name);
-		rs->crowded = !rs->peer;
+	rs->hello.urg = hello->caps & RSW_CAP_URG;
+	if (hello->caps & RSW_CAP_RDMA && !rs->plain.mute) {
+		rs->hello.peer = rstream_peer_get(sock_net(sk), &rs->hello.name);
+		rs->hello.crowded = !rs->hello.peer;
 	}
-	if (rs->peer) {
-		rstream_peer_tells(rs->peer, hello->caps & RSW_CAP_DRAINED);
+	if (rs->hello.peer) {
+		rstream_peer_tells(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
 		if (!rstream_tunnelled(rs))
-			rstream_peer_addrs(rs->peer, hello->addr, hello->naddr,
+			rstream_peer_addrs(rs->hello.peer, hello->addr, hello->naddr,
 					   hello->cm_port);
 	}
 	rstream_option_off(rs);
-	if (!rs->closed)
+	if (!rstream_closed(rs))
 		rstream_timer(rs, 0);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
 	rstream_grant_try(rs);
@@ -397,7 +403,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
  */
 void rstream_swap_ops(struct rstream *rs, struct socket *sock)
 {
-	if (rstream_mode(rs) != RSTREAM_RAW || rs->guard)
+	if (rstream_mode(rs) != RSTREAM_RAW || rs->hello.guard)
 		return;
 	if (cmpxchg(&sock->ops, &rstream_proto_ops, rs->tcp_ops) ==
 	    &rstream_proto_ops)

@@ -60,9 +60,9 @@ void rstream_ipsec_look(struct rstream *rs)
 		return;
 	/* a sender can't leave a ring by itself, and the next grant is refused */
 	if (rs->txring)
-		rstream_link_break(rs->txring->link, "IPsec protects a connection of it");
+		rstream_link_break(rs->txring->link, RSTREAM_END_IPSEC);
 	if (rs->rxring)
-		rstream_link_break(rs->rxring->link, "IPsec protects a connection of it");
+		rstream_link_break(rs->rxring->link, RSTREAM_END_IPSEC);
 }
 
 bool rstream_tunnelled(const struct rstream *rs)

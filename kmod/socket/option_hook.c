@@ -91,7 +91,7 @@ static bool opt_insert(struct sk_buff *skb, const struct rstream_opt *opt)
 
 u64 rstream_role_nonce(const struct rstream *rs, u8 role)
 {
-	siphash_key_t key = { { rs->nonce, rs->answer } };
+	siphash_key_t key = { { rs->offer.nonce, rs->offer.answer } };
 
 	return siphash_1u64(role, &key) & RSW_NONCE_MASK;
 }
@@ -146,8 +146,8 @@ static u8 client_role(struct rstream *rs, const struct sk_buff *skb)
 		return rs->mode == RSTREAM_CONNECTING && !th->ack &&
 		       route_serves(rs, __sk_dst_get(rs->sk)) ?
 		       RSW_ROLE_SYN : 0;
-	if (rs->mode != RSTREAM_FRAMED || rs->hello_in || skb_is_gso(skb) ||
-	    (rs->tx_plain && tcp_sk(rs->sk)->snd_una != rs->tx_start) ||
+	if (rs->mode != RSTREAM_FRAMED || rs->hello.in || skb_is_gso(skb) ||
+	    (rs->plain.tx && tcp_sk(rs->sk)->snd_una != rs->plain.tx_start) ||
 	    skb->len + RSW_OPT_LEN > tcp_sk(rs->sk)->mss_cache)
 		return 0;
 	return RSW_ROLE_CONFIRM;
@@ -165,9 +165,9 @@ static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 
 	if (rs && rs->af_ops) {
 		orig = rs->af_ops;
-		opt.prelude = rs->prelude;
+		opt.prelude = rs->offer.prelude;
 		opt.role = client_role(rs, skb);
-		opt.nonce = opt.role == RSW_ROLE_SYN ? rs->nonce :
+		opt.nonce = opt.role == RSW_ROLE_SYN ? rs->offer.nonce :
 			    rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
 		room = opt.role && opt_insert(skb, &opt);
 		if (opt.role == RSW_ROLE_SYN)
@@ -191,10 +191,10 @@ static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 		if (rs->mode == RSTREAM_CONNECTING && th->syn && th->ack) {
 			switch (opt_of_header(th, &opt)) {
 			case RSTREAM_OPT_GOOD:
-				rs->confirmed = opt.role == RSW_ROLE_SYNACK;
-				rs->answer = opt.nonce;
-				rs->prelude = rs->prelude && opt.prelude;
-				if (rs->confirmed)
+				rs->offer.confirmed = opt.role == RSW_ROLE_SYNACK;
+				rs->offer.answer = opt.nonce;
+				rs->offer.prelude = rs->offer.prelude && opt.prelude;
+				if (rs->offer.confirmed)
 					break;
 				fallthrough;
 			case RSTREAM_OPT_BAD:
@@ -283,12 +283,12 @@ static void child_init(struct rstream *rs, struct sock *child,
 		       rstream_tcp4.ops : rstream_tcp6.ops);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_PASSIVE_OPENS);
 	rs->server = true;
-	rs->nonce = syn->nonce;
-	rs->answer = answer;
-	rs->confirmed = opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
+	rs->offer.nonce = syn->nonce;
+	rs->offer.answer = answer;
+	rs->offer.confirmed = opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
 			opt.role == RSW_ROLE_CONFIRM &&
 			opt.nonce == rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
-	rs->prelude = syn->prelude;
+	rs->offer.prelude = syn->prelude;
 	rstream_hear_all(rs);
 	rstream_hook_callbacks(rs);
 	rstream_asked(rs);
@@ -381,14 +381,14 @@ static bool hook_mapped_syn(const struct sk_buff *skb, struct rstream_opt *opt)
 {
 	struct rstream *rs = rstream_of(skb->sk);
 
-	if (!rs || !rs->mapped || rs->af_ops ||
+	if (!rs || !rs->offer.mapped || rs->af_ops ||
 	    rstream_mode(rs) != RSTREAM_CONNECTING || tcp_hdr(skb)->ack ||
 	    !route_serves(rs, skb_dst(skb)))
 		return false;
 	opt->version = RSW_VERSION;
 	opt->role = RSW_ROLE_SYN;
-	opt->prelude = rs->prelude;
-	opt->nonce = rs->nonce;
+	opt->prelude = rs->offer.prelude;
+	opt->nonce = rs->offer.nonce;
 	return true;
 }
 

@@ -3,8 +3,20 @@
 #ifndef RSTREAM_OPTION_HOOK_H
 #define RSTREAM_OPTION_HOOK_H
 
-#include "protocol/option.h"
-#include "stream.h"
+#include <linux/types.h>
+
+struct request_sock;
+struct rstream;
+struct rstream_opt;
+
+/* What the options of a connection say, and agree on.  Set by connect(), and from SYN, SYN-ACK. */
+struct rstream_offer {
+	u64 nonce;		/* of the client's option */
+	u64 answer;		/* of the server's */
+	bool mapped;		/* IPv6 socket that connects to a v4-mapped address */
+	bool confirmed;		/* the peer's was seen: in the SYN-ACK, or as CONFIRM */
+	bool prelude;		/* both: begin without records; not connected: offer that */
+};
 
 /**
  * rstream_option_client() - our SYN and first segments shall carry the option

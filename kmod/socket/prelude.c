@@ -18,7 +18,7 @@
  * own window, and no ring.
  *
  * What is here is received without being touched: as long as no HELLO is due it
- * stays in TCP's queue, counted by rstream.rx_lazy, until the program reads it.
+ * stays in TCP's queue, counted by rstream_prelude.lazy, until the program reads it.
  *
  * Socket held; never sleeps, but for the copies from and to programs.
  */
@@ -35,20 +35,20 @@ void rstream_prelude_begin(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	rs->tx_plain = true;
-	rs->rx_plain = true;
-	rs->tx_start = tp->write_seq;
-	rs->rx_start = tp->copied_seq;
+	rs->plain.tx = true;
+	rs->plain.rx = true;
+	rs->plain.tx_start = tp->write_seq;
+	rs->plain.rx_start = tp->copied_seq;
 	/* whether the client has seen our option we may hear later, by its HELLO */
-	if (rs->server && !rs->confirmed)
+	if (rs->server && !rs->offer.confirmed)
 		rstream_timer(rs, RSTREAM_UNCONFIRMED_MS);
 }
 
 /* Nothing of the connection but plain TCP so far? */
 bool rstream_prelude_only(const struct rstream *rs)
 {
-	return rs->tx_plain && rs->rx_plain && list_empty(&rs->txq) &&
-	       !rs->rec_left;
+	return rs->plain.tx && rs->plain.rx && list_empty(&rs->txq.frags) &&
+	       !rs->out.rec_left;
 }
 
 /* ---- what we send ---- */
@@ -56,39 +56,39 @@ bool rstream_prelude_only(const struct rstream *rs)
 /* Bytes that may go without a record. */
 u64 rstream_prelude_room(const struct rstream *rs)
 {
-	return rs->tx_on ? ENDLESS : RSW_PRELUDE - rs->tx.sent;
+	return rs->plain.tx_on ? ENDLESS : RSW_PRELUDE - rs->tx.sent;
 }
 
 /* Say HELLO next, and look for that of the peer. */
 void rstream_hello_say(struct rstream *rs)
 {
-	rs->tx_plain = false;
+	rs->plain.tx = false;
 	rstream_register(rs);
 	set_bit(RSTREAM_WANT_HELLO, &rs->want);
-	if (!rs->hello_in)
+	if (!rs->hello.in)
 		rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 }
 
 /* There are bytes to send: do they still go without a record? */
 void rstream_prelude_look(struct rstream *rs)
 {
-	if (rs->tx_on || rs->tx.sent < RSW_PRELUDE)
+	if (rs->plain.tx_on || rs->tx.sent < RSW_PRELUDE)
 		return;
-	if (rs->rx.fin || (rs->server && !rs->confirmed && rs->may_speak))
-		rs->tx_on = true;
-	else if (!rs->server || rs->confirmed)
+	if (rs->rx.fin || (rs->server && !rs->offer.confirmed && rs->hello.may_speak))
+		rs->plain.tx_on = true;
+	else if (!rs->server || rs->offer.confirmed)
 		rstream_hello_say(rs);
 }
 
 /* A server has waited for what would confirm its option, or HELLO is late. */
 void rstream_prelude_late(struct rstream *rs)
 {
-	if (rs->server && !rs->confirmed) {
-		WRITE_ONCE(rs->may_speak, true);
+	if (rs->server && !rs->offer.confirmed) {
+		WRITE_ONCE(rs->hello.may_speak, true);
 		rstream_push(rs);
 	}
 	/* what looked like a HELLO at the end of the prelude is none */
-	if (rs->part_len && rs->tx_plain && rs->rx.arrived == RSW_PRELUDE)
+	if (rs->in.part_len && rs->plain.tx && rs->rx.arrived == RSW_PRELUDE)
 		rstream_prelude_no_hello(rs, true);
 }
 
@@ -108,9 +108,9 @@ void rstream_prelude_fin(struct rstream *rs)
 
 static void count_sent(struct rstream *rs, size_t n)
 {
-	rs->tx_at = jiffies;
-	rs->tx_tcp_bytes += n;
-	rs->tx_tcp_msgs++;
+	rs->txq.at = jiffies;
+	rs->stats.tx.tcp_bytes += n;
+	rs->stats.tx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, n);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
 }
@@ -131,14 +131,14 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 	if (n < left)
 		msg->msg_flags |= MSG_MORE;
 	iov_iter_truncate(&msg->msg_iter, n);
-	rs->pushing = true;
+	rs->out.pushing = true;
 	rs->tx.written += n;
 	rs->tx.sent += n;
 	sent = tcp_sendmsg_locked(rs->sk, msg, n);
 	back = n - max_t(ssize_t, sent, 0);
 	rs->tx.written -= back;
 	rs->tx.sent -= back;
-	rs->pushing = false;
+	rs->out.pushing = false;
 	iov_iter_reexpand(&msg->msg_iter, left - n + back);
 	msg->msg_flags = flags;
 	return sent;
@@ -155,10 +155,10 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 	size_t n;
 
 	rstream_prelude_look(rs);
-	if (!rs->tx_plain)
+	if (!rs->plain.tx)
 		return 0;
 	n = min_t(u64, msg_data_left(msg), rstream_prelude_room(rs));
-	if (!n || !list_empty(&rs->txq) || rs->rec_left || rs->held)
+	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->txq.held)
 		return urgent ? -EAGAIN : 0;
 	sent = send_plain(rs, msg, n);
 	if (sent > 0) {
@@ -176,7 +176,7 @@ u32 rstream_prelude_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u32 n;
 
-	if (rs->held)
+	if (rs->txq.held)
 		return 0;
 	n = min3(queued, rstream_prelude_room(rs), (u64)RSW_DATA_MAX);
 	if (!n)
@@ -191,14 +191,14 @@ u32 rstream_prelude_data(struct rstream *rs)
 /* @n bytes of the program's have come. */
 static bool arrived(struct rstream *rs, size_t n)
 {
-	if (rs->closed) {	/* as TCP: data after close is reset */
+	if (rstream_closed(rs)) {	/* as TCP: data after close is reset */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return false;
 	}
 	rs->rx.arrived += n;
-	rs->rx_at = jiffies;
-	rs->rx_tcp_bytes += n;
-	rs->rx_tcp_msgs++;
+	rs->rxq.at = jiffies;
+	rs->stats.rx.tcp_bytes += n;
+	rs->stats.rx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
 	rstream_option_off(rs);		/* the server has heard of us */
@@ -216,7 +216,7 @@ static u64 stream_here(const struct rstream *rs)
 		return rs->rx.arrived;
 	more = TCP_SKB_CB(tail)->end_seq -
 	       !!(TCP_SKB_CB(tail)->tcp_flags & TCPHDR_FIN) -
-	       (rs->rx_start + (u32)rs->rx.arrived);
+	       (rs->plain.rx_start + (u32)rs->rx.arrived);
 	return rs->rx.arrived + max(more, 0);
 }
 
@@ -227,7 +227,7 @@ static u64 stream_here(const struct rstream *rs)
 static void take_mark(struct rstream *rs)
 {
 	struct tcp_sock *tp = tcp_sk(rs->sk);
-	u64 read = rs->rx.consumed + rs->rxq_bytes + rs->part_len;
+	u64 read = rs->rx.consumed + rs->rxq.bytes + rs->in.part_len;
 	s32 ahead = tp->urg_seq - tp->copied_seq;
 
 	if (!tp->urg_data)
@@ -244,13 +244,13 @@ static void take_mark(struct rstream *rs)
 static void peer_ends(struct rstream *rs)
 {
 	rstream_rx_fin(&rs->rx, rs->rx.arrived);
-	if (rs->tx_plain)
+	if (rs->plain.tx)
 		return;
 	/* our HELLO is not answered any more: our records go as TCP lets them */
-	rs->hello_in = true;
-	rs->unanswered = true;
+	rs->hello.in = true;
+	rs->plain.unanswered = true;
 	rs->tx.limit = ENDLESS;
-	if (!rs->closed)
+	if (!rstream_closed(rs))
 		rstream_timer(rs, 0);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
 }
@@ -264,11 +264,11 @@ bool rstream_prelude_ready(struct rstream *rs)
 	u64 here = stream_here(rs), news = here - rs->rx.arrived;
 
 	take_mark(rs);
-	if (!rs->tx_plain || rs->closed || rs->part_len || rs->part_back ||
-	    (!rs->rx_on && here > RSW_PRELUDE))
+	if (!rs->plain.tx || rstream_closed(rs) || rs->in.part_len || rs->plain.part_back ||
+	    (!rs->plain.rx_on && here > RSW_PRELUDE))
 		return false;
 	if (news && arrived(rs, news))
-		WRITE_ONCE(rs->rx_lazy, rs->rx_lazy + news);
+		WRITE_ONCE(rs->plain.lazy, rs->plain.lazy + news);
 	rstream_prelude_over(rs);
 	if (news || rs->rx.fin)
 		rstream_wake_readers(rs);
@@ -280,7 +280,7 @@ void rstream_prelude_cut(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	if (!rs->mute || rs->rx.fin || rs->error || rs->closed ||
+	if (!rs->plain.mute || rs->rx.fin || rs->error || rstream_closed(rs) ||
 	    sk->sk_state != TCP_CLOSE || sk->sk_err || rstream_tcp_unread(sk))
 		return;
 	rs->error = ECONNRESET;
@@ -296,12 +296,12 @@ void rstream_prelude_over(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 
-	if (!rs->rx_plain || rs->rx.fin || !(sk->sk_shutdown & RCV_SHUTDOWN) ||
+	if (!rs->plain.rx || rs->rx.fin || !(sk->sk_shutdown & RCV_SHUTDOWN) ||
 	    (sk->sk_state == TCP_CLOSE && sk->sk_err))
 		return;
-	if (rs->part_len)
+	if (rs->in.part_len)
 		rstream_prelude_no_hello(rs, true);
-	if (!rs->part_len)
+	if (!rs->in.part_len)
 		peer_ends(rs);
 }
 
@@ -311,18 +311,18 @@ void rstream_prelude_over(struct rstream *rs)
  */
 static u64 bytes_before_hello(const struct rstream *rs)
 {
-	return rs->rx_on || !rs->tx_plain ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
+	return rs->plain.rx_on || !rs->plain.tx ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
 }
 
 /* To the queue from which all is read that is not read at once. */
 static unsigned int keep(struct rstream *rs, struct sk_buff *skb,
 			 unsigned int off, unsigned int len)
 {
-	unsigned int n = min_t(u64, len, rs->rx_lazy);
+	unsigned int n = min_t(u64, len, rs->plain.lazy);
 
 	if (n) {
 		n = rstream_rx_add(rs, skb, off, n);
-		WRITE_ONCE(rs->rx_lazy, rs->rx_lazy - n);
+		WRITE_ONCE(rs->plain.lazy, rs->plain.lazy - n);
 		return n;
 	}
 	len = rstream_rx_add(rs, skb, off, len);
@@ -361,10 +361,10 @@ unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
 	u64 left = bytes_before_hello(rs);
 
 	*hello = false;
-	if (rs->rx_lazy)
+	if (rs->plain.lazy)
 		return keep(rs, skb, off, len);
-	len = rs->part_len ? 0 : min_t(u64, len, left);
-	if (len && !rs->tx_plain)
+	len = rs->in.part_len ? 0 : min_t(u64, len, left);
+	if (len && !rs->plain.tx)
 		len = before_hello(skb, off, len);
 	if (len)
 		return keep(rs, skb, off, len);
@@ -378,8 +378,8 @@ static bool give_back(struct rstream *rs, unsigned int n)
 	if (!rstream_rx_add_bytes(rs, rs->part, n))
 		return false;
 	arrived(rs, n);
-	rs->part_len -= n;
-	memmove(rs->part, rs->part + n, rs->part_len);
+	rs->in.part_len -= n;
+	memmove(rs->part, rs->part + n, rs->in.part_len);
 	return true;
 }
 
@@ -394,27 +394,27 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 	struct rstream_hello hello;
 	unsigned int n, used;
 
-	rs->part_back = false;
+	rs->plain.part_back = false;
 	do {
 		u64 left = bytes_before_hello(rs);
-		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->part_len - 1);
+		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->in.part_len - 1);
 
 		if (!left) {	/* nor is ours needed */
-			rs->rx_on = true;
-			rs->tx_on = true;
+			rs->plain.rx_on = true;
+			rs->plain.tx_on = true;
 			rs->reason = RSTREAM_R_NO_HELLO;
 			rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
 			rstream_mib_reason(rs->rn, rs->reason);
 			left = ENDLESS;
 		}
-		n = none || !next || rs->rx_on ? rs->part_len : next - rs->part;
+		n = none || !next || rs->plain.rx_on ? rs->in.part_len : next - rs->part;
 		if (!give_back(rs, min_t(u64, n, left))) {
-			rs->part_back = true;
+			rs->plain.part_back = true;
 			rstream_retry(rs, RSTREAM_RETRY_MS);
 			return;
 		}
-	} while (rs->part_len &&
-		 (none || rstream_hello_read(rs->part, rs->part_len, role, nonce,
+	} while (rs->in.part_len &&
+		 (none || rstream_hello_read(rs->part, rs->in.part_len, role, nonce,
 					     &hello, &used) == RSTREAM_HELLO_NOT));
 	rstream_wake_readers(rs);
 }
@@ -422,12 +422,12 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 /* The peer's HELLO is here: ours is due. */
 void rstream_prelude_heard(struct rstream *rs)
 {
-	rs->rx_plain = false;
-	if (!rs->tx_plain)
+	rs->plain.rx = false;
+	if (!rs->plain.tx)
 		return;
-	rs->tx_on = false;
+	rs->plain.tx_on = false;
 	if (rs->sk->sk_shutdown & SEND_SHUTDOWN) {
-		rs->mute = true;
+		rs->plain.mute = true;
 		rs->rx.limit = ENDLESS;
 	} else {
 		rstream_hello_say(rs);
@@ -437,18 +437,18 @@ void rstream_prelude_heard(struct rstream *rs)
 /* Where we can't tell the peer when to stop TCP has to: take no more than that. */
 static bool by_tcp(const struct rstream *rs)
 {
-	return rs->mute || (rs->rx_plain && rs->rx.arrived > RSW_PRELUDE);
+	return rs->plain.mute || (rs->plain.rx && rs->rx.arrived > RSW_PRELUDE);
 }
 
 bool rstream_prelude_full(const struct rstream *rs)
 {
-	return by_tcp(rs) && rs->rxq_bytes >= rs->window;
+	return by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window;
 }
 
 /* The program has read: is there room for more? */
 void rstream_prelude_more(struct rstream *rs)
 {
-	if (!by_tcp(rs) || (rs->rx_plain && rs->tx_plain))
+	if (!by_tcp(rs) || (rs->plain.rx && rs->plain.tx))
 		return;
 	rstream_parse(rs);
 	rstream_prelude_cut(rs);
@@ -467,7 +467,7 @@ static int keep_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	const struct pull *pull = desc->arg.data;
 	struct rstream *rs = pull->rs;
 
-	return rs->rx_lazy && rs->rxq_bytes <= pull->end ?
+	return rs->plain.lazy && rs->rxq.bytes <= pull->end ?
 	       keep(rs, skb, off, len) : 0;
 }
 
@@ -481,12 +481,12 @@ bool rstream_prelude_pull(struct rstream *rs, u64 end)
 	struct pull pull = { .rs = rs, .end = end };
 	read_descriptor_t desc = { .arg.data = &pull, .count = 1 };
 
-	if (!rs->rx_lazy || rs->rxq_bytes > end)
+	if (!rs->plain.lazy || rs->rxq.bytes > end)
 		return true;
-	rs->parsing = true;
+	rs->in.parsing = true;
 	tcp_read_sock(rs->sk, &desc, keep_actor);
-	rs->parsing = false;
-	return !rs->rx_lazy || rs->rxq_bytes > end;
+	rs->in.parsing = false;
+	return !rs->plain.lazy || rs->rxq.bytes > end;
 }
 
 static int copy_actor(read_descriptor_t *desc, struct sk_buff *skb,
@@ -508,12 +508,12 @@ int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len)
 	read_descriptor_t desc = { .arg.data = msg };
 	int n;
 
-	desc.count = min_t(u64, len, rs->rx_lazy);
+	desc.count = min_t(u64, len, rs->plain.lazy);
 	n = tcp_read_sock(rs->sk, &desc, copy_actor);
 	if (n <= 0)
 		return desc.error ?: -EFAULT;
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + n);
-	smp_store_release(&rs->rx_lazy, rs->rx_lazy - n);	/* as rstream_rx_consume() */
+	smp_store_release(&rs->plain.lazy, rs->plain.lazy - n);	/* as rstream_rx_consume() */
 	rstream_hist_read(rs);
 	return n;
 }

@@ -64,35 +64,6 @@ static void on_data_ready(struct sock *sk)
 	rstream_close_look(rs);
 }
 
-/*
- * Wake writers as sk_stream_write_space() does: those who have found no room.  Who
- * waits for an edge would take any other wake-up for one.
- */
-void rstream_wake_writers(struct rstream *rs)
-{
-	struct sock *sk = rs->sk;
-	struct socket_wq *wq;
-
-	if (!rstream_tx_room(rs) || !sk->sk_socket)
-		return;
-	/* while TCP has no room for us either, it has to call us */
-	if (sk->sk_socket != rstream_nobody && !rs->blocked && !rs->gathers)
-		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	/* pairs with rstream_poll(): it sees room, or is seen to ask for it */
-	smp_mb();
-	if (!READ_ONCE(rs->room_asked))
-		return;
-	WRITE_ONCE(rs->room_asked, false);
-	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
-					   EPOLLWRBAND);
-	if (wq && wq->fasync_list && !(rs->shutdown & SEND_SHUTDOWN))
-		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
-	rcu_read_unlock();
-}
-
 static void on_write_space(struct sock *sk)
 {
 	struct rstream *rs = rstream_of(sk);
@@ -118,13 +89,13 @@ static void check_truncated(struct rstream *rs)
 	rstream_prelude_cut(rs);
 	/* closed by an error that was told, or no memory to read it all yet? */
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
-	    sk->sk_err || rs->error || rs->closed ||
+	    sk->sk_err || rs->error || rstream_closed(rs) ||
 	    rstream_tcp_unread(sk))
 		return;
 	/* the last bytes of a ring may be counted a little later */
-	if (rs->part_back)
+	if (rs->plain.part_back)
 		return;
-	if (!rx->fin || rs->data_left || rs->part_len ||
+	if (!rx->fin || rs->in.data_left || rs->in.part_len ||
 	    (rx->arrived != rx->fin_at &&
 	     (rx->state != RSTREAM_ON_RING || rx->lost)))
 		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
@@ -141,7 +112,7 @@ static bool framed_state_change(struct rstream *rs)
 	rstream_ring_landed(rs);
 	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
 	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error &&
-	    !rs->rx_plain)
+	    !rs->plain.rx)
 		WRITE_ONCE(sk->sk_err, EPIPE);
 	check_truncated(rs);
 	if (rs->tx.state == RSTREAM_LOST)
@@ -158,7 +129,7 @@ static void on_state_change(struct sock *sk)
 
 	if (rs && rs->mode == RSTREAM_CONNECTING &&
 	    sk->sk_state == TCP_ESTABLISHED)
-		rstream_established(rs, rs->confirmed);
+		rstream_established(rs, rs->offer.confirmed);
 	else if (rs && rs->mode == RSTREAM_FRAMED && framed_state_change(rs))
 		return;
 	else if (rs && rs->mode == RSTREAM_ASKED)
@@ -186,14 +157,6 @@ void rstream_unhook_callbacks(struct sock *sk)
 void rstream_wake(struct rstream *rs)
 {
 	rstream_tcp4.data_ready(rs->sk);
-}
-
-/* Bytes have come, or none will: is it what somebody waits for? */
-void rstream_wake_readers(struct rstream *rs)
-{
-	if (READ_ONCE(rs->rx.fin) || rstream_rx_enough(rs) ||
-	    rstream_urg_here(rs) || rstream_rx_over(rs))
-		rstream_wake(rs);
 }
 
 /* ---- deferred work ---- */
@@ -330,7 +293,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_link_try(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
 		rstream_ring_later(rs);
-	if (todo & BIT(RSTREAM_DO_CREDIT) || READ_ONCE(rs->lent.page))
+	if (todo & BIT(RSTREAM_DO_CREDIT) || READ_ONCE(rs->loan.wait.page))
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
@@ -340,10 +303,21 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	rstream_held_look(rs);
 	rstream_push(rs);
 	rstream_wake_writers(rs);
-	if (rs->room_asked)
+	if (rs->txq.room_asked)
 		rstream_ask_room(rs);	/* it was not enough to wake them */
 	else if (!rstream_tx_room(rs) || rstream_tx_awaited(rs))
 		rstream_tx_waits(rs);
+}
+
+static void work_timeout(struct rstream *rs)
+{
+	/* set anew since it was over?  A ring's tick may come too often */
+	if (timer_pending(&rs->timer) && (rstream_closed(rs) || !rs->hello.in))
+		return;
+	if (rstream_closed(rs))
+		rstream_close_late(rs);
+	else
+		rstream_hello_late(rs);
 }
 
 /* Return: true if the socket is to be given back to TCP now. */
@@ -352,11 +326,11 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 	if (rs->mode == RSTREAM_FRAMED)
 		work_framed(rs, todo);
 	if (todo & BIT(RSTREAM_DO_TIMEOUT))
-		rstream_hello_late(rs);
-	if (!rs->closed)
+		work_timeout(rs);
+	if (!rstream_closed(rs))
 		return false;
 	rstream_close_step(rs);
-	return rs->closed && (rs->sk->sk_state == TCP_CLOSE || rs->forsaken);
+	return rstream_close_over(rs);
 }
 
 /*
@@ -395,8 +369,6 @@ static void on_work(struct work_struct *work)
 		if (todo & BIT(RSTREAM_DO_RESET) && error)
 			abort = work_reset(rs, owned);
 		finish = work_do(rs, todo);
-		if (finish)
-			rstream_close_uncount(rs);
 	}
 	work_unlock(rs, owned);
 
@@ -428,7 +400,7 @@ void rstream_links_changed(struct net *net)
 		/* as rstream_info_dump() does */
 		if (!refcount_inc_not_zero(&rs->sk->sk_refcnt))
 			continue;
-		WRITE_ONCE(rs->link_asked, false);
+		WRITE_ONCE(rs->granted.link_asked, false);
 		timer_queue(rs, RSTREAM_DO_GRANT);
 	}
 	rcu_read_unlock();
@@ -538,7 +510,7 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 		    theirs != ticket->theirs.token)
 			continue;
 		*ticket = rs->ticket;
-		*name = rs->peer_name;
+		*name = rs->hello.name;
 		found = true;
 		break;
 	}
@@ -549,20 +521,28 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 /* All that a connection holds. */
 static void drop_connection(struct rstream *rs)
 {
-	rstream_close_uncount(rs);
+	rstream_close_release(rs);
 	unregister(rs);
-	if (rs->stalls.why)
+	if (rs->stats.stalls.why)
 		rstream_stalled(rs, RSTREAM_R_NONE);
 	rstream_rings_close(rs);
-	if (rs->peer) {
-		rstream_peer_forget(rs->peer, rs);
-		rstream_peer_put(rs->peer);
-		rs->peer = NULL;
+	if (rs->hello.peer) {
+		rstream_peer_forget(rs->hello.peer, rs);
+		rstream_peer_put(rs->hello.peer);
+		rs->hello.peer = NULL;
 	}
 	rstream_tx_free(rs);
 	rstream_rx_free(rs);
 	rstream_timer(rs, 0);
 	sk_stop_timer(rs->sk, &rs->retry_timer);
+}
+
+/* Of a new connection, what is not zero. */
+static void connection_init(struct rstream *rs)
+{
+	INIT_LIST_HEAD(&rs->txq.frags);
+	__skb_queue_head_init(&rs->rxq.skbs);
+	rstream_lent_init(rs);
 }
 
 /* What is left is as after socket(), but for what the program has set. */
@@ -573,6 +553,7 @@ void rstream_reset_state(struct rstream *rs)
 	rstream_option_off(rs);
 	rstream_unhook_callbacks(rs->sk);
 	memset(&rs->connection, 0, sizeof(rs->connection));
+	connection_init(rs);
 	if (rs->hist)
 		memset(rs->hist, 0, sizeof(*rs->hist));
 	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */
@@ -607,9 +588,7 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	INIT_DELAYED_WORK(&rs->work, on_work);
 	timer_setup(&rs->timer, on_timer, 0);
 	timer_setup(&rs->retry_timer, on_retry_timer, 0);
-	INIT_LIST_HEAD(&rs->txq);
-	__skb_queue_head_init(&rs->rxq);
-	rstream_lent_init(rs);
+	connection_init(rs);
 
 	__module_get(THIS_MODULE);	/* put by tcp_cleanup_ulp() */
 	rcu_assign_pointer(icsk->icsk_ulp_data, rs);

@@ -40,8 +40,24 @@ static bool too_many(const struct rstream *rs, unsigned int shift)
 	struct sock *sk = rs->sk;
 
 	return (u64)atomic_read(&n_closed) << shift > READ_ONCE(rs->rn->set.closed_max) ||
-	       (rs->tx_mem + rs->tx_cost + sk->sk_wmem_queued > SOCK_MIN_SNDBUF &&
+	       (rstream_tx_used(rs) > SOCK_MIN_SNDBUF &&
 		sk_memory_allocated(sk) > sk_prot_mem_limits(sk, 2));
+}
+
+static void close_set(struct rstream *rs, enum rstream_close_state to)
+{
+	static const u8 from[] = {	/* allowed predecessors */
+		[RSTREAM_CLOSING] = BIT(RSTREAM_OPEN),
+		[RSTREAM_CLOSED] = BIT(RSTREAM_CLOSING),
+		[RSTREAM_FIN_WAIT] = BIT(RSTREAM_CLOSED),
+		[RSTREAM_FORSAKEN] = BIT(RSTREAM_FIN_WAIT),
+		[RSTREAM_RELEASED] = BIT(RSTREAM_CLOSED) | BIT(RSTREAM_FIN_WAIT) |
+				     BIT(RSTREAM_FORSAKEN),
+	};
+
+	rstream_assert_held(rs);
+	if (!WARN_ON_ONCE(!(from[to] & BIT(rs->close.state))))
+		WRITE_ONCE(rs->close.state, to);
 }
 
 static bool limited(struct rstream *rs, unsigned int shift)
@@ -52,11 +68,13 @@ static bool limited(struct rstream *rs, unsigned int shift)
 	return true;
 }
 
-void rstream_close_uncount(struct rstream *rs)
+/* If the program has closed it: it is TCP's now, and counts there. */
+void rstream_close_release(struct rstream *rs)
 {
-	if (rs->counted)
-		atomic_dec(&n_closed);
-	rs->counted = false;
+	if (!rstream_closed(rs) || rs->close.state == RSTREAM_RELEASED)
+		return;
+	close_set(rs, RSTREAM_RELEASED);
+	atomic_dec(&n_closed);
 }
 
 /* Leave the struct socket to be freed; the rest is done without a program. */
@@ -69,9 +87,8 @@ static void detach_program(struct rstream *rs, struct socket *sock)
 	rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
 	write_unlock_bh(&sk->sk_callback_lock);
 	sock->sk = NULL;
-	rs->counted = true;
 	atomic_inc(&n_closed);
-	rs->close_acked = close_progress(rs);
+	rs->close.progress = close_progress(rs);
 	rstream_timer(rs, LOOK_SECONDS * MSEC_PER_SEC);
 }
 
@@ -105,7 +122,7 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	rstream_ring_landed(rs);
 	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
 		return true;
-	if (rstream_rx_ready(rs) || (rs->rx_plain && rs->part_len) ||
+	if (rstream_rx_ready(rs) || (rs->plain.rx && rs->in.part_len) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
 		/* RFC 2525, 2.17: unread data is lost, so reset, behind what was gathered */
 		rstream_push(rs);
@@ -115,21 +132,21 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	}
 	if (rstream_prelude_only(rs))
 		return true;
-	rs->may_speak = true;	/* nothing that comes is answered any more */
+	rs->hello.may_speak = true;	/* nothing that comes is answered any more */
+	rstream_ring_closing(rs);
 	if (!rs->tx.fin)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
 	/* should the link be lost from here on: all that it has sent was read */
 	if (rs->rxring && !rs->rx.fin)
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
-	rs->closing = !sock_flag(sk, SOCK_LINGER);
+	close_set(rs, RSTREAM_CLOSING);
 	rstream_push(rs);
-	rs->closing = false;
 	linger(rs);
 	/* the peer's TCP is closed: it will send nothing more */
 	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
 		return true;
 	/* from here on the worker releases the sock, or rstream_close_end() */
-	WRITE_ONCE(rs->closed, true);
+	close_set(rs, RSTREAM_CLOSED);
 	detach_program(rs, sock);
 	if (!rstream_tx_done(rs))
 		limited(rs, 0);
@@ -157,8 +174,8 @@ void rstream_close_step(struct rstream *rs)
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
 		sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
 	}
-	if (sk->sk_state == TCP_FIN_WAIT2 && !rs->fin_wait) {
-		rs->fin_wait = true;
+	if (sk->sk_state == TCP_FIN_WAIT2 && rs->close.state == RSTREAM_CLOSED) {
+		close_set(rs, RSTREAM_FIN_WAIT);
 		rstream_timer(rs, jiffies_to_msecs(tcp_fin_time(sk)));
 	}
 }
@@ -168,7 +185,7 @@ void rstream_close_look(struct rstream *rs)
 {
 	u8 state = rs->sk->sk_state;
 
-	if (!rs->closed)
+	if (!rstream_closed(rs))
 		return;
 	/* TCP's FIN is on its way: nothing to do, or just a timer to set */
 	if (state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING)
@@ -183,20 +200,31 @@ void rstream_close_look(struct rstream *rs)
  */
 void rstream_close_late(struct rstream *rs)
 {
-	u64 now = close_progress(rs), moved = now - rs->close_acked;
-	u64 left = rs->tx_mem + rs->sk->sk_wmem_queued;
+	u64 now = close_progress(rs), moved = now - rs->close.progress;
+	u64 left = rs->txq.mem + rs->sk->sk_wmem_queued;
 
-	if (rs->fin_wait) {	/* as TCP: the peer may take its time, unasked */
-		rs->forsaken = true;
+	/* as TCP: the peer may take its time, unasked */
+	if (rs->close.state == RSTREAM_FIN_WAIT)
+		close_set(rs, RSTREAM_FORSAKEN);
+	if (rs->close.state != RSTREAM_CLOSED)
 		return;
-	}
-	rs->close_looks = moved ? 0 : rs->close_looks + 1;
-	rs->close_acked = now;
-	if (rs->close_looks > LOOKS_MAX)
+	rs->close.looks = moved ? 0 : rs->close.looks + 1;
+	rs->close.progress = now;
+	if (rs->close.looks > LOOKS_MAX)
 		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
 	else if (!limited(rs, (moved < max_t(u64, tcp_sk(rs->sk)->mss_cache, left / 64)) +
 			      !!READ_ONCE(rs->sk->sk_err_soft)))
 		rstream_timer(rs, LOOK_SECONDS * MSEC_PER_SEC);
+}
+
+/* Is the socket to be given back to TCP now?  Then it is TCP's. */
+bool rstream_close_over(struct rstream *rs)
+{
+	if (rs->close.state == RSTREAM_RELEASED || (rs->sk->sk_state != TCP_CLOSE &&
+						    rs->close.state != RSTREAM_FORSAKEN))
+		return false;
+	rstream_close_release(rs);
+	return true;
 }
 
 /* Is there something that only TCP's release undoes, and that may sleep? */
@@ -220,9 +248,9 @@ bool rstream_close_end(struct rstream *rs)
 	struct sock *sk = rs->sk;
 
 	/* once forsaken it is the worker's */
-	if (!rs->closed || sk->sk_state != TCP_CLOSE || rs->forsaken ||
-	    rs->error || rs->txring || rs->rxring || sock_owned_by_user(sk) ||
-	    release_needed(sk))
+	if (!rstream_closed(rs) || rs->close.state >= RSTREAM_FORSAKEN ||
+	    sk->sk_state != TCP_CLOSE || rs->error || rs->txring || rs->rxring ||
+	    sock_owned_by_user(sk) || release_needed(sk))
 		return false;
 	return rstream_tcp_end(sk);
 }

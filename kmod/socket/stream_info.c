@@ -20,13 +20,13 @@ static u8 mode_info(const struct rstream *rs)
 	case RSTREAM_ASKED:
 		return RSTREAM_INFO_HELLO;
 	case RSTREAM_FRAMED:
-		if (rs->closed)
+		if (rstream_closed(rs))
 			return RSTREAM_INFO_CLOSED;
-		if (rs->hello_in)
+		if (rs->hello.in)
 			return RSTREAM_INFO_FRAMED;
-		if (rs->tx_on && rs->rx_on)
+		if (rs->plain.tx_on && rs->plain.rx_on)
 			return RSTREAM_INFO_RAW;
-		return rs->tx_plain ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
+		return rs->plain.tx ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
 	case RSTREAM_RAW:
 		return RSTREAM_INFO_RAW;
 	default:
@@ -84,29 +84,29 @@ static void dir_info(const struct rstream *rs, struct rstream_info *info)
 	info->tx.carrier = rs->tx.state == RSTREAM_ON_RING ?
 			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
 	info->tx.epoch = rs->tx.epoch;
-	info->tx.link = rs->tx_link;
-	info->tx.ring_size = rs->tx_ring_size;
+	info->tx.link = rs->taken.link;
+	info->tx.ring_size = rs->taken.size;
 	info->tx.offset = rs->tx.written;
 	info->tx.acked = rs->tx.acked;
-	info->tx.tcp_bytes = rs->tx_tcp_bytes;
-	info->tx.tcp_msgs = rs->tx_tcp_msgs;
-	info->tx.ring_bytes = rs->tx_ring_bytes;
-	info->tx.ring_msgs = rs->tx_ring_msgs;
+	info->tx.tcp_bytes = rs->stats.tx.tcp_bytes;
+	info->tx.tcp_msgs = rs->stats.tx.tcp_msgs;
+	info->tx.ring_bytes = rs->stats.tx.ring_bytes;
+	info->tx.ring_msgs = rs->stats.tx.ring_msgs;
 	info->rx.carrier = rs->rx.state == RSTREAM_ON_RING ?
 			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
 	info->rx.epoch = rs->rx.epoch;
-	info->rx.link = rs->rx_link;
-	info->rx.ring_size = rs->rx_ring_size;
+	info->rx.link = rs->granted.link;
+	info->rx.ring_size = rs->granted.size;
 	info->rx.offset = rs->rx.consumed;
 	info->rx.acked = rs->rx.arrived;
-	info->rx.tcp_bytes = rs->rx_tcp_bytes;
-	info->rx.tcp_msgs = rs->rx_tcp_msgs;
-	info->rx.ring_bytes = rs->rx_ring_bytes;
-	info->rx.ring_msgs = rs->rx_ring_msgs;
-	stall_info(&rs->stalls, &info->tx);
+	info->rx.tcp_bytes = rs->stats.rx.tcp_bytes;
+	info->rx.tcp_msgs = rs->stats.rx.tcp_msgs;
+	info->rx.ring_bytes = rs->stats.rx.ring_bytes;
+	info->rx.ring_msgs = rs->stats.rx.ring_msgs;
+	stall_info(&rs->stats.stalls, &info->tx);
 	hist_info(rs, info);
-	switch_info(&rs->tx_switched, &info->tx);
-	switch_info(&rs->rx_switched, &info->rx);
+	switch_info(&rs->stats.tx.switched, &info->tx);
+	switch_info(&rs->stats.rx.switched, &info->rx);
 }
 
 int rstream_info_dump(struct net *net, unsigned int skip,
@@ -139,8 +139,8 @@ int rstream_info_dump(struct net *net, unsigned int skip,
 			info.uid = from_kuid_munged(current_user_ns(),
 						    rstream_sk_uid(sk));
 			info.inode = sock_i_ino(sk);
-			info.has_peer = rs->hello_in;
-			memcpy(info.peer, rs->peer_name.instance, sizeof(info.peer));
+			info.has_peer = rs->hello.in;
+			memcpy(info.peer, rs->hello.name.instance, sizeof(info.peer));
 			dir_info(rs, &info);
 			err = fn(&info, arg);
 		}

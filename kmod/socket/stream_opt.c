@@ -45,17 +45,6 @@ int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 
 /* ---- SO_RCVLOWAT ---- */
 
-/*
- * TCP speaks up for as many bytes as the program's SO_RCVLOWAT says, or for each
- * if the end has come.  We have to hear of all bytes while they may be records:
- * pretend.  connect() and accept() take it back, so only from then on.
- */
-void rstream_hear_all(struct rstream *rs)
-{
-	if (rs->sk->sk_rcvlowat > 1)
-		sock_set_flag(rs->sk, SOCK_DONE);
-}
-
 int rstream_set_rcvlowat(struct sock *sk, int val)
 {
 	struct rstream *rs = rstream_of(sk);
@@ -89,7 +78,7 @@ static int set_save_syn(struct rstream *rs, struct socket *sock,
 /* @now: whatever TCP_CORK says.  Takes the socket lock. */
 void rstream_uncork(struct rstream *rs, bool now)
 {
-	if (READ_ONCE(rs->tx_plain) && !READ_ONCE(rs->held))
+	if (READ_ONCE(rs->plain.tx) && !READ_ONCE(rs->txq.held))
 		return;			/* TCP has done it */
 	lock_sock(rs->sk);
 	if (rs->mode == RSTREAM_FRAMED &&
@@ -176,14 +165,14 @@ static void info_fill(struct rstream *rs, struct tcp_info *info)
 	rstream_ring_landed(rs);
 	unacked = min(rstream_tx_unacked(rs), rs->tx.written);
 	/* records of ours on their way make it no less than it was */
-	rs->tx_told = max(rs->tx_told, rs->tx.written - unacked);
+	rs->txq.told = max(rs->txq.told, rs->tx.written - unacked);
 	info->tcpi_state = info_state(rs);
-	info->tcpi_bytes_acked = rs->tx_told;
-	info->tcpi_bytes_sent = rs->tx_tcp_bytes + rs->tx_ring_bytes;
+	info->tcpi_bytes_acked = rs->txq.told;
+	info->tcpi_bytes_sent = rs->stats.tx.tcp_bytes + rs->stats.tx.ring_bytes;
 	info->tcpi_bytes_received = rs->rx.arrived;
 	info->tcpi_notsent_bytes = min_t(u64, rstream_tx_unsent(rs), U32_MAX);
-	info->tcpi_last_data_sent = jiffies_to_msecs(jiffies - READ_ONCE(rs->tx_at));
-	info->tcpi_last_data_recv = jiffies_to_msecs(jiffies - READ_ONCE(rs->rx_at));
+	info->tcpi_last_data_sent = jiffies_to_msecs(jiffies - READ_ONCE(rs->txq.at));
+	info->tcpi_last_data_recv = jiffies_to_msecs(jiffies - READ_ONCE(rs->rxq.at));
 }
 
 /* Replace one field of what TCP has written, as far as the program's room goes. */

@@ -35,9 +35,9 @@ static struct rstream_frag *tail_of(struct rstream *rs, struct page *page,
 {
 	struct rstream_frag *frag;
 
-	if (list_empty(&rs->txq))
+	if (list_empty(&rs->txq.frags))
 		return NULL;
-	frag = list_last_entry(&rs->txq, struct rstream_frag, list);
+	frag = list_last_entry(&rs->txq.frags, struct rstream_frag, list);
 	/* in one folio the reference on any page is one on all */
 	if (frag->uarg != uarg || frag->len >= FRAG_MAX ||
 	    page_folio(frag->page) != page_folio(page))
@@ -62,11 +62,11 @@ static bool add_piece(struct rstream *rs, struct page *page, size_t off,
 		if (uarg)
 			net_zcopy_get(uarg);
 		frag->uarg = uarg;
-		list_add_tail(&frag->list, &rs->txq);
+		list_add_tail(&frag->list, &rs->txq.frags);
 	}
 	frag->len += len;
 	rstream_tx_queued(rs, frag, len, RSTREAM_MIB_SENT_PAGE_BYTES);
-	rs->awaited = true;
+	rs->zc.awaited = true;
 	return true;
 }
 
@@ -77,7 +77,7 @@ static bool may_refer(struct rstream *rs, struct page *page, size_t len,
 	/* a page of a slab, or one without a count, is not kept by a reference */
 	if (!sendpage_ok(page))
 		return false;
-	return len > PIECE_SMALL || rs->tx_mem < BACKLOG ||
+	return len > PIECE_SMALL || rs->txq.mem < BACKLOG ||
 	       tail_of(rs, page, off, NULL);
 }
 
@@ -147,9 +147,9 @@ static struct ubuf_info *last_uarg(const struct rstream *rs)
 {
 	struct rstream_frag *frag;
 
-	if (list_empty(&rs->txq))
+	if (list_empty(&rs->txq.frags))
 		return NULL;
-	frag = list_last_entry(&rs->txq, struct rstream_frag, list);
+	frag = list_last_entry(&rs->txq.frags, struct rstream_frag, list);
 	return frag->uarg && rstream_uarg_is_msgzc(frag->uarg) ? frag->uarg :
 								 NULL;
 }
@@ -186,9 +186,9 @@ void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent)
  */
 bool rstream_tx_awaited(struct rstream *rs)
 {
-	if (rs->tx_mem == rs->tx.written - rs->tx.sent)
-		rs->awaited = false;
-	return rs->awaited;
+	if (rs->txq.mem == rs->tx.written - rs->tx.sent)
+		rs->zc.awaited = false;
+	return rs->zc.awaited;
 }
 
 /*
@@ -197,11 +197,11 @@ bool rstream_tx_awaited(struct rstream *rs)
  */
 bool rstream_zerocopy_waits(struct rstream *rs)
 {
-	if (rs->zc_on_tcp && !before(tcp_sk(rs->sk)->snd_una, rs->zc_seq))
-		rs->zc_acked = true;
-	if (rs->zc_acked && sk_wmem_alloc_get(rs->sk) < SKB_TRUESIZE(1)) {
-		rs->zc_on_tcp = false;
-		rs->zc_acked = false;
+	if (rs->zc.on_tcp && !before(tcp_sk(rs->sk)->snd_una, rs->zc.seq))
+		rs->zc.acked = true;
+	if (rs->zc.acked && sk_wmem_alloc_get(rs->sk) < SKB_TRUESIZE(1)) {
+		rs->zc.on_tcp = false;
+		rs->zc.acked = false;
 	}
-	return rs->zc_on_tcp;
+	return rs->zc.on_tcp;
 }

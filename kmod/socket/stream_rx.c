@@ -26,7 +26,7 @@
  */
 static u64 rx_most(const struct rstream *rs)
 {
-	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf), RX_WASTE * rs->window);
+	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf), RX_WASTE * rs->rxq.window);
 }
 
 /*
@@ -36,11 +36,11 @@ static u64 rx_most(const struct rstream *rs)
  */
 static bool rx_may_keep(struct rstream *rs, struct sk_buff *skb, u32 size)
 {
-	if (skb_queue_empty(&rs->rxq)) {
+	if (skb_queue_empty(&rs->rxq.skbs)) {
 		sk_rmem_schedule(rs->sk, skb, size);
 		return true;
 	}
-	return rs->rx_mem + size <= rx_most(rs) &&
+	return rs->rxq.mem + size <= rx_most(rs) &&
 	       sk_rmem_schedule(rs->sk, skb, size);
 }
 
@@ -50,7 +50,7 @@ static bool rx_may_keep(struct rstream *rs, struct sk_buff *skb, u32 size)
  */
 static void rx_charge(struct rstream *rs, u32 size)
 {
-	rs->rx_mem += size;
+	rs->rxq.mem += size;
 	if (!rs->accepted)
 		atomic_add(size, &rs->sk->sk_rmem_alloc);
 	sk_mem_charge(rs->sk, size);
@@ -58,7 +58,7 @@ static void rx_charge(struct rstream *rs, u32 size)
 
 static void rx_uncharge(struct rstream *rs, u32 size)
 {
-	rs->rx_mem -= size;
+	rs->rxq.mem -= size;
 	if (!rs->accepted)
 		atomic_sub(size, &rs->sk->sk_rmem_alloc);
 	sk_mem_uncharge(rs->sk, size);
@@ -69,11 +69,11 @@ void rstream_rx_accepted(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	atomic_sub(rs->rx_mem, &sk->sk_rmem_alloc);
+	atomic_sub(rs->rxq.mem, &sk->sk_rmem_alloc);
 	WRITE_ONCE(rs->accepted, true);
 	/* TCP has room again, and its window goes with any record */
-	if (rs->mode == RSTREAM_FRAMED && rs->hello_in &&
-	    rs->rx_mem >= READ_ONCE(sk->sk_rcvbuf) / 2) {
+	if (rs->mode == RSTREAM_FRAMED && rs->hello.in &&
+	    rs->rxq.mem >= READ_ONCE(sk->sk_rcvbuf) / 2) {
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
 		rstream_push(rs);
 	}
@@ -90,7 +90,7 @@ static void rx_queue(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len,
 	cb->stamp = 0;
 	cb->charged = size;
 	rx_charge(rs, size);
-	__skb_queue_tail(&rs->rxq, skb);
+	__skb_queue_tail(&rs->rxq.skbs, skb);
 }
 
 /*
@@ -100,7 +100,7 @@ static void rx_queue(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len,
  */
 static struct sk_buff *rx_own_tail(struct rstream *rs, struct sk_buff *from, u32 len)
 {
-	struct sk_buff *skb = skb_peek_tail(&rs->rxq);
+	struct sk_buff *skb = skb_peek_tail(&rs->rxq.skbs);
 
 	if (skb && rstream_skb_cb(skb)->own &&
 	    skb_tailroom(skb) >= min_t(u32, len, RX_COPY_MAX))
@@ -160,7 +160,7 @@ u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 	}
 	if (TCP_SKB_CB(skb)->has_rxtstamp)
 		rstream_skb_cb(to)->stamp = stamp;
-	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes + len);
+	WRITE_ONCE(rs->rxq.bytes, rs->rxq.bytes + len);
 	return len;
 }
 
@@ -174,13 +174,13 @@ bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
 		return false;
 	skb_put_data(to, bytes, len);
 	rstream_skb_cb(to)->len += len;
-	WRITE_ONCE(rs->rxq_bytes, rs->rxq_bytes + len);
+	WRITE_ONCE(rs->rxq.bytes, rs->rxq.bytes + len);
 	return true;
 }
 
 static void rx_drop(struct rstream *rs, struct sk_buff *skb)
 {
-	__skb_unlink(skb, &rs->rxq);
+	__skb_unlink(skb, &rs->rxq.skbs);
 	rx_uncharge(rs, rstream_skb_cb(skb)->charged);
 	__kfree_skb(skb);
 }
@@ -189,14 +189,14 @@ void rstream_rx_free(struct rstream *rs)
 {
 	struct sk_buff *skb;
 
-	while ((skb = skb_peek(&rs->rxq)))
+	while ((skb = skb_peek(&rs->rxq.skbs)))
 		rx_drop(rs, skb);
-	rs->rxq_bytes = 0;
+	rs->rxq.bytes = 0;
 }
 
 /*
  * Keep the bytes @from to @to of a ring of @size bytes at @mem, all or none.
- * They do not count as rxq_bytes yet.  Return: false without memory.
+ * They do not count as rxq.bytes yet.  Return: false without memory.
  */
 bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		     u64 to)
@@ -223,12 +223,49 @@ bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
 		goto none;
 	while ((skb = __skb_dequeue(&saved))) {
 		rx_queue(rs, skb, 0, skb->len, true, skb->truesize);
-		rstream_skb_cb(skb)->stamp = rs->rx_stamp;
+		rstream_skb_cb(skb)->stamp = rs->rxq.stamp;
 	}
 	return true;
 none:
 	__skb_queue_purge(&saved);
 	return false;
+}
+
+/*
+ * Keep as many of these bytes as there is memory for, at least some if the queue is empty.
+ * They do not count as rxq.bytes yet, either.  Not in softirq.  Return: how many.
+ */
+u64 rstream_rx_keep(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to)
+{
+	u32 skbs = DIV_ROUND_UP(to - from, RX_OWN_SIZE);
+	struct sk_buff *skb = skb_peek_tail(&rs->rxq.skbs);
+	u64 at = from;
+
+	if (!rstream_charge_spare(rs, skbs * SKB_TRUESIZE(RX_OWN_SIZE))) {
+		if (skb)
+			return 0;
+		to = min(to, from + RX_OWN_SIZE);
+	}
+	if (skb && !rstream_skb_cb(skb)->own)
+		skb = NULL;
+	while (at < to) {
+		u32 pos = at & (size - 1);
+		u32 n = min(to - at, (u64)(size - pos));
+
+		if (!skb || !skb_tailroom(skb)) {
+			skb = alloc_skb(min_t(u64, to - at, RX_OWN_SIZE), GFP_KERNEL);
+			if (!skb)
+				break;
+			rx_queue(rs, skb, 0, 0, true, skb->truesize);
+		}
+		n = min_t(u32, n, skb_tailroom(skb));
+		skb_put_data(skb, mem + pos, n);
+		rstream_skb_cb(skb)->len += n;
+		rstream_skb_cb(skb)->stamp = rs->rxq.stamp;
+		at += n;
+	}
+	sk_mem_reclaim(rs->sk);
+	return at - from;
 }
 
 static u64 ring_ready(const struct rstream *rs)
@@ -242,7 +279,7 @@ static u64 ring_ready(const struct rstream *rs)
 	rcu_read_lock();
 	ring = READ_ONCE(rs->rxring);
 	if (ring && (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING ||
-		     READ_ONCE(rs->leaving))) {
+		     READ_ONCE(rs->leave.leaving))) {
 		u64 at = rstream_ring_at(rs);
 		/* pairs with message_data(): the bytes are there */
 		u64 end = smp_load_acquire(&ring->landed);
@@ -260,10 +297,10 @@ static u64 ring_ready(const struct rstream *rs)
 /* Bytes that a read would find.  Lockless readers get a hint. */
 u64 rstream_rx_ready(const struct rstream *rs)
 {
-	u64 lazy = smp_load_acquire(&rs->rx_lazy);	/* first: it goes to rxq */
+	u64 lazy = smp_load_acquire(&rs->plain.lazy);	/* first: it goes to rxq */
 
 	/* pairs with rstream_ring_leave() */
-	return lazy + smp_load_acquire(&rs->rxq_bytes) + ring_ready(rs);
+	return lazy + smp_load_acquire(&rs->rxq.bytes) + ring_ready(rs);
 }
 
 /*
@@ -274,7 +311,7 @@ bool rstream_rx_enough(const struct rstream *rs)
 {
 	u64 target = sock_rcvlowat(rs->sk, 0, INT_MAX);
 	u64 most = rs->rx.state == RSTREAM_ON_RING ?
-		   READ_ONCE(rs->rx_ring_size) / 2 : READ_ONCE(rs->window) / 2;
+		   READ_ONCE(rs->granted.size) / 2 : READ_ONCE(rs->rxq.window) / 2;
 	u64 ready = rstream_rx_ready(rs);
 
 	target = min(target, max_t(u64, 1, most));
@@ -283,8 +320,16 @@ bool rstream_rx_enough(const struct rstream *rs)
 	    !sock_flag(rs->sk, SOCK_URGINLINE))
 		target++;
 	/* what is with TCP: its window may be less than that */
-	return ready >= target || (ready && READ_ONCE(rs->rx_held)) ||
-	       (READ_ONCE(rs->rx_lazy) && tcp_epollin_ready(rs->sk, target));
+	return ready >= target || (ready && READ_ONCE(rs->in.held)) ||
+	       (READ_ONCE(rs->plain.lazy) && tcp_epollin_ready(rs->sk, target));
+}
+
+/* Bytes have come, or none will: is it what somebody waits for? */
+void rstream_wake_readers(struct rstream *rs)
+{
+	if (READ_ONCE(rs->rx.fin) || rstream_rx_enough(rs) ||
+	    rstream_urg_here(rs) || rstream_rx_over(rs))
+		rstream_wake(rs);
 }
 
 /* ---- copying out ---- */
@@ -295,7 +340,7 @@ static int copy_queue(struct rstream *rs, struct msghdr *msg, size_t len,
 {
 	struct sk_buff *skb;
 
-	skb_queue_walk(&rs->rxq, skb) {
+	skb_queue_walk(&rs->rxq.skbs, skb) {
 		struct rstream_skb_cb *cb = rstream_skb_cb(skb);
 		size_t n;
 
@@ -338,22 +383,22 @@ static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
 int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
 		    u64 skip, bool trunc)
 {
-	if (skip < rs->rxq_bytes)
+	if (skip < rs->rxq.bytes)
 		return copy_queue(rs, msg, len, skip, trunc);
-	return copy_ring(rs, msg, len, skip - rs->rxq_bytes, trunc);
+	return copy_ring(rs, msg, len, skip - rs->rxq.bytes, trunc);
 }
 
 /* The program has @len bytes more. */
 void rstream_rx_consume(struct rstream *rs, size_t len)
 {
-	size_t from_queue = min_t(u64, len, rs->rxq_bytes), left = from_queue;
+	size_t from_queue = min_t(u64, len, rs->rxq.bytes), left = from_queue;
 	struct sk_buff *skb;
 
 	while (left) {
 		struct rstream_skb_cb *cb;
 		u32 n;
 
-		skb = skb_peek(&rs->rxq);
+		skb = skb_peek(&rs->rxq.skbs);
 		cb = rstream_skb_cb(skb);
 		n = min_t(size_t, left, cb->len);
 		cb->off += n;
@@ -364,10 +409,11 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 	}
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + len);
 	/* pairs with poll: who looks meanwhile may see them twice, but not miss them */
-	smp_store_release(&rs->rxq_bytes, rs->rxq_bytes - from_queue);
-	if (rs->urg && rs->rx.consumed > rs->rx_urg)
-		WRITE_ONCE(rs->urg, RSTREAM_URG_NONE);
-	if (len > from_queue)
+	smp_store_release(&rs->rxq.bytes, rs->rxq.bytes - from_queue);
+	if (rs->urg.state && rs->rx.consumed > rs->urg.at)
+		WRITE_ONCE(rs->urg.state, RSTREAM_URG_NONE);
+	/* what was peeked at is in the queue, but was the ring's */
+	if (len > from_queue || (rs->rxring && rs->granted.moved > rs->rx.base))
 		rstream_ring_read(rs, len - from_queue);
 	rstream_hist_read(rs);
 }
@@ -380,7 +426,7 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 u64 rstream_window_most(const struct rstream *rs)
 {
 	/* who says HELLO first may send this much before it knows our window */
-	u64 least = rs->server || rs->prelude ? RSW_FIRST_WINDOW : SZ_4K;
+	u64 least = rs->server || rs->offer.prelude ? RSW_FIRST_WINDOW : SZ_4K;
 
 	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf) / 2, least);
 }
@@ -389,8 +435,8 @@ static void window_grow(struct rstream *rs)
 {
 	u64 most = rstream_window_most(rs);
 
-	if (rs->window < most && !tcp_under_memory_pressure(rs->sk))
-		WRITE_ONCE(rs->window, min(2 * rs->window, most));
+	if (rs->rxq.window < most && !tcp_under_memory_pressure(rs->sk))
+		WRITE_ONCE(rs->rxq.window, min(2 * rs->rxq.window, most));
 }
 
 /* Tell the peer of its new window when half of it has been used. */
@@ -399,17 +445,24 @@ void rstream_rx_ack(struct rstream *rs)
 	if (rs->mode != RSTREAM_FRAMED)
 		return;			/* disconnected while the reader slept */
 	rstream_prelude_more(rs);
-	if (rs->rx_held)
+	if (rs->in.held)
 		rstream_parse(rs);
-	if (rs->rx_full && rs->rxq_bytes <= rs->window)
+	/*
+	 * A packet that found no memory made TCP close its window.  It opens that again
+	 * when its own queue is read, which we have emptied before.
+	 */
+	if (!rs->in.held && !tcp_receive_window(tcp_sk(rs->sk)) &&
+	    !(rs->sk->sk_shutdown & RCV_SHUTDOWN))
+		rstream_tcp_ack(rs->sk);
+	if (rs->granted.full && rs->rxq.bytes <= rs->rxq.window)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
-	if (rs->tx_plain)
+	if (rs->plain.tx)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
 		rstream_push(rs);	/* perhaps TCP can be closed now */
 	if (rs->rx.state == RSTREAM_ON_RING || rstream_ring_ended(rs))
 		return;
-	if (rs->rx.consumed + rs->window - rs->rx.limit >= rs->window / 2) {
+	if (rs->rx.consumed + rs->rxq.window - rs->rx.limit >= rs->rxq.window / 2) {
 		window_grow(rs);
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
 		rstream_push(rs);
@@ -443,7 +496,7 @@ static bool undecided(const struct rstream *rs)
 	u8 mode = READ_ONCE(rs->mode);
 
 	return mode == RSTREAM_ASKED || (mode == RSTREAM_RAW &&
-					 READ_ONCE(rs->guard));
+					 READ_ONCE(rs->hello.guard));
 }
 
 /* Nothing to read.  Return: 0 end of the stream or go on, else the errno. */
@@ -498,12 +551,12 @@ static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
 	u64 last = skip + len - 1;
 	struct sk_buff *skb;
 
-	skb_queue_walk(&rs->rxq, skb) {
+	skb_queue_walk(&rs->rxq.skbs, skb) {
 		if (last < rstream_skb_cb(skb)->len)
 			return rstream_skb_cb(skb)->stamp;
 		last -= rstream_skb_cb(skb)->len;
 	}
-	return rs->rx_stamp;
+	return rs->rxq.stamp;
 }
 
 /*
@@ -524,9 +577,21 @@ size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
 	}
 	if (rstream_rx_ready(rs) <= *ahead)
 		return 0;
-	if (rs->urg && rs->rx_urg > at)
-		len = min_t(u64, len, rs->rx_urg - at);
+	if (rs->urg.state && rs->urg.at > at)
+		len = min_t(u64, len, rs->urg.at - at);
 	return len;
+}
+
+/*
+ * What a program has seen is what it will read: the next bytes, @len behind @ahead of them,
+ * go from the ring, where the peer can still write, to the queue.  Return: false without
+ * memory for any of the @len.
+ */
+bool rstream_rx_seen(struct rstream *rs, u64 ahead, size_t len)
+{
+	if (ahead + len > rs->rxq.bytes)
+		rstream_ring_keep(rs, min(ahead + len - rs->rxq.bytes, ring_ready(rs)));
+	return ahead < rs->rxq.bytes;
 }
 
 /*
@@ -538,21 +603,23 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 {
 	int n;
 
-	if (rs->rx_lazy && !rs->rxq_bytes && !rs->urg && !rstream_rx_timed(rs) &&
+	if (rs->plain.lazy && !rs->rxq.bytes && !rs->urg.state && !rstream_rx_timed(rs) &&
 	    !(flags & (MSG_PEEK | MSG_TRUNC))) {
 		n = rstream_prelude_copy(rs, msg, len);
 		if (n > 0)
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	if (rs->mute && !rs->rxq_bytes)
+	if (rs->plain.mute && !rs->rxq.bytes)
 		rstream_prelude_more(rs);
 	/* the urgent byte is passed over */
-	if (!rstream_prelude_pull(rs, *ahead + !!rs->urg) && rs->rxq_bytes <= *ahead)
+	if (!rstream_prelude_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
 		return -ENOMEM;
 	len = rstream_rx_next(rs, len, ahead, flags & MSG_PEEK);
 	if (!len)
 		return 0;
+	if ((flags & (MSG_PEEK | MSG_TRUNC)) == MSG_PEEK && !rstream_rx_seen(rs, *ahead, len))
+		return rs->error ? 0 : -ENOMEM;
 	n = rstream_rx_copy(rs, msg, len, *ahead, flags & MSG_TRUNC);
 	if (n <= 0)
 		return n ?: -EFAULT;
@@ -692,7 +759,7 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
 	int mode = rstream_mode(rs), err = 0;
 
-	if (mode == RSTREAM_LISTEN || (mode == RSTREAM_RAW && !READ_ONCE(rs->guard)))
+	if (mode == RSTREAM_LISTEN || (mode == RSTREAM_RAW && !READ_ONCE(rs->hello.guard)))
 		goto tcp;
 	lock_sock(rs->sk);
 	if (connecting(rs))	/* whose the call is turns out then */

@@ -19,109 +19,6 @@
 #include "af_rdmastream.h"
 #include "stream.h"
 
-/* ---- credit ---- */
-
-/*
- * A sender that waits for pages which others than us refer to: when to look again,
- * and for how long at most.
- */
-#define LENT_FIRST	msecs_to_jiffies(4)
-#define LENT_LONG	msecs_to_jiffies(512)
-
-static void lent_told(struct rstream_lent *lent)
-{
-	rstream_queue(container_of(lent, struct rstream, lent),
-		      RSTREAM_DO_CREDIT);
-}
-
-/* The ring's first lent page below @end; @wait: the one to wait for, NULL: none. */
-static u64 first_lent(const struct rstream *rs, u64 end, struct page **wait)
-{
-	struct rstream_rxring *ring = rs->rxring;
-	u64 at, first = end, enough = rs->credited + ring->size / 4;
-
-	*wait = NULL;
-	for (at = rs->credited; at < end; at = round_down(at, PAGE_SIZE) + PAGE_SIZE) {
-		struct page *page = rstream_rxring_page(ring, at);
-
-		if (*wait && at >= enough)
-			break;
-		if (!rstream_page_lent(page))
-			continue;
-		if (!*wait)
-			first = at;
-		*wait = page;
-	}
-	return first;
-}
-
-/*
- * How far the ring's memory, consumed up to @consumed, can be written again.  If
- * not so far, we are told when as much is back as is worth a credit.
- */
-u64 rstream_lent_until(struct rstream *rs, u64 consumed)
-{
-	u64 end = min(consumed, rs->lent_to), first;
-	struct page *wait;
-
-	if (rs->credited >= end && !rs->lent.page)
-		return consumed;	/* the rule */
-	do {
-		first = first_lent(rs, end, &wait);
-	} while (wait && !rstream_lent_wait(&rs->lent, wait));
-	if (!wait) {
-		rstream_lent_forget(&rs->lent);
-		rs->lent_since = 0;
-		return consumed;
-	}
-	if (first != rs->lent_first)
-		rs->lent_since = 0;
-	rs->lent_first = first;
-	return first;
-}
-
-/*
- * The sender waits for it: look again when it has waited for twice as long.
- * Return: it has waited for long.
- */
-bool rstream_lent_look(struct rstream *rs)
-{
-	unsigned long waited;
-
-	if (!rs->lent_since)
-		rs->lent_since = (jiffies - 1) | 1;	/* neither 0 nor later */
-	waited = min(jiffies - rs->lent_since, LENT_LONG);
-	rstream_retry_by(rs, jiffies + max(waited, LENT_FIRST));
-	return waited == LENT_LONG;
-}
-
-/*
- * The reader of this pipe can't take pages out of it while we sleep: splice() holds
- * its lock.  So they are not waited for.
- */
-static void lent_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
-{
-	if (pipe_empty(pipe->head, pipe->tail) || rs->credited >= rs->lent_to)
-		return;
-	rstream_ring_answer(rs);
-	rs->lent_since = (jiffies - LENT_LONG - 1) | 1;
-	rstream_ring_answer(rs);
-}
-
-void rstream_lent_init(struct rstream *rs)
-{
-	INIT_HLIST_NODE(&rs->lent.node);
-	rs->lent.told = lent_told;
-}
-
-/* The ring is not the stream's any more. */
-void rstream_lent_end(struct rstream *rs)
-{
-	rstream_lent_forget(&rs->lent);
-	rs->lent_to = 0;
-	rs->lent_since = 0;
-}
-
 /* ---- into the pipe ---- */
 
 static void unlend(struct splice_pipe_desc *spd, unsigned int i)
@@ -145,7 +42,7 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 	u64 at = rstream_ring_at(rs);
 	ssize_t n;
 
-	len = min_t(u64, len, rstream_rx_ready(rs) - rs->rxq_bytes);
+	len = min_t(u64, len, rstream_rx_ready(rs) - rs->rxq.bytes);
 	while (len && spd.nr_pages < PIPE_DEF_BUFFERS) {
 		unsigned int i = spd.nr_pages++;
 
@@ -157,7 +54,7 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 		at += partial[i].len;
 		len -= partial[i].len;
 	}
-	rs->lent_to = at;
+	rs->loan.to = at;
 	n = splice_to_pipe(pipe, &spd);
 	if (n > 0)
 		rstream_mib_add(rs->rn,
@@ -185,7 +82,7 @@ static size_t linear_bytes(const struct sk_buff *skb, size_t from, size_t to)
 static ssize_t splice_queue(struct rstream *rs, struct pipe_inode_info *pipe,
 			    size_t len)
 {
-	struct sk_buff *skb = skb_peek(&rs->rxq);
+	struct sk_buff *skb = skb_peek(&rs->rxq.skbs);
 	struct rstream_skb_cb *cb = rstream_skb_cb(skb);
 	ssize_t n = skb_splice_bits(skb, rs->sk, cb->off, pipe,
 				    min_t(size_t, len, cb->len), 0);
@@ -207,18 +104,29 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	u64 ahead = 0;
 	ssize_t n;
 
-	if (!rstream_prelude_pull(rs, 1) && !rs->rxq_bytes)
+	if (!rstream_prelude_pull(rs, 1) && !rs->rxq.bytes)
 		return -ENOMEM;
 	len = rstream_rx_next(rs, len, &ahead, false);
 	if (!len)
 		return 0;
-	n = rs->rxq_bytes ? splice_queue(rs, pipe, len) :
+	n = rs->rxq.bytes ? splice_queue(rs, pipe, len) :
 			    splice_ring(rs, pipe, len);
 	if (n > 0) {
 		rstream_rx_consume(rs, n);
 		sk_peek_offset_bwd(rs->sk, n);
 	}
 	return n;
+}
+
+/*
+ * The reader of this pipe can't take pages out of it while we sleep: splice() holds
+ * its lock.  So they are not waited for.
+ */
+static void lent_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
+{
+	if (pipe_empty(pipe->head, pipe->tail) || rs->granted.credited >= rs->loan.to)
+		return;
+	rstream_lent_hurry(rs);
 }
 
 static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,

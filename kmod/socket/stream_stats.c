@@ -19,14 +19,14 @@ void rstream_switched(struct rstream *rs, enum rstream_way_info way,
 		      enum rstream_reason reason)
 {
 	bool tx = way == RSTREAM_WAY_TX;
-	struct rstream_switched *sw = tx ? &rs->tx_switched : &rs->rx_switched;
+	struct rstream_switched *sw = tx ? &rs->stats.tx.switched : &rs->stats.rx.switched;
 	const struct rstream_switch_event ev = {
 		.sk = rs->sk,
-		.peer = rs->peer_name.instance,
+		.peer = rs->hello.name.instance,
 		.way = way,
 		.to = to,
 		.epoch = tx ? rs->tx.epoch : rs->rx.epoch,
-		.link = tx ? rs->tx_link : rs->rx_link,
+		.link = tx ? rs->taken.link : rs->granted.link,
 		.offset = offset,
 		.reason = reason,
 	};
@@ -46,7 +46,7 @@ void rstream_switched(struct rstream *rs, enum rstream_way_info way,
 
 static void stall_ends(struct rstream *rs, u64 now)
 {
-	struct rstream_stalls *stalls = &rs->stalls;
+	struct rstream_stalls *stalls = &rs->stats.stalls;
 	unsigned int i = stalls->why - RSTREAM_R_STALL_WINDOW;
 	u64 ns = now - stalls->since;
 	u64 us = div_u64(ns, NSEC_PER_USEC);
@@ -58,7 +58,7 @@ static void stall_ends(struct rstream *rs, u64 now)
 
 void rstream_stalled(struct rstream *rs, enum rstream_reason why)
 {
-	struct rstream_stalls *stalls = &rs->stalls;
+	struct rstream_stalls *stalls = &rs->stats.stalls;
 	u64 now = ktime_get_ns();
 
 	if (stalls->why)

@@ -29,7 +29,7 @@ u64 rstream_tx_limit(const struct rstream *rs)
 
 	if (rs->tx.state < RSTREAM_ON_RING)
 		return limit;
-	ring = min_t(u64, rs->tx_ring_size, RSTREAM_RING_MAX);
+	ring = min_t(u64, rs->taken.size, RSTREAM_RING_MAX);
 	/* what the peer's kernel has is no matter of a send buffer: see SO_RCVLOWAT there */
 	if (rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK)
 		return limit + ring;
@@ -50,10 +50,17 @@ u64 rstream_tx_unsent(const struct rstream *rs)
 	return queued + (READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt));
 }
 
+/* What is queued, with what keeps it: a byte that stands alone takes a fragment. */
+u64 rstream_tx_used(const struct rstream *rs)
+{
+	return READ_ONCE(rs->txq.mem) + READ_ONCE(rs->txq.cost) +
+	       READ_ONCE(rs->sk->sk_wmem_queued);
+}
+
 /* As sk_stream_is_writeable(): a third must be free. */
 bool rstream_tx_room(const struct rstream *rs)
 {
-	u64 used = READ_ONCE(rs->tx_mem) + READ_ONCE(rs->sk->sk_wmem_queued);
+	u64 used = rstream_tx_used(rs);
 	u64 limit = rstream_tx_limit(rs);
 
 	return used < limit && limit - used >= used / 2 &&
@@ -62,12 +69,41 @@ bool rstream_tx_room(const struct rstream *rs)
 
 static u64 room(struct rstream *rs)
 {
-	u64 used = rs->tx_mem + rs->sk->sk_wmem_queued;
+	u64 used = rstream_tx_used(rs);
 	u64 limit = rstream_tx_limit(rs);
 
 	if (rstream_tx_unsent(rs) >= tcp_notsent_lowat(tcp_sk(rs->sk)))
 		return 0;
 	return used < limit ? limit - used : 0;
+}
+
+/*
+ * Wake writers as sk_stream_write_space() does: those who have found no room.  Who
+ * waits for an edge would take any other wake-up for one.
+ */
+void rstream_wake_writers(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	struct socket_wq *wq;
+
+	if (!rstream_tx_room(rs) || !sk->sk_socket)
+		return;
+	/* while TCP has no room for us either, it has to call us */
+	if (sk->sk_socket != rstream_nobody && !rs->out.blocked && !rs->out.gathers)
+		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	/* pairs with rstream_poll(): it sees room, or is seen to ask for it */
+	smp_mb();
+	if (!READ_ONCE(rs->txq.room_asked))
+		return;
+	WRITE_ONCE(rs->txq.room_asked, false);
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
+					   EPOLLWRBAND);
+	if (wq && wq->fasync_list && !(rs->shutdown & SEND_SHUTDOWN))
+		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
+	rcu_read_unlock();
 }
 
 /* ---- cork ---- */
@@ -82,24 +118,24 @@ static u64 room(struct rstream *rs)
 void rstream_hold(struct rstream *rs, bool more)
 {
 	if (!more || rs->tx.written - rs->tx.sent >= tcp_sk(rs->sk)->mss_cache) {
-		rs->held = false;
+		rs->txq.held = false;
 		return;
 	}
-	if (!rs->held)
-		rs->held_at = jiffies;
-	rs->held = true;
+	if (!rs->txq.held)
+		rs->txq.held_at = jiffies;
+	rs->txq.held = true;
 	rstream_held_look(rs);
 }
 
 /* Has it been held for long enough?  Otherwise, look again then. */
 void rstream_held_look(struct rstream *rs)
 {
-	unsigned long end = rs->held_at + msecs_to_jiffies(HOLD_MS);
+	unsigned long end = rs->txq.held_at + msecs_to_jiffies(HOLD_MS);
 
-	if (!rs->held)
+	if (!rs->txq.held)
 		return;
 	if (time_after_eq(jiffies, end))
-		rs->held = false;
+		rs->txq.held = false;
 	else
 		rstream_retry_by(rs, end);
 }
@@ -118,7 +154,7 @@ static u64 gather_max(const struct rstream *rs)
  */
 bool rstream_may_gather(const struct rstream *rs, u64 queued)
 {
-	return queued < gather_max(rs) && rs->tx_urg <= rs->tx.sent &&
+	return queued < gather_max(rs) && rs->urg.sent <= rs->tx.sent &&
 	       !(rs->shutdown & SEND_SHUTDOWN);
 }
 
@@ -126,9 +162,9 @@ bool rstream_may_gather(const struct rstream *rs, u64 queued)
 static bool gathers(const struct rstream *rs)
 {
 	bool waits = rs->tx.state == RSTREAM_ON_RING ? rstream_ring_gathers(rs) :
-						       rs->gathers;
+						       rs->out.gathers;
 
-	return waits && !rs->want && !rs->blocked &&
+	return waits && !rs->want && !rs->out.blocked &&
 	       rstream_may_gather(rs, rs->tx.written - rs->tx.sent);
 }
 
@@ -137,7 +173,7 @@ static bool gathers(const struct rstream *rs)
 /* Is everything that the program wrote, and FIN, out of our hands? */
 bool rstream_tx_done(struct rstream *rs)
 {
-	if (!list_empty(&rs->txq) || rs->ctl_len || rs->rec_left ||
+	if (!list_empty(&rs->txq.frags) || rs->out.ctl_len || rs->out.rec_left ||
 	    rs->want || !rs->tx.fin)
 		return false;
 	if (!rs->txring)
@@ -168,14 +204,14 @@ u64 rstream_tx_unacked(struct rstream *rs)
 	rstream_tx_reap(rs);
 	if (!rs->txring || rstream_txring_sent(rs->txring))
 		return queued;
-	return rs->tx_mem;
+	return rs->txq.mem;
 }
 
 /* @n bytes, and frags that cost @cost, are with TCP or acknowledged. */
 void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost)
 {
-	rs->tx_mem -= n;
-	rs->tx_cost -= cost;
+	rs->txq.mem -= n;
+	rs->txq.cost -= cost;
 	sk_mem_uncharge(rs->sk, n + cost);
 }
 
@@ -183,11 +219,11 @@ void rstream_tx_free(struct rstream *rs)
 {
 	struct rstream_frag *frag, *next;
 
-	list_for_each_entry_safe(frag, next, &rs->txq, list) {
+	list_for_each_entry_safe(frag, next, &rs->txq.frags, list) {
 		list_del(&frag->list);
 		rstream_frag_free(frag);
 	}
-	rstream_tx_gone(rs, rs->tx_mem, rs->tx_cost);
+	rstream_tx_gone(rs, rs->txq.mem, rs->txq.cost);
 }
 
 /* @n bytes more are in @frag, the last of the queue; all that it takes was scheduled. */
@@ -198,8 +234,8 @@ void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 
 	if (cost)
 		frag->charged = cost;
-	rs->tx_mem += n;
-	rs->tx_cost += cost;
+	rs->txq.mem += n;
+	rs->txq.cost += cost;
 	sk_mem_charge(rs->sk, n + cost);
 	rs->tx.written += n;
 	rstream_mib_add(rs->rn, how, n);
@@ -211,9 +247,9 @@ static struct rstream_frag *tail_frag(struct rstream *rs,
 {
 	struct rstream_frag *frag;
 
-	if (list_empty(&rs->txq))
+	if (list_empty(&rs->txq.frags))
 		return NULL;
-	frag = list_last_entry(&rs->txq, struct rstream_frag, list);
+	frag = list_last_entry(&rs->txq.frags, struct rstream_frag, list);
 	return frag->page == pfrag->page && !frag->uarg &&
 	       frag->off + frag->len == pfrag->offset ? frag : NULL;
 }
@@ -255,7 +291,7 @@ size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
 	if (sk_wmem_schedule(sk, n + frags * RSTREAM_FRAG_COST))
 		return n;
 	left = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[0]);
-	left -= rs->tx_mem + sk->sk_wmem_queued;
+	left -= rstream_tx_used(rs);
 	return clamp_t(s64, left, 0, n);
 }
 
@@ -299,7 +335,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 	}
 	frag->len += n;
 	if (fresh)
-		list_add_tail(&frag->list, &rs->txq);
+		list_add_tail(&frag->list, &rs->txq.frags);
 	pfrag->offset += n;
 	rstream_tx_queued(rs, frag, n, RSTREAM_MIB_SENT_COPY_BYTES);
 	return n;
@@ -349,7 +385,7 @@ void rstream_ask_room(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	WRITE_ONCE(rs->room_asked, true);
+	WRITE_ONCE(rs->txq.room_asked, true);
 	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	rstream_tx_waits(rs);
@@ -431,7 +467,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	ssize_t n;
 	int err;
 
-	if (urgent && rs->hello_in && !rs->peer_urg)
+	if (urgent && rs->hello.in && !rs->hello.urg)
 		return -EOPNOTSUPP;
 	err = check_control(sk, msg);
 	if (err)
@@ -440,12 +476,12 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	if (rs->tx_mem >= gather_max(rs) || rs->awaited)
+	if (rs->txq.mem >= gather_max(rs) || rs->zc.awaited)
 		rstream_tx_reap(rs);
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = 0;
-		if (rs->tx_plain && (urgent || (!pages && !uarg)))
+		if (rs->plain.tx && (urgent || (!pages && !uarg)))
 			n = rstream_prelude_send(rs, msg);
 		if (n > 0) {
 			done += n;
@@ -475,8 +511,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	}
 	/* EPIPE: disconnected meanwhile, perhaps it is another connection already */
 	if (done && err != -EPIPE &&
-	    !(rs->tx_plain && rs->tx.sent == rs->tx.written)) {
-		if (urgent && !rs->tx_plain)
+	    !(rs->plain.tx && rs->tx.sent == rs->tx.written)) {
+		if (urgent && !rs->plain.tx)
 			rstream_urg_send(rs);
 		rstream_hold(rs, !urgent && (msg->msg_flags & MSG_MORE ||
 					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
@@ -509,8 +545,8 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (rs->mode == RSTREAM_ASKED && !(err = tx_error(rs))) {
-		if (rs->may_speak) {
-			WRITE_ONCE(rs->guard, true);
+		if (rs->hello.may_speak) {
+			WRITE_ONCE(rs->hello.guard, true);
 			rstream_go_raw(rs, RSTREAM_R_SPOKE_FIRST);
 			break;
 		}
@@ -521,7 +557,7 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 		if (err)
 			break;
 		err = min(sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_ASKED ||
-					READ_ONCE(rs->may_speak) || sk->sk_err ||
+					READ_ONCE(rs->hello.may_speak) || sk->sk_err ||
 					rs->error, &wait), 0);
 		if (err)
 			break;

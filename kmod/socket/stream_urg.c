@@ -17,7 +17,7 @@
 /* The last byte that was queued is urgent. */
 void rstream_urg_send(struct rstream *rs)
 {
-	rs->tx_urg = rs->tx.written;
+	rs->urg.sent = rs->tx.written;
 	set_bit(RSTREAM_WANT_URG, &rs->want);
 }
 
@@ -26,7 +26,7 @@ bool rstream_urg_heard(struct rstream *rs)
 {
 	if (test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
-	if (tcp_sk(rs->sk)->bytes_acked >= rs->urg_end)
+	if (tcp_sk(rs->sk)->bytes_acked >= rs->urg.sent_end)
 		return true;
 	rstream_retry(rs, RSTREAM_RETRY_MS);
 	return false;
@@ -37,15 +37,15 @@ bool rstream_urg_heard(struct rstream *rs)
 /* Is stream offset @at the mark? */
 bool rstream_urg_at_mark(const struct rstream *rs, u64 at)
 {
-	return READ_ONCE(rs->urg) && READ_ONCE(rs->rx_urg) == at;
+	return READ_ONCE(rs->urg.state) && READ_ONCE(rs->urg.at) == at;
 }
 
 /* Can the urgent byte be read?  Without the lock, too. */
 bool rstream_urg_here(const struct rstream *rs)
 {
-	return READ_ONCE(rs->urg) == RSTREAM_URG_NEW &&
+	return READ_ONCE(rs->urg.state) == RSTREAM_URG_NEW &&
 	       rstream_rx_ready(rs) >
-	       READ_ONCE(rs->rx_urg) - READ_ONCE(rs->rx.consumed);
+	       READ_ONCE(rs->urg.at) - READ_ONCE(rs->rx.consumed);
 }
 
 /* As SIOCINQ counts: up to the mark. */
@@ -53,24 +53,24 @@ u64 rstream_urg_inq(const struct rstream *rs)
 {
 	u64 ready = rstream_rx_ready(rs);
 
-	if (!rs->urg || sock_flag(rs->sk, SOCK_URGINLINE))
+	if (!rs->urg.state || sock_flag(rs->sk, SOCK_URGINLINE))
 		return ready;
-	return min(ready, rs->rx_urg - rs->rx.consumed);
+	return min(ready, rs->urg.at - rs->rx.consumed);
 }
 
 /* The byte at @at is urgent, whoever has said so. */
 void rstream_urg_mark(struct rstream *rs, u64 at)
 {
-	if (at < rs->rx.consumed || (rs->urg && at <= rs->rx_urg))
+	if (at < rs->rx.consumed || (rs->urg.state && at <= rs->urg.at))
 		return;
 	/* as TCP: one at which the reader stands makes way */
 	if (rstream_urg_at_mark(rs, rs->rx.consumed) &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_prelude_pull(rs, 0) &&
 	    rstream_rx_ready(rs))
 		rstream_rx_consume(rs, 1);
-	WRITE_ONCE(rs->rx_urg, at);
+	WRITE_ONCE(rs->urg.at, at);
 	/* pairs with nothing: poll() looks again when it is woken */
-	WRITE_ONCE(rs->urg, RSTREAM_URG_NEW);
+	WRITE_ONCE(rs->urg.state, RSTREAM_URG_NEW);
 	rstream_wake(rs);
 }
 
@@ -80,7 +80,7 @@ enum rstream_reason rstream_urg_got(struct rstream *rs, u64 offset)
 
 	if (!offset || (rs->rx.fin && offset > rs->rx.fin_at))
 		return RSTREAM_R_BAD_OFFSET;
-	if (at < rs->rx.consumed || (rs->urg && at <= rs->rx_urg))
+	if (at < rs->rx.consumed || (rs->urg.state && at <= rs->urg.at))
 		return RSTREAM_R_NONE;	/* old news */
 	sk_send_sigurg(rs->sk);
 	rstream_urg_mark(rs, at);
@@ -93,19 +93,22 @@ int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 {
 	int n = 0;
 
-	if (sock_flag(rs->sk, SOCK_URGINLINE) || rs->urg != RSTREAM_URG_NEW)
+	if (sock_flag(rs->sk, SOCK_URGINLINE) || rs->urg.state != RSTREAM_URG_NEW)
 		return -EINVAL;		/* there is none */
 	rstream_ring_landed(rs);
 	if (!rstream_urg_here(rs) ||
-	    !rstream_prelude_pull(rs, rs->rx_urg - rs->rx.consumed))
+	    !rstream_prelude_pull(rs, rs->urg.at - rs->rx.consumed))
 		return rstream_rx_over(rs) ? 0 : -EAGAIN;
+	/* it can be read again: when peeked at, or in line */
+	if (!rstream_rx_seen(rs, rs->urg.at - rs->rx.consumed, 1))
+		return -ENOMEM;
 	msg->msg_flags |= MSG_OOB;
 	if (len)
-		n = rstream_rx_copy(rs, msg, 1, rs->rx_urg - rs->rx.consumed,
+		n = rstream_rx_copy(rs, msg, 1, rs->urg.at - rs->rx.consumed,
 				    flags & MSG_TRUNC);
 	else
 		msg->msg_flags |= MSG_TRUNC;
 	if (!(flags & MSG_PEEK))
-		WRITE_ONCE(rs->urg, RSTREAM_URG_READ);
+		WRITE_ONCE(rs->urg.state, RSTREAM_URG_READ);
 	return n;
 }

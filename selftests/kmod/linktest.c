@@ -421,7 +421,7 @@ static void pump(struct round *r, u64 peer_total)
 			       rstream_txring_acked(r->tx), r->read, peer_total,
 			       r->rx->landed);
 			r->errors++;
-			rstream_link_break(r->rx->link, "test is stuck");
+			rstream_link_break(r->rx->link, RSTREAM_END_NET_RINGS);
 		}
 	}
 }

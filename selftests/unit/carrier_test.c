@@ -629,7 +629,7 @@ TEST(carrier__rx_revoke_only_a_ring)
 	rstream_rx_grant(&rx);
 	EXPECT(rstream_rx_revoke(&rx));
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG, 0));
-	EXPECT(!rx.revoked);
+	EXPECT(rx.recall == RSTREAM_KEPT);
 	rstream_rx_grant(&rx);
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG, 2));
 	EXPECT(rstream_rx_lost(&rx, 0));
@@ -648,7 +648,7 @@ TEST(carrier__rx_stopped_only_if_revoked)
 	/* what was written before may still land */
 	EXPECT_FINE(rstream_rx_landed(&rx, 20));
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 20, 0));
-	EXPECT(!rx.stopped);
+	EXPECT(rx.recall == RSTREAM_KEPT);
 	rstream_rx_grant(&rx);
 	EXPECT(rstream_rx_revoke(&rx));
 	/* no SWITCH to that ring was there */

@@ -41,11 +41,12 @@ static void check_rx(const struct rstream_rx *rx, const struct rstream_rx *was,
 	EXPECT(rx->state <= RSTREAM_ON_RING);
 	EXPECT(rx->state == RSTREAM_ON_TCP || rx->epoch);
 	EXPECT(!rx->lost || rx->state == RSTREAM_ON_RING);
-	EXPECT(!rx->revoked || rx->state != RSTREAM_ON_TCP);
-	EXPECT(!rx->stopped || (rx->revoked && rx->state == RSTREAM_ON_RING));
+	EXPECT(rx->recall == RSTREAM_KEPT || rx->state != RSTREAM_ON_TCP);
+	EXPECT(rx->recall != RSTREAM_STOPPED ||
+	       (was->recall != RSTREAM_KEPT && rx->state == RSTREAM_ON_RING));
 	/* a ring is left by who was asked to, or when it is lost */
 	EXPECT(was->state != RSTREAM_ON_RING || rx->state != RSTREAM_ON_TCP ||
-	       was->lost || was->revoked);
+	       was->lost || was->recall != RSTREAM_KEPT);
 	EXPECT(!was->fin || (rx->fin && rx->fin_at == was->fin_at));
 	EXPECT(!rx->fin || rx->arrived <= rx->fin_at);
 	EXPECT(!rstream_rx_eof(rx) || rx->arrived == rx->consumed);
@@ -86,7 +87,7 @@ static enum rstream_reason rx_event(struct rstream_rx *rx, struct fuzz_input *in
 		return RSTREAM_R_NONE;
 	case 3:
 		/* one that has not been sent */
-		if (rx->state == RSTREAM_GRANTED && !rx->revoked)
+		if (rx->state == RSTREAM_GRANTED && rx->recall == RSTREAM_KEPT)
 			rstream_rx_ungrant(rx);
 		return RSTREAM_R_NONE;
 	case 4:

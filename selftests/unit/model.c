@@ -352,7 +352,7 @@ static bool send_credit(struct world *w, u8 n)
 	if (n > 1 || w->rx.state != RSTREAM_ON_RING || !w->rx_link ||
 	    !w->tx_link)
 		return false;
-	if (w->rx.stopped) {
+	if (w->rx.recall == RSTREAM_STOPPED) {
 		move_ring(w);
 		cell = w->rx.arrived;
 	}
@@ -414,6 +414,8 @@ void model_check(const struct world *w)
 	EXPECT(!rstream_rx_eof(rx) || consumed(w) == shape.bytes);
 	EXPECT(rx->state != RSTREAM_ON_RING || tx->state == RSTREAM_ON_TCP ||
 	       rx->base == tx->base);
+	EXPECT(rx->recall == RSTREAM_KEPT || rx->state != RSTREAM_ON_TCP);
+	EXPECT(rx->recall != RSTREAM_STOPPED || rx->state == RSTREAM_ON_RING);
 }
 
 void model_check_end(const struct world *w)

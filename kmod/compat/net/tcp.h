@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in sending pages on TCP. */
+/* What changed between kernels in sending on TCP. */
 #ifndef RSTREAM_COMPAT_NET_TCP_H
 #define RSTREAM_COMPAT_NET_TCP_H
 
@@ -59,6 +59,16 @@ static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
 		uarg_to_msgzc(uarg)->len++;
 	}
 	return ret;
+}
+
+/* Send an ACK with the window of now.  Socket held. */
+static inline void rstream_tcp_ack(struct sock *sk)
+{
+#ifdef RSTREAM_HAVE_ACK_FLAGS
+	__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt, 0);
+#else
+	__tcp_send_ack(sk, tcp_sk(sk)->rcv_nxt);
+#endif
 }
 
 /*

@@ -294,12 +294,17 @@ static void unmap_entries(struct hca_dma *dma, struct scatterlist *list, int n,
 	}
 }
 
-/* Whole pages next to each other can be one to the device. */
+/*
+ * Whole pages next to each other can be one to the device, if a list has room for the length
+ * of that: on architectures without an IOMMU it has not.
+ */
 static bool mergeable(struct scatterlist *list, int n)
 {
 	struct scatterlist *sg;
 	int i;
 
+	if (!IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH))
+		return false;
 	for_each_sg(list, sg, n, i)
 		if (sg->offset || !PAGE_ALIGNED(sg->length))
 			return false;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From rings back to tcp. */
+#ifndef RSTREAM_CARRIER_LEAVE_H
+#define RSTREAM_CARRIER_LEAVE_H
+
+#include <linux/types.h>
+
+#include "base/stats.h"
+
+struct rstream;
+
+/* Rings that were lost, refused or taken back. */
+struct rstream_leave {
+	unsigned long owed_since;	/* jiffies when the peer was told that it owes RESUME or
+					 * SWITCH; 0: it owes nothing
+					 */
+	u8 refused;		/* grants in a row that the peer did not take up */
+	u8 revoked_for;		/* enum rstream_reason: RING_IDLE, or NONE: for another size */
+	u8 idle_msgs;		/* DATA records since the ring was taken back, while RING_IDLE */
+	u8 tx_why;		/* enum rstream_reason of the SWITCH to tcp that is wanted */
+	bool leaving;		/* the sender has left the ring we granted, what is unread is
+				 * still in it; read locklessly
+				 */
+};
+
+/* All with the socket held. */
+void rstream_ring_check(struct rstream *rs);
+void rstream_ring_tick(struct rstream *rs);
+void rstream_ring_later(struct rstream *rs);
+
+/* receiving end */
+bool rstream_ring_move(struct rstream *rs);
+void rstream_ring_keep(struct rstream *rs, u64 n);
+bool rstream_ring_leave(struct rstream *rs);
+void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why);
+enum rstream_reason rstream_stopped_got(struct rstream *rs, u32 epoch);
+enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset);
+enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch);
+
+/* sending end */
+void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason);
+enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch);
+enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count);
+
+#endif

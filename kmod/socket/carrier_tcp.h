@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Records onto TCP and out of it. */
+#ifndef RSTREAM_CARRIER_TCP_H
+#define RSTREAM_CARRIER_TCP_H
+
+#include <linux/types.h>
+
+#include "protocol/record.h"
+
+struct rstream;
+
+/* Room for a HELLO and records behind it. */
+#define RSTREAM_CTL_SPACE	(RSW_HELLO_MAX + 2 * RSTREAM_RECORD_MAX)
+
+/* Bits of rstream.want: control records to be sent, in this order. */
+enum rstream_want {
+	RSTREAM_WANT_HELLO,
+	RSTREAM_WANT_URG,
+	RSTREAM_WANT_LINK,
+	RSTREAM_WANT_BROKEN,
+	RSTREAM_WANT_RESUME,
+	RSTREAM_WANT_STOPPED,
+	RSTREAM_WANT_SWITCH,
+	RSTREAM_WANT_ACK,
+	RSTREAM_WANT_GRANT,
+	RSTREAM_WANT_REVOKE,
+	RSTREAM_WANT_FIN,
+};
+
+/* What is between a stream and TCP's send. */
+struct rstream_out {
+	u16 ctl_len;		/* bytes in rstream.ctl, on their way to TCP */
+	u16 ctl_off;		/* those that TCP has taken */
+	u32 rec_left;		/* payload bytes that TCP is still owed for the last DATA header */
+	u32 small_seq[2];	/* TCP sequence numbers behind the last two small DATA records */
+	bool pushing;		/* rstream_push() is at work (it may call itself by way of TCP) */
+	bool nagle;		/* the program has not set TCP_NODELAY; valid while @pushing */
+	bool blocked;		/* records or bytes wait for room in TCP's send queue */
+	bool gathers;		/* bytes are queued until TCP has delivered others */
+};
+
+/* What is between TCP's receive queue and a stream. */
+struct rstream_in {
+	u32 data_left;		/* payload bytes to come of the present DATA record */
+	u32 skip_left;		/* payload bytes to pass over */
+	u16 part_len;		/* bytes in rstream.part: a header or payload that is not whole */
+	bool parsing;		/* rstream_parse() is at work, as rstream_out.pushing */
+	bool held;		/* TCP has more, but not before rxq is read, or there is memory */
+};
+
+/* Both with the socket held. */
+void rstream_push(struct rstream *rs);
+void rstream_parse(struct rstream *rs);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is noted for those who watch. */
+#ifndef RSTREAM_STREAM_STATS_H
+#define RSTREAM_STREAM_STATS_H
+
+#include <linux/types.h>
+
+#include "base/events.h"
+#include "base/stats.h"
+#include "stream_info.h"
+
+struct rstream;
+
+/* The last change of the carrier of one direction, for rsctl. */
+struct rstream_switched {
+	unsigned long at;	/* jiffies */
+	u32 count;		/* of all changes */
+	u8 to;			/* enum rstream_carrier_info */
+	u8 reason;		/* enum rstream_reason */
+};
+
+/* What a sender has waited for; by reason, STALL_WINDOW first. */
+struct rstream_stalls {
+	u64 since;		/* nanoseconds, if @why */
+	u64 ns[RSTREAM_STALLS];	/* without what it waits for now */
+	u32 count[RSTREAM_STALLS];
+	u8 why;			/* enum rstream_reason; NONE: it does not wait */
+};
+
+/* What went one way. */
+struct rstream_way_stats {
+	u64 tcp_bytes, tcp_msgs;	/* of the stream on tcp, in DATA records */
+	u64 ring_bytes, ring_msgs;	/* on rings */
+	struct rstream_switched switched;
+};
+
+struct rstream_stream_stats {
+	struct rstream_way_stats tx, rx;
+	struct rstream_stalls stalls;	/* of what we send */
+};
+
+/* Bytes that are being timed, up to @end; 0: none are. */
+struct rstream_timed {
+	u64 end;		/* stream offset */
+	u64 at;			/* nanoseconds when they were sent or came */
+};
+
+/* Samples of a socket's times, in buckets of microseconds, see stream_stats.c. */
+struct rstream_hist {
+	struct rstream_timed sent, came;
+	u32 tx[RSTREAM_HIST_BUCKETS];
+	u32 rx[RSTREAM_HIST_BUCKETS];
+};
+
+void rstream_switched(struct rstream *rs, enum rstream_way_info way,
+		      enum rstream_carrier_info to, u64 offset,
+		      enum rstream_reason reason);
+/* What the sender waits for has changed: STALL_..., or NONE: it goes on. */
+void rstream_stalled(struct rstream *rs, enum rstream_reason why);
+bool rstream_hist_sent(struct rstream *rs);	/* true: an interrupting credit is wanted */
+void rstream_hist_acked(struct rstream *rs);
+void rstream_hist_read(struct rstream *rs);
+void rstream_hist_arrived(struct rstream *rs, u64 end);	/* any context */
+
+#endif

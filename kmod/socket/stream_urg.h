@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Urgent data. */
+#ifndef RSTREAM_STREAM_URG_H
+#define RSTREAM_STREAM_URG_H
+
+#include <linux/types.h>
+
+#include "base/stats.h"
+
+struct msghdr;
+struct rstream;
+
+/* The urgent byte of a receiver. */
+enum rstream_urgent {
+	RSTREAM_URG_NONE,
+	RSTREAM_URG_NEW,	/* announced; it need not be here yet */
+	RSTREAM_URG_READ,	/* read out of band, the mark is still ahead */
+};
+
+struct rstream_urg {
+	u64 sent;		/* offset behind the last that we sent */
+	u64 sent_end;		/* tcp_sock.bytes_acked when TCP has delivered its URG: 64 bits, as
+				 * sequence numbers that are 2 GiB old seem to be new
+				 */
+	u64 at;			/* offset of the one that comes, if @state */
+	u8 state;		/* enum rstream_urgent */
+};
+
+void rstream_urg_send(struct rstream *rs);
+bool rstream_urg_heard(struct rstream *rs);
+enum rstream_reason rstream_urg_got(struct rstream *rs, u64 offset);
+void rstream_urg_mark(struct rstream *rs, u64 at);
+int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
+		     int flags);
+u64 rstream_urg_inq(const struct rstream *rs);
+
+/* without the lock, too */
+bool rstream_urg_at_mark(const struct rstream *rs, u64 at);
+bool rstream_urg_here(const struct rstream *rs);
+
+#endif
