@@ -48,6 +48,9 @@ static void socket_options(void)
 	sweep(fd, SOL_SOCKET, 80, SOCKET_BUT);
 	pair(both);
 	sweep(both[0], SOL_SOCKET, 80, SOCKET_BUT);
+	/* it would be deaf, and TCP keeps it for minutes when it closes */
+	set_int(both[0], SOL_SOCKET, SO_BINDTOIFINDEX, 0);
+	set_int(both[0], SOL_SOCKET, SO_MAX_PACING_RATE, -1);
 }
 
 static void ulp(int fd)

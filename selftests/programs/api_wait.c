@@ -117,7 +117,7 @@ static void edge_of_room(void)
 
 	pair(fd);
 	EXPECT(!epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &ev));
-	EXPECT(epoll_wait(ep, &ev, 1, 2000) == 1 && ev.events == EPOLLOUT);
+	EXPECT(epoll_wait(ep, &ev, 1, 1000 * SOON_SECONDS) == 1 && ev.events == EPOLLOUT);
 	EXPECT(!epoll_wait(ep, &ev, 1, 0));
 	for (int i = 0; i < 3; i++) {
 		len = 0;
@@ -127,7 +127,7 @@ static void edge_of_room(void)
 		if (i)
 			turn();
 		take(fd[1], len);
-		EXPECT(epoll_wait(ep, &ev, 1, 2000) == 1);
+		EXPECT(epoll_wait(ep, &ev, 1, 1000 * SOON_SECONDS) == 1);
 		EXPECT(ev.events == EPOLLOUT);
 	}
 }
@@ -141,7 +141,7 @@ static void no_edge_unasked(void)
 
 	pair(fd);
 	EXPECT(!epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &ev));
-	EXPECT(epoll_wait(ep, &ev, 1, 2000) == 1 && ev.events == EPOLLOUT);
+	EXPECT(epoll_wait(ep, &ev, 1, 1000 * SOON_SECONDS) == 1 && ev.events == EPOLLOUT);
 	for (int i = 0; i < 50; i++) {
 		for (int j = 0; j < 5; j++)
 			EXPECT(send(fd[0], buf, sizeof(buf), 0) == sizeof(buf));
@@ -161,20 +161,20 @@ static void level_and_once(void)
 	EXPECT(!epoll_ctl(ep, EPOLL_CTL_ADD, fd[1], &ev));
 	EXPECT(send(fd[0], "x", 1, 0) == 1);
 	for (int i = 0; i < 3; i++)
-		EXPECT(epoll_wait(ep, &ev, 1, 2000) == 1 && ev.events == EPOLLIN);
+		EXPECT(epoll_wait(ep, &ev, 1, 1000 * SOON_SECONDS) == 1 && ev.events == EPOLLIN);
 	EXPECT(recv(fd[1], &c, 1, 0) == 1);
 	EXPECT(!epoll_wait(ep, &ev, 1, 0));
 	ev.events = EPOLLIN | EPOLLONESHOT;
 	EXPECT(!epoll_ctl(ep, EPOLL_CTL_MOD, fd[1], &ev));
 	turn();
 	EXPECT(send(fd[0], "x", 1, 0) == 1);
-	EXPECT(epoll_wait(ep, &ev, 1, 2000) == 1);
+	EXPECT(epoll_wait(ep, &ev, 1, 1000 * SOON_SECONDS) == 1);
 	EXPECT(!epoll_wait(ep, &ev, 1, 0));
 	ev.events = EPOLLRDHUP;
 	EXPECT(!epoll_ctl(ep, EPOLL_CTL_MOD, fd[1], &ev));
 	EXPECT(!epoll_wait(ep, &ev, 1, 0));
 	EXPECT(!shutdown(fd[0], SHUT_WR));
-	EXPECT(epoll_wait(ep, &ev, 1, 2000) == 1 && ev.events == EPOLLRDHUP);
+	EXPECT(epoll_wait(ep, &ev, 1, 1000 * SOON_SECONDS) == 1 && ev.events == EPOLLRDHUP);
 	close(fd[0]);
 	close(fd[1]);		/* leaves the set by itself */
 	EXPECT(!epoll_wait(ep, &ev, 1, 0));
@@ -190,7 +190,7 @@ static void nested(void)
 	EXPECT(!epoll_ctl(outer, EPOLL_CTL_ADD, inner, &ev));
 	EXPECT(!epoll_wait(outer, &ev, 1, 0));
 	EXPECT(send(fd[0], "x", 1, 0) == 1);
-	EXPECT(epoll_wait(outer, &ev, 1, 2000) == 1);
+	EXPECT(epoll_wait(outer, &ev, 1, 1000 * SOON_SECONDS) == 1);
 	EXPECT(rs_poll(inner, POLLIN, 0) == POLLIN);
 	EXPECT(epoll_wait(inner, &ev, 1, 0) == 1);
 }
@@ -348,24 +348,34 @@ static void on_io(int sig)
 	ios++;
 }
 
+/* One more than @before; while carriers change there may be some for nothing. */
+static bool signalled(int before)
+{
+	return ios == before + 1 || (moving && ios > before);
+}
+
 static void sigio(void)
 {
-	int fd[2], on = 1;
+	int fd[2], on = 1, before;
 	char buf[4];
 
 	signal(SIGIO, on_io);
 	pair(fd);
 	EXPECT(!fcntl(fd[1], F_SETOWN, getpid()));
 	EXPECT(!ioctl(fd[1], FIOASYNC, &on));
-	EXPECT(!ios);
+	EXPECT(!ios || moving);
+	before = ios;
 	EXPECT(send(fd[0], "x", 1, 0) == 1);
-	EXPECT_SOON(ios == 1);
+	EXPECT_SOON(signalled(before));
 	EXPECT(recv(fd[1], buf, 4, 0) == 1);
 	turn();
+	EXPECT(ios == before + 1 || moving);
+	before = ios;
 	EXPECT(send(fd[0], "x", 1, 0) == 1);
-	EXPECT_SOON(ios == 2);
+	EXPECT_SOON(signalled(before));
+	before = ios;
 	EXPECT(!shutdown(fd[0], SHUT_WR));
-	EXPECT_SOON(ios >= 3);
+	EXPECT_SOON(ios > before);
 	on = 0;
 	EXPECT(!ioctl(fd[1], FIOASYNC, &on));
 }
@@ -416,9 +426,9 @@ static void queues(void)
 	pair(fd);
 	EXPECT_SOON(!ioctl(fd[0], SIOCOUTQ, &n) && !n);
 	len = fill(fd[0]);
-	EXPECT(!ioctl(fd[0], SIOCOUTQNSD, &n) && n > 0);
-	int unsent = n;
-	EXPECT(!ioctl(fd[0], SIOCOUTQ, &n) && n >= unsent && (size_t)n <= len);
+	EXPECT(!ioctl(fd[0], SIOCOUTQ, &n) && (size_t)n <= len);
+	int queued = n;		/* it only becomes less */
+	EXPECT(!ioctl(fd[0], SIOCOUTQNSD, &n) && n > 0 && n <= queued);
 	take(fd[1], len);
 	EXPECT_SOON(!ioctl(fd[0], SIOCOUTQ, &n) && !n);
 	EXPECT(!ioctl(fd[0], SIOCOUTQNSD, &n) && !n);

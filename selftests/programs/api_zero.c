@@ -209,6 +209,25 @@ static void pipe_kept(void)
 	EXPECT(!memcmp(in, out, kept));
 }
 
+/* All that a reader has read is in a pipe when it closes: who sends on is told. */
+static void closed_with_pipe(void)
+{
+	static uint8_t out[1 << 20];
+	int p[2], fd[2];
+
+	EXPECT(!pipe(p) && fcntl(p[1], F_SETPIPE_SZ, sizeof(out)) > 0);
+	pair(fd);
+	EXPECT(send(fd[0], out, sizeof(out), MSG_DONTWAIT) > 0);
+	await(fd[1], POLLIN);
+	rs_nonblock(fd[1]);
+	while (splice(fd[1], NULL, p[1], NULL, sizeof(out), SPLICE_F_NONBLOCK) > 0)
+		;
+	EXPECT(errno == EAGAIN);
+	EXPECT(!close(fd[1]));
+	EXPECT_SOON(send(fd[0], out, PAGE, MSG_DONTWAIT | MSG_NOSIGNAL) == -1 &&
+		    errno != EAGAIN);
+}
+
 static void through_pipe(const int from[2], const int to[2])
 {
 	static uint8_t out[60000], in[sizeof(out)];
@@ -283,6 +302,7 @@ const struct api_case zero_cases[] = {
 	CASE(closed_before_complete),
 	CASE(user_pages),
 	CASE(pipe_kept),
+	CASE(closed_with_pipe),
 	CASE(relayed),
 	CASE(file_behind_pipe),
 	{ NULL, NULL },

@@ -21,7 +21,7 @@
 static const char usage[] =
 "rs_hold -s|-c HOST -p PORT [options]\n"
 "  -s         sends -w, -n and -r bytes, then waits for the end\n"
-"  -c HOST    reads -w bytes, splices -n into pipes, does the steps:\n"
+"  -c HOST    reads -w bytes (warm), splices -n into pipes, does the steps:\n"
 "             held, read (-r more bytes by recv), closed, checked\n"
 "  -k KIND  -t SECONDS (limit of the whole)\n"
 "  -f FILE    of the steps\n";
@@ -139,6 +139,7 @@ static void client(void)
 	if (fd < 0)
 		rs_die("connect: %s", strerror(-fd));
 	recv_bytes(fd, 0, warm);
+	step("warm");
 	if (send(fd, "g", 1, MSG_NOSIGNAL) != 1)
 		rs_die("send: %m");
 	hold(fd);

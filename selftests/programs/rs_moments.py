@@ -332,16 +332,6 @@ class Case:
             expect(time.monotonic() < end, "rings in time")
             time.sleep(0.05)
 
-    def granted(self, nears):
-        """The near programs send by ring, all of them."""
-        end = time.monotonic() + LIMIT
-        while self.ours:
-            carriers = [self.near.carriers(near)[0] for near in nears]
-            if set(carriers) == {"ring"}:
-                return
-            expect(time.monotonic() < end, f"rings in time, not {carriers}")
-            time.sleep(0.1)
-
     def cut(self):
         self.has_cut = True
         self.knife.cut()
@@ -578,18 +568,14 @@ def case_poll(c):
 
 
 def case_accepted_late(c):
-    """The rings are lost while the connections wait in the backlog."""
+    """The link is lost while connections wait in the backlog, where they have no rings."""
     listener, port = c.far.listen(c.opt.kind, 0)
     nears = [c.near.connect(c.opt.kind, c.opt.client, port) for _ in range(4)]
     for near in nears:
         equal(c.near.send(near, 20 * K), (20 * K, ""), "sent")
-    c.granted(nears)
-    for near in nears:
-        equal(c.near.send(near, 20 * K), (20 * K, ""), "sent by ring")
     c.cut()
-    c.noticed(*((c.near, near) for near in nears))
     for near in nears:
-        equal(c.near.send(near, 20 * K), (20 * K, ""), "sent")
+        equal(c.near.send(near, 40 * K), (40 * K, ""), "sent")
     fars = [c.far.accept(listener) for _ in nears]
     for far in fars:
         equal(c.far.recv(far, 60 * K), (60 * K, ""), "all")
@@ -606,9 +592,6 @@ def case_accepted_never(c):
     nears = [c.near.connect(c.opt.kind, c.opt.client, port) for _ in range(4)]
     for near in nears:
         equal(c.near.send(near, 20 * K), (20 * K, ""), "sent")
-    c.granted(nears)
-    for near in nears:
-        equal(c.near.send(near, 20 * K), (20 * K, ""), "sent by ring")
     c.cut()
     c.far.close(listener)
     for near in nears:

@@ -4,17 +4,20 @@
 
 Usage: rs_orphans.py ADDRESS crumbs|closed N
 
-crumbs: two sockets in turn write N bytes, one at a time, which the peer does not read:
-none continues the one before in the page that a task's writes share.  Prints how many
-were written and by how much the memory of TCP has grown, both in bytes.
+crumbs: N sockets in turn write a byte each, which nobody reads, until none takes one more:
+no byte continues the one before in the page that a task's writes share.  Prints how many
+bytes their buffers hold, and how many they may take.
 
 closed: N clients write what they may to a server that does not read, and close.  Prints
 how many of them the server finds reset when it reads.
 """
+import fcntl
 import json
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 IPPROTO_RDMASTREAM = 257
@@ -54,35 +57,42 @@ def on_rings(made):
                 left -= len(server.recv(left))
 
 
-def tcp_bytes():
-    with open("/proc/net/sockstat", encoding="ascii") as file:
-        for line in file:
-            if line.startswith("TCP:"):
-                return int(line.split()[-1]) * 4096
-    sys.exit("no sockstat")
+def unsent(sock):
+    """Bytes that the buffer holds."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
+
+
+def fill(sock, data):
+    """Write until nothing more is taken."""
+    try:
+        while True:
+            sock.send(data, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        pass
 
 
 def crumbs(address, count):
-    made = pairs(address, 2)
+    made = pairs(address, count)
     on_rings(made)
-    before, written = tcp_bytes(), 0
-    for n in range(count):
-        try:
-            written += made[n % 2][0].send(b"x", socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            break
-    print(written, tcp_bytes() - before)
+    for client, server in made:     # the ring is full, the buffer empty
+        fill(client, bytes(65536))
+        while unsent(client):
+            server.recv(4096)
+    full = set()
+    while len(full) < count:
+        for client, _ in made:
+            try:
+                client.send(b"x", socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                full.add(client)
+    print(sum(unsent(client) for client, _ in made),
+          sum(client.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for client, _ in made))
 
 
 def closed(address, count):
     made = pairs(address, count)
     for client, _ in made:
-        client.setblocking(False)
-        try:
-            while True:
-                client.send(bytes(65536))
-        except BlockingIOError:
-            pass
+        fill(client, bytes(65536))
     for client, _ in made:
         client.close()
     reset = 0

@@ -120,21 +120,27 @@ def checksum(data):
     return ~total & 0xffff
 
 
+ARPHRD_ETHER, ARPHRD_NONE = 1, 0xfffe
+
+
 class Tun:
     """All segments for one peer port go to that port's queue."""
 
     def __init__(self):
         self.fd = os.open("/dev/net/tun", os.O_RDWR)
-        fcntl.ioctl(self.fd, 0x400454ca, struct.pack("16sH", b"wire0", 0x1001))
+        # TUNSETIFF: as Ethernet, since what is named by way of a tunnel is not taken
+        fcntl.ioctl(self.fd, 0x400454ca, struct.pack("16sH", b"wire0", 0x1002))
         for cmd in (f"addr add {OURS} peer {PEER} dev wire0",
-                    "link set wire0 up mtu 1500"):
+                    "link set wire0 up arp off mtu 1500"):
             subprocess.run(["ip"] + cmd.split(), check=True)
+        with open("/sys/class/net/wire0/address", encoding="ascii") as file:
+            self.ethernet = bytes.fromhex(file.read().replace(":", "")) + bytes(6) + b"\x08\0"
         self.ports = {}
         threading.Thread(target=self.receive, daemon=True).start()
 
     def receive(self):
         while True:
-            packet = os.read(self.fd, 65536)
+            packet = os.read(self.fd, 65536)[14:]
             if packet[0] >> 4 != 4 or packet[9] != 6:
                 continue
             tcp = packet[(packet[0] & 15) * 4:]
@@ -150,7 +156,13 @@ class Tun:
                             6, 0)
                 + socket.inet_aton(source) + socket.inet_aton(host))
         head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
-        os.write(self.fd, head + tcp)
+        os.write(self.fd, self.ethernet + head + tcp)
+
+    def be(self, kind):
+        """Become a device of this kind (ARPHRD_...)."""
+        subprocess.run(["ip", "link", "set", "wire0", "down"], check=True)
+        fcntl.ioctl(self.fd, 0x400454cd, kind)      # TUNSETLINK
+        subprocess.run(["ip", "link", "set", "wire0", "up"], check=True)
 
 
 class Peer:

@@ -37,6 +37,7 @@ static const char usage[] =
 "  -e                 non-blocking, one thread with epoll\n"
 "  --first client|server   the other says nothing before it has heard one byte\n"
 "  --read-delay MS    let the peer fill the window first\n"
+"  --read-when FILE   ... and until FILE is there\n"
 "  --half-close       the client ends its direction before the server begins\n"
 "  --hold FILE        when all is sent, create FILE.held and wait for FILE\n"
 "  --hold-at BYTES    ... already when that much is sent each way\n"
@@ -84,6 +85,7 @@ static struct {
 	bool epoll;
 	int first;		/* -1 nobody waits, else who speaks first */
 	unsigned int read_delay;
+	const char *read_when;
 	bool half_close;
 	const char *hold;
 	uint64_t hold_at;
@@ -238,14 +240,23 @@ static bool goes_on(const struct half *h)
 	return recv(h->fd, &byte, 1, MSG_PEEK);
 }
 
+static void before_reading(const struct phase *phase)
+{
+	if (phase != phases)
+		return;
+	usleep(opt.read_delay * 1000);
+	while (opt.read_when && access(opt.read_when, F_OK))
+		usleep(10000);
+}
+
 static void *job_run(void *arg)
 {
 	struct job *job = arg;
 	uint64_t goal = job->phase->goal[job->dir];
 	int more;
 
-	if (opt.read_delay && !job->half->tx && job->phase == phases)
-		usleep(opt.read_delay * 1000);
+	if (!job->half->tx)
+		before_reading(job->phase);
 	do {
 		while ((more = half_step(job->half, goal)) > 0)
 			;
@@ -312,8 +323,7 @@ static void epoll_phase(struct side *side, const struct phase *phase)
 	struct epoll_event evs[64];
 	int left = opt.n_conns;
 
-	if (opt.read_delay && phase == phases)
-		usleep(opt.read_delay * 1000);
+	before_reading(phase);
 	for (int i = 0; i < opt.n_conns; i++) {
 		struct half *half = side->conns[i].half;
 
@@ -509,12 +519,13 @@ static struct rs_kind kind(const char *name)
 	return kind;
 }
 
-enum { FIRST = 256, READ_DELAY, HALF_CLOSE, HOLD, HOLD_AT, UNTIL, PACE,
+enum { FIRST = 256, READ_DELAY, READ_WHEN, HALF_CLOSE, HOLD, HOLD_AT, UNTIL, PACE,
        EXPECT_RESET, WAIT, RCVBUF };
 
 static const struct option longs[] = {
 	{ "first", required_argument, NULL, FIRST },
 	{ "read-delay", required_argument, NULL, READ_DELAY },
+	{ "read-when", required_argument, NULL, READ_WHEN },
 	{ "half-close", no_argument, NULL, HALF_CLOSE },
 	{ "hold", required_argument, NULL, HOLD },
 	{ "hold-at", required_argument, NULL, HOLD_AT },
@@ -587,6 +598,9 @@ static void option(int c)
 		break;
 	case READ_DELAY:
 		opt.read_delay = atoi(optarg);
+		break;
+	case READ_WHEN:
+		opt.read_when = optarg;
 		break;
 	case HALF_CLOSE:
 		opt.half_close = true;

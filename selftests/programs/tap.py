@@ -8,11 +8,11 @@ def ok(good, name, detail=""):
     """One test; the detail is for those that fail.  Return: good"""
     global number, failed
     number += 1
+    print(("" if good else "not ") + f"ok {number} - {name}", flush=True)
     if not good:
         failed += 1
         for line in str(detail).splitlines():
             print("#", line, flush=True)
-    print(("" if good else "not ") + f"ok {number} - {name}", flush=True)
     return good
 
 

@@ -6,4 +6,4 @@
 . "$LAB"
 
 [ "${SLOW:-1}" = 1 ] || : "${CUTS:=200}"
-CUTS=${CUTS:-1000} SUITE=hca/cuts PROFILES=plain DMA=virt REPORTS=no LIMIT=1100 exec "$(dirname "$0")/hca.sh"
+CUTS=${CUTS:-1000} SUITE=hca/cuts PROFILES=plain DMA=virt REPORTS=no LIMIT=${LIMIT:-1100} exec "$(dirname "$0")/hca.sh"

@@ -12,7 +12,7 @@ server=$!
 wait_for 20 listens 1 7000
 
 # What is on its way stays there for longer than a write takes, however fast the machine.
-far() { in_all "tc qdisc replace dev eth0 root netem delay 5ms limit 10000"; }
+far() { in_all "tc qdisc replace dev eth0 root netem delay 40ms limit 10000"; }
 near() { in_all "tc qdisc del dev eth0 root"; }
 
 few() {		# tcp|ring: at least eight writes in a message

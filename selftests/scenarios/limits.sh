@@ -32,7 +32,7 @@ before=$(charged)
 diag "TCP is charged $before bytes"
 ok "charged: for them" test "$before" -gt 100000
 
-rounds=40
+rounds=134	# times 25 times three
 [ "$SLOW" = 1 ] || rounds=4
 for how in tcp prelude ring; do
 	use $how
@@ -113,8 +113,8 @@ done
 # ---- what is charged beside the bytes, closed sockets ----
 
 programs=$(realpath "$(dirname "$0")/../programs")
-crumbs() {
-	rs_orphans crumbs 20000 >"$tmp/crumbs" && awk '{ print } END { exit !($1 > 2000 && $2 >= $1 * 80) }' "$tmp/crumbs"
+crumbs() {	# what keeps a byte takes at least 80
+	rs_orphans crumbs 2 >"$tmp/crumbs" && awk '{ print } END { exit !($1 > 200 && $1 * 80 <= $2) }' "$tmp/crumbs"
 }
 rs_orphans() { timeout 120 python3 "$programs/rs_orphans.py" "$ADDR4_0" "$@"; }
 ok "crumbs: what keeps a byte is charged, too" crumbs
@@ -135,7 +135,16 @@ for how in tcp ring; do
 	ok "closed: $how, no memory is left" wait_for 20 few_pages 300
 done
 
-# ---- rmb_max, files ----
+orphans_max=$(</proc/sys/net/ipv4/tcp_max_orphans)
+echo 1 >/proc/sys/net/ipv4/tcp_max_orphans
+for how in prelude tcp ring; do
+	use $how
+	ok "orphans: $how, those that are read end well" \
+		rs_stream -b -k inet -p 7402 -C 16 -n 64K --half-close -t 100
+done
+echo "$orphans_max" >/proc/sys/net/ipv4/tcp_max_orphans
+
+# ---- rmb_max, files, processes, locked memory ----
 
 rmb_max=$(sysctl -n net.rdmastream.rmb_max)
 set_net rmb_max=262144
@@ -144,6 +153,15 @@ set_net rmb_max="$rmb_max"
 few_files() { (ulimit -n 40 && ! rs_backlog -p 7404 -C 24 -z 4K); }
 ok "files: connect or accept fails" few_files
 ok "files: streams go on" rs_stream -b -k inet -p 7405 -C 4 -n 256K -t 100
+# a user's program has a few threads, and the user no more tasks than these
+as_user() { exec setpriv --reuid 65534 --clear-groups --bounding-set -all "$@"; }
+few_tasks() { (ulimit -u 8 && as_user rs_stream -b -k inet -p 7406 -C 1 -n 256K -t 100); }
+locked() { (ulimit -l 64 && as_user rs_stream -b -k inet -p 7407 -C 1 -n 8M -m 0 -w 16K -W zerocopy -t 100); }
+for how in tcp ring; do
+	use $how
+	ok "processes: $how, what the kernel does is nobody's" few_tasks
+	ok "locked memory: $how, zerocopy waits for it" locked
+done
 ok "no memory is left" wait_for 10 few_pages 300
 
 ok "no socket is left" wait_for 20 no_sockets

@@ -114,8 +114,13 @@ keep() {	# BYTES REST
 	server=$!
 	rs_hold -c "$ADDR4_1" -p $port -n "$1" -r "$2" -f "$steps" -t 100 >"$tmp/holder" 2>&1 &
 	client=$!
-	ok "kept $1: pipes have ring pages" wait_for 30 test -e "$steps.held"
+	ok "kept $1: it has a ring" wait_for 30 keeper_has_ring
+	ok "kept $1: pipes have ring pages" go_on warm held
 	ok "kept $1: ring pages, indeed" test "$(grown 0 spliced-page-bytes)" -ge $(($1 / 2))
+}
+keeper_has_ring() {
+	test -e "$steps.warm" &&
+		on 0 rsctl -j sockets | jq -e 'any(.[]; .rx.ring_size)' >/dev/null
 }
 go_on() {	# STEP NEXT
 	touch "$steps.go-$1"

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Streams whose link dies.  Source it behind lib.sh; it loads the module.
+
+load 14 1500 || bail "cannot load the module"
+# streams that are idle keep their rings until the link is lost
+set_net ring_idle_ms=600000
+links=()
+conns=4
+[ "$KERNEL" != debug ] || conns=2
+
+least=500000
+rings_carry() { [ "$(grown 0 ring-tx-bytes)" -gt $least ] && [ "$(grown 0 ring-rx-bytes)" -gt $least ]; }
+remember() {
+	local vm
+	for vm in 0 1; do
+		mark $vm
+		links[vm]=$(on $vm rsctl -j links | jq -c '[.[] | select(.state == "up") | .id]')
+	done
+}
+# No stream is on a link that was there, and some have lost something.  One that
+# was just changing its ring is on tcp anyway.
+resumed() {
+	local vm
+	[ $(($(grown 0 resumes) + $(grown 1 resumes))) -gt 0 ] || return
+	for vm in 0 1; do
+		on $vm rsctl -j sockets |
+			jq -e --argjson links "${links[vm]}" \
+				'all(.[]; .tx.link, .rx.link | IN($links[]) | not)' >/dev/null ||
+			return
+	done
+}
+
+# Streams in both directions, once their rings carry.
+start() {	# busy|idle|full
+	local more=()
+	go=$(fresh go)
+	case $1 in
+	busy)	more=(-n 1M --until "$go" --pace 200) ;;
+	# the slower the kernel, the more goes by TCP until the rings are there
+	idle)	more=(-n $((SLOW + 2))M --hold-at "${SLOW}M" --hold "$go") ;;
+	# nobody reads yet: rings and windows are full, senders blocked
+	full)	more=(-n 8M --read-when "$go") ;;
+	esac
+	# while nobody reads only the first, small rings are filled
+	least=500000
+	[ "$1" != full ] || least=$((conns * 30000))
+	remember
+	begin_streams -C $conns -t 400 "${more[@]}"
+	wait_for 40 rings_carry
+}
+
+whole() {	# NAME
+	in_all touch "$go"
+	whole_streams "$1"
+	ok "$1: no socket is left" wait_for 20 no_sockets
+}
+
+# By whatever carrier, since "remember"; what was retained is not enough for that.
+moves() { [ $(($(grown 0 tcp-rx-bytes) + $(grown 0 ring-rx-bytes))) -gt 4000000 ]; }
+
+lose() {	# NAME busy|idle|full CMD...: the loss
+	local name="$1, $2" what=$2
+	shift 2
+	ok "$name: a link is up" want_link
+	start "$what"
+	ok "$name: streams are on rings" test $? = 0
+	remember
+	ok "$name: the link is lost" "$@"
+	goes_on "$name"
+	[ "$what" != busy ] || ok "$name: bytes move" wait_for 40 moves
+}
+
+goes_on() {	# NAME
+	local vm
+	ok "$1: all streams go on over TCP" wait_for 30 resumed && return
+	for vm in 0 1; do
+		on $vm rsctl -o links
+		on $vm rsctl -o sockets
+		on $vm rsctl -o stats
+	done | diag
+}
