@@ -25,18 +25,23 @@ begin_failing() {
 }
 
 # Of each end of each connection: all went well, or an error was told.  Once it
-# was, the other direction may find the end; the end alone would be a lie.
+# was, the other direction may find the end; the end alone would be a lie, unless the
+# program at the other end has closed because a call of its own found no memory.
 honest() {
 	python3 -c '
 import json, sys
 result = json.loads(sys.stdin.readlines()[-1])
-ends = {}
+conns = {}
 for e in result["first_errors"]:
-    ends.setdefault((e["side"], e["conn"]), []).append(e["error"])
-told = {"ECONNRESET", "ETIMEDOUT", "ENOMEM", "ENOBUFS", "EPIPE"}
+    conns.setdefault(e["conn"], {}).setdefault(e["side"], set()).add(e["error"])
+memory = {"ENOMEM", "ENOBUFS"}
+told = memory | {"ECONNRESET", "ETIMEDOUT", "EPIPE"}
 after = told | {"ENODATA", "ENOTCONN"}
+def lies(errors, others):
+    return errors - after or not told & errors and not memory & others
 sys.exit(result["timed_out"] or
-         any(not told & set(e) or set(e) - after for e in ends.values()))'
+         any(lies(errors, set().union(*(o for s, o in sides.items() if s != side)))
+             for sides in conns.values() for side, errors in sides.items()))'
 }
 # TCP does not send a FIN for which it finds no memory, nor try again: a socket of
 # anybody's then stays without a timer until an administrator ends it.
