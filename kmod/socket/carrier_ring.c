@@ -153,28 +153,6 @@ u64 rstream_switch_proof(const struct rstream *rs,
 #define BUSY_MSGS	4
 #define BUSY_BYTES	SZ_16K
 
-/*
- * Charge the socket for @size bytes that it can do without: a ring.  Such does not take the
- * last: of a control group that is full a process is killed for whatever it asks for next,
- * even for what accept() charges.  This much is left, bytes; it also makes the charge larger
- * than PAGE_ALLOC_COSTLY_ORDER, for which nobody is killed at once.  Nor does it bring TCP
- * under pressure.  What is not used goes back by sk_mem_reclaim().  Not in softirq, where a
- * control group's limit does not hold.
- */
-#define CHARGE_LEAVES	SZ_1M
-
-bool rstream_charge_spare(struct rstream *rs, u32 size)
-{
-	u32 most = size + CHARGE_LEAVES;
-	struct sock *sk = rs->sk;
-
-	if (sk_memory_allocated(sk) + sk_mem_pages(most) > sk_prot_mem_limits(sk, 1) ||
-	    !__sk_mem_schedule(sk, most, SK_MEM_RECV))
-		return false;
-	__sk_mem_reclaim(sk, CHARGE_LEAVES);
-	return true;
-}
-
 /* Why no ring is granted, for what the stream can tell; NONE: grant. */
 static enum rstream_reason grant_policy(const struct rstream *rs)
 {
@@ -404,21 +382,6 @@ void rstream_ring_landed(struct rstream *rs)
 		rstream_fail(rs, reason, ECONNRESET);
 	if (landed - ring_consumed(rs) >= rs->rxring->size / 2)
 		rs->granted.filled = true;
-}
-
-/* All that the peer will ever send is here. */
-bool rstream_ring_ended(const struct rstream *rs)
-{
-	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at;
-}
-
-/* Where the next byte is that is to be read from the ring; without the lock, too. */
-u64 rstream_ring_at(const struct rstream *rs)
-{
-	u64 base = READ_ONCE(rs->rx.base);
-
-	return max3(base, READ_ONCE(rs->rx.consumed), READ_ONCE(rs->granted.moved)) -
-	       base;
 }
 
 /* The next ring shall be larger: give up this one. */

@@ -51,7 +51,6 @@ void rstream_link_asked(struct rstream *rs);
 void rstream_peer_fill(struct rstream *rs, const u8 *instance);
 
 /* receiving end */
-bool rstream_charge_spare(struct rstream *rs, u32 size);
 void rstream_no_ring(struct rstream *rs, enum rstream_reason why);	/* any context */
 void rstream_grant_try(struct rstream *rs);
 void rstream_grant_look(struct rstream *rs);
@@ -60,8 +59,6 @@ void rstream_ring_landed(struct rstream *rs);
 void rstream_ring_closing(struct rstream *rs);
 void rstream_ring_read(struct rstream *rs, size_t len);
 void rstream_ring_answer(struct rstream *rs);
-bool rstream_ring_ended(const struct rstream *rs);
-u64 rstream_ring_at(const struct rstream *rs);		/* without the lock, too */
 void rstream_ring_idle(struct rstream *rs);
 void rstream_lent_init(struct rstream *rs);
 void rstream_lent_hurry(struct rstream *rs);

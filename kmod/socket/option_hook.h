@@ -5,9 +5,15 @@
 
 #include <linux/types.h>
 
+#include "protocol/option.h"
+
+struct dst_entry;
+struct inet_connection_sock_af_ops;
+struct net;
 struct request_sock;
 struct rstream;
-struct rstream_opt;
+struct sk_buff;
+struct tcphdr;
 
 /* What the options of a connection say, and agree on.  Set by connect(), and from SYN, SYN-ACK. */
 struct rstream_offer {
@@ -38,8 +44,17 @@ void rstream_option_client(struct rstream *rs);
  */
 u64 rstream_role_nonce(const struct rstream *rs, u8 role);
 
-/* Put TCP's own connection ops back.  Context: held. */
+/* Put connection ops of ours in place of TCP's, and TCP's back.  Context: held. */
+void rstream_option_on(struct rstream *rs, const struct inet_connection_sock_af_ops *ours);
 void rstream_option_off(struct rstream *rs);
+
+/* May the SYN of a client go with the option by this route?  If not rstream.reason says why. */
+bool rstream_route_serves(struct rstream *rs, const struct dst_entry *dst);
+
+/* Segments.  An skb to which the option is added may start with an IP header. */
+bool rstream_opt_insert(struct sk_buff *skb, const struct rstream_opt *opt);
+enum rstream_opt_found rstream_opt_of_header(const struct tcphdr *th, struct rstream_opt *opt);
+void rstream_option_client_init(void);
 
 /**
  * rstream_option_listen() - answer SYNs that have the option

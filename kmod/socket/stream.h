@@ -33,6 +33,7 @@
 #include "handshake.h"
 #include "option_hook.h"
 #include "prelude.h"
+#include "rxq.h"
 #include "socket.h"
 #include "stream_close.h"
 #include "stream_opt.h"
@@ -42,6 +43,8 @@
 #include "stream_stats.h"
 #include "stream_tx.h"
 #include "stream_urg.h"
+#include "txq.h"
+#include "ulp.h"
 
 /*
  * What a connection is at the moment; changed by rstream_set_mode() only.
@@ -101,6 +104,7 @@ struct rstream {
 	u8 user_save_syn;		/* the program's own TCP_SAVE_SYN on a listener */
 	const struct proto_ops *tcp_ops;	/* TCP's for this socket */
 	const struct inet_connection_sock_af_ops *af_ops;	/* TCP's, while ours are in place */
+	const struct inet_connection_sock_af_ops *our_ops;	/* these, if @af_ops */
 	struct rstream_rules *rules;	/* with whom to negotiate; NULL: with all.  Under the lock
 					 * while IDLE, fixed from then on
 					 */
@@ -211,17 +215,17 @@ static inline void rstream_assert_held(const struct rstream *rs)
 /* stream.c: life */
 struct rstream *rstream_new(gfp_t gfp);
 void rstream_discard(struct rstream *rs);
-void rstream_attach(struct rstream *rs, struct sock *sk,
-		    const struct proto_ops *tcp_ops);
+void rstream_stream_put(struct rstream *rs);
 void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		      enum rstream_reason reason);
-void rstream_reset_state(struct rstream *rs);	/* as after socket() */
-void rstream_hook_callbacks(struct rstream *rs);
 void rstream_unhook_callbacks(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
+bool rstream_queue_again(struct rstream *rs, unsigned long todo);
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws token and secret */
+void rstream_unregister(struct rstream *rs);
+void rstream_timers_init(struct rstream *rs);
 void rstream_timer(struct rstream *rs, unsigned int ms);
 void rstream_retry_by(struct rstream *rs, unsigned long at);
 void rstream_retry(struct rstream *rs, unsigned int ms);

@@ -1,50 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Receive calls, and the queue of what came by TCP. */
+/* Receive calls. */
 #ifndef RSTREAM_STREAM_RX_H
 #define RSTREAM_STREAM_RX_H
 
-#include <linux/skbuff.h>
+#include <linux/types.h>
 
+struct msghdr;
 struct rstream;
 struct socket;
-
-struct rstream_rxq {
-	struct sk_buff_head skbs;	/* with bytes of DATA records, struct rstream_skb_cb */
-	u64 bytes;		/* in @skbs */
-	u64 mem;		/* bytes charged for them; until accept() in sk_rmem_alloc, too */
-	u64 window;		/* bytes that the peer may be ahead of the program on tcp */
-	unsigned long at;	/* jiffies when bytes last came */
-	ktime_t stamp;		/* when the ring's last came, if the program wants to know */
-};
-
-/* In skb->cb: which bytes of the skb are the stream's. */
-struct rstream_skb_cb {
-	u32 off;
-	u32 len;
-	u32 charged;	/* bytes of socket memory */
-	bool own;	/* not a clone of TCP's: more can be added */
-	ktime_t stamp;	/* when the last of them came, 0: nobody knows */
-};
-
-static inline struct rstream_skb_cb *rstream_skb_cb(struct sk_buff *skb)
-{
-	BUILD_BUG_ON(sizeof(struct rstream_skb_cb) > sizeof(skb->cb));
-	return (struct rstream_skb_cb *)skb->cb;
-}
 
 int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		    int flags);
 int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags);
 
-/* The queue.  Held. */
-u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
-bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len);
-bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
-		     u64 to);
-u64 rstream_rx_keep(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to);
 void rstream_rx_accepted(struct rstream *rs);
-void rstream_rx_free(struct rstream *rs);
-u64 rstream_window_most(const struct rstream *rs);
 
 /* For those who read.  Held. */
 size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek);
@@ -55,13 +24,5 @@ void rstream_rx_consume(struct rstream *rs, size_t len);
 void rstream_rx_ack(struct rstream *rs);
 int rstream_rx_status(struct rstream *rs, bool *eof);
 int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than);
-
-/* What is there.  Without the lock, too. */
-u64 rstream_rx_ready(const struct rstream *rs);
-bool rstream_rx_enough(const struct rstream *rs);
-bool rstream_rx_over(const struct rstream *rs);
-bool rstream_rx_timed(const struct rstream *rs);
-bool rstream_ring_owes(const struct rstream *rs);
-void rstream_wake_readers(struct rstream *rs);
 
 #endif

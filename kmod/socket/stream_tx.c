@@ -19,54 +19,6 @@
 /* Bytes copied between two pushes, so that carrier and copy overlap. */
 #define PUSH_EVERY	(128 * 1024)
 
-/*
- * Bytes that may be queued or unacknowledged.  TCP's own autotuning of the
- * send buffer learns nothing while a ring carries the bytes.
- */
-u64 rstream_tx_limit(const struct rstream *rs)
-{
-	u64 limit = READ_ONCE(rs->sk->sk_sndbuf), ring;
-
-	if (rs->tx.state < RSTREAM_ON_RING)
-		return limit;
-	ring = min_t(u64, rs->taken.size, RSTREAM_RING_MAX);
-	/* what the peer's kernel has is no matter of a send buffer: see SO_RCVLOWAT there */
-	if (rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK)
-		return limit + ring;
-	return max_t(u64, limit, 2 * ring);
-}
-
-/*
- * What no carrier has sent yet: TCP_NOTSENT_LOWAT bounds it.  On the tcp carrier
- * some of it is in TCP's queue.
- */
-u64 rstream_tx_unsent(const struct rstream *rs)
-{
-	const struct tcp_sock *tp = tcp_sk(rs->sk);
-	u64 queued = READ_ONCE(rs->tx.written) - READ_ONCE(rs->tx.sent);
-
-	if (READ_ONCE(rs->tx.state) >= RSTREAM_ON_RING)
-		return queued;
-	return queued + (READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt));
-}
-
-/* What is queued, with what keeps it: a byte that stands alone takes a fragment. */
-u64 rstream_tx_used(const struct rstream *rs)
-{
-	return READ_ONCE(rs->txq.mem) + READ_ONCE(rs->txq.cost) +
-	       READ_ONCE(rs->sk->sk_wmem_queued);
-}
-
-/* As sk_stream_is_writeable(): a third must be free. */
-bool rstream_tx_room(const struct rstream *rs)
-{
-	u64 used = rstream_tx_used(rs);
-	u64 limit = rstream_tx_limit(rs);
-
-	return used < limit && limit - used >= used / 2 &&
-	       rstream_tx_unsent(rs) * 2 < tcp_notsent_lowat(tcp_sk(rs->sk));
-}
-
 static u64 room(struct rstream *rs)
 {
 	u64 used = rstream_tx_used(rs);
@@ -77,86 +29,7 @@ static u64 room(struct rstream *rs)
 	return used < limit ? limit - used : 0;
 }
 
-/*
- * Wake writers as sk_stream_write_space() does: those who have found no room.  Who
- * waits for an edge would take any other wake-up for one.
- */
-void rstream_wake_writers(struct rstream *rs)
-{
-	struct sock *sk = rs->sk;
-	struct socket_wq *wq;
-
-	if (!rstream_tx_room(rs) || !sk->sk_socket)
-		return;
-	/* while TCP has no room for us either, it has to call us */
-	if (sk->sk_socket != rstream_nobody && !rs->out.blocked && !rs->out.gathers)
-		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	/* pairs with rstream_poll(): it sees room, or is seen to ask for it */
-	smp_mb();
-	if (!READ_ONCE(rs->txq.room_asked))
-		return;
-	WRITE_ONCE(rs->txq.room_asked, false);
-	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
-					   EPOLLWRBAND);
-	if (wq && wq->fasync_list && !(rs->shutdown & SEND_SHUTDOWN))
-		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
-	rcu_read_unlock();
-}
-
-/* ---- cork ---- */
-
-/* As long as TCP holds back what is corked. */
-#define HOLD_MS	200
-
-/*
- * MSG_MORE or TCP_CORK: a segment that is not full waits for more, for a while.
- * @more: more will follow
- */
-void rstream_hold(struct rstream *rs, bool more)
-{
-	if (!more || rs->tx.written - rs->tx.sent >= tcp_sk(rs->sk)->mss_cache) {
-		rs->txq.held = false;
-		return;
-	}
-	if (!rs->txq.held)
-		rs->txq.held_at = jiffies;
-	rs->txq.held = true;
-	rstream_held_look(rs);
-}
-
-/* Has it been held for long enough?  Otherwise, look again then. */
-void rstream_held_look(struct rstream *rs)
-{
-	unsigned long end = rs->txq.held_at + msecs_to_jiffies(HOLD_MS);
-
-	if (!rs->txq.held)
-		return;
-	if (time_after_eq(jiffies, end))
-		rs->txq.held = false;
-	else
-		rstream_retry_by(rs, end);
-}
-
 /* ---- gathering ---- */
-
-/* So many bytes wait for no others.  They must not fill a small SO_SNDBUF. */
-static u64 gather_max(const struct rstream *rs)
-{
-	return min_t(u64, SZ_16K, rstream_tx_limit(rs) / 4);
-}
-
-/*
- * May bytes that are @queued wait for what is on its way, to go together?  What is
- * urgent, and the last, does not wait.
- */
-bool rstream_may_gather(const struct rstream *rs, u64 queued)
-{
-	return queued < gather_max(rs) && rs->urg.sent <= rs->tx.sent &&
-	       !(rs->shutdown & SEND_SHUTDOWN);
-}
 
 /* Do they wait?  Then they are sent when it is there, without being pushed. */
 static bool gathers(const struct rstream *rs)
@@ -169,23 +42,6 @@ static bool gathers(const struct rstream *rs)
 }
 
 /* ---- state ---- */
-
-/* Is everything that the program wrote, and FIN, out of our hands? */
-bool rstream_tx_done(struct rstream *rs)
-{
-	if (!list_empty(&rs->txq.frags) || rs->out.ctl_len || rs->out.rec_left ||
-	    rs->want || !rs->tx.fin)
-		return false;
-	if (!rs->txring)
-		return true;
-	/* no RESUME can come any more: what has landed is all that can be done */
-	if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
-		return rs->tx.state != RSTREAM_LOST &&
-		       rstream_txring_sent(rs->txring);
-	/* until the peer's kernel has it, it may have to be sent again */
-	return rs->tx.acked == rs->tx.sent ||
-	       rstream_txring_acked(rs->txring) == (s64)rs->txring->written;
-}
 
 /*
  * As SIOCOUTQ counts: what the peer's kernel is not known to have.  On a ring
@@ -205,40 +61,6 @@ u64 rstream_tx_unacked(struct rstream *rs)
 	if (!rs->txring || rstream_txring_sent(rs->txring))
 		return queued;
 	return rs->txq.mem;
-}
-
-/* @n bytes, and frags that cost @cost, are with TCP or acknowledged. */
-void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost)
-{
-	rs->txq.mem -= n;
-	rs->txq.cost -= cost;
-	sk_mem_uncharge(rs->sk, n + cost);
-}
-
-void rstream_tx_free(struct rstream *rs)
-{
-	struct rstream_frag *frag, *next;
-
-	list_for_each_entry_safe(frag, next, &rs->txq.frags, list) {
-		list_del(&frag->list);
-		rstream_frag_free(frag);
-	}
-	rstream_tx_gone(rs, rs->txq.mem, rs->txq.cost);
-}
-
-/* @n bytes more are in @frag, the last of the queue; all that it takes was scheduled. */
-void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
-		       enum rstream_mib_item how)
-{
-	size_t cost = frag->charged ? 0 : RSTREAM_FRAG_COST;
-
-	if (cost)
-		frag->charged = cost;
-	rs->txq.mem += n;
-	rs->txq.cost += cost;
-	sk_mem_charge(rs->sk, n + cost);
-	rs->tx.written += n;
-	rstream_mib_add(rs->rn, how, n);
 }
 
 /* The last fragment, if bytes at @pfrag's offset would continue it. */
@@ -276,23 +98,6 @@ static bool refill(struct rstream *rs, struct page_frag *pfrag)
 		put_page(pfrag->page);
 	*pfrag = (struct page_frag){ .page = page, .size = RSTREAM_SPARE_SIZE };
 	return true;
-}
-
-/*
- * How many of @n bytes, in @frags fragments at most, is there memory for?  While little is
- * queued some go in any case, as with TCP: somebody who waits for them may be what keeps
- * the memory.  They are charged beyond what was scheduled, which comes back with them.
- */
-size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
-{
-	struct sock *sk = rs->sk;
-	s64 left;
-
-	if (sk_wmem_schedule(sk, n + frags * RSTREAM_FRAG_COST))
-		return n;
-	left = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[0]);
-	left -= rstream_tx_used(rs);
-	return clamp_t(s64, left, 0, n);
 }
 
 /*
@@ -476,7 +281,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	if (rs->txq.mem >= gather_max(rs) || rs->zc.awaited)
+	if (rs->txq.mem >= rstream_gather_max(rs) || rs->zc.awaited)
 		rstream_tx_reap(rs);
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {

@@ -34,20 +34,6 @@ bool rstream_urg_heard(struct rstream *rs)
 
 /* ---- receiving ---- */
 
-/* Is stream offset @at the mark? */
-bool rstream_urg_at_mark(const struct rstream *rs, u64 at)
-{
-	return READ_ONCE(rs->urg.state) && READ_ONCE(rs->urg.at) == at;
-}
-
-/* Can the urgent byte be read?  Without the lock, too. */
-bool rstream_urg_here(const struct rstream *rs)
-{
-	return READ_ONCE(rs->urg.state) == RSTREAM_URG_NEW &&
-	       rstream_rx_ready(rs) >
-	       READ_ONCE(rs->urg.at) - READ_ONCE(rs->rx.consumed);
-}
-
 /* As SIOCINQ counts: up to the mark. */
 u64 rstream_urg_inq(const struct rstream *rs)
 {

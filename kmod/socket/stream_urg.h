@@ -34,8 +34,4 @@ int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 		     int flags);
 u64 rstream_urg_inq(const struct rstream *rs);
 
-/* without the lock, too */
-bool rstream_urg_at_mark(const struct rstream *rs, u64 at);
-bool rstream_urg_here(const struct rstream *rs);
-
 #endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The TCP option of a client: TCP's own option code can't be extended by a module, so
+ * the connection's icsk_af_ops are ours from connect() until the peer's HELLO.
+ * queue_xmit adds the option to SYN and first segments before there is an IP header,
+ * sk_rx_dst_set sees the SYN-ACK.  Other connections pay nothing.
+ *
+ * A v6 socket that connects to a v4-mapped address has its icsk_af_ops replaced by TCP
+ * before the SYN goes out; its SYN is left to the hook of option_server.c.
+ *
+ * Whatever can't have the option (no room, no headroom) goes without: then the
+ * connection is plain TCP.
+ */
+#include <linux/siphash.h>
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "protocol/option.h"
+#include "ipsec.h"
+#include "option_hook.h"
+#include "stream.h"
+
+/* Ours, by what TCP's are: for IPv4, IPv6, and IPv6 with v4-mapped peer. */
+static struct inet_connection_sock_af_ops client4, client6, client_mapped;
+static const struct inet_connection_sock_af_ops *mapped_orig;
+static DEFINE_SPINLOCK(mapped_lock);	/* guards the first use of the above */
+
+/* ---- segments ---- */
+
+#define TCP_HEADER_MAX	60
+
+/* TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925) sign the header as it is. */
+static bool is_signed(const struct tcphdr *th)
+{
+	const u8 *opt = (const u8 *)(th + 1);
+	const u8 *end = (const u8 *)th + th->doff * 4;
+
+	while (opt < end && *opt) {
+		if (*opt == 19 || *opt == 29)
+			return true;
+		opt += *opt == 1 || end - opt < 2 ? 1 : max_t(u8, opt[1], 2);
+	}
+	return false;
+}
+
+/* Put @opt behind the TCP header.  The skb may start with an IP header. */
+bool rstream_opt_insert(struct sk_buff *skb, const struct rstream_opt *opt)
+{
+	unsigned int front = skb_transport_offset(skb);
+	unsigned int th_len = tcp_hdrlen(skb);
+	unsigned int tcp_len = skb->len - front;
+	struct tcphdr *th;
+
+	if (skb->ip_summed != CHECKSUM_PARTIAL || is_signed(tcp_hdr(skb)) ||
+	    th_len + RSW_OPT_LEN > TCP_HEADER_MAX ||
+	    skb_cow_head(skb, RSW_OPT_LEN))
+		return false;
+
+	skb_push(skb, RSW_OPT_LEN);
+	memmove(skb->data, skb->data + RSW_OPT_LEN, front + th_len);
+	skb_reset_network_header(skb);
+	skb_set_transport_header(skb, front);
+	th = tcp_hdr(skb);
+	rstream_opt_write((u8 *)th + th_len, opt);
+	th->doff += RSW_OPT_LEN / 4;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	/* the pseudo header contains TCP's length */
+	inet_proto_csum_replace2(&th->check, skb, htons(tcp_len),
+				 htons(tcp_len + RSW_OPT_LEN), true);
+	return true;
+}
+
+u64 rstream_role_nonce(const struct rstream *rs, u8 role)
+{
+	siphash_key_t key = { { rs->offer.nonce, rs->offer.answer } };
+
+	return siphash_1u64(role, &key) & RSW_NONCE_MASK;
+}
+
+enum rstream_opt_found rstream_opt_of_header(const struct tcphdr *th,
+					     struct rstream_opt *opt)
+{
+	return rstream_opt_find((const u8 *)(th + 1),
+				th->doff * 4 - sizeof(*th), opt);
+}
+
+/* ---- the client's connection ops ---- */
+
+/*
+ * Why a connection by this route has no option, so that it is plain TCP; or NONE.  To this
+ * very host no carrier beats TCP over the loopback.
+ */
+static enum rstream_reason route_excludes(const struct rstream *rs, const struct dst_entry *dst)
+{
+	if (dst && dst->dev->flags & IFF_LOOPBACK && !READ_ONCE(rs->rn->set.upgrade_self))
+		return RSTREAM_R_SELF;
+	return rstream_ipsec_route(rs->sk, dst) ? RSTREAM_R_IPSEC : RSTREAM_R_NONE;
+}
+
+/* May the SYN of a client go with the option by this route? */
+bool rstream_route_serves(struct rstream *rs, const struct dst_entry *dst)
+{
+	rs->reason = route_excludes(rs, dst);
+	return !rs->reason;
+}
+
+/* Which role does a segment of this connecting socket state, 0: none. */
+static u8 client_role(struct rstream *rs, const struct sk_buff *skb)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+
+	if (th->rst)
+		return 0;
+	if (th->syn)
+		return rs->mode == RSTREAM_CONNECTING && !th->ack &&
+		       rstream_route_serves(rs, __sk_dst_get(rs->sk)) ?
+		       RSW_ROLE_SYN : 0;
+	if (rs->mode != RSTREAM_FRAMED || rs->hello.in || skb_is_gso(skb) ||
+	    (rs->plain.tx && tcp_sk(rs->sk)->snd_una != rs->plain.tx_start) ||
+	    skb->len + RSW_OPT_LEN > tcp_sk(rs->sk)->mss_cache)
+		return 0;
+	return RSW_ROLE_CONFIRM;
+}
+
+static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
+			  struct flowi *fl)
+{
+	const struct inet_connection_sock_af_ops *orig =
+		sk->sk_family == AF_INET ? rstream_tcp4.af_ops :
+					   rstream_tcp6.af_ops;
+	struct rstream *rs = rstream_of(sk);
+	struct rstream_opt opt = { .version = RSW_VERSION };
+	bool room;
+
+	if (rs && rs->af_ops) {
+		orig = rs->af_ops;
+		opt.prelude = rs->offer.prelude;
+		opt.role = client_role(rs, skb);
+		opt.nonce = opt.role == RSW_ROLE_SYN ? rs->offer.nonce :
+			    rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
+		room = opt.role && rstream_opt_insert(skb, &opt);
+		if (opt.role == RSW_ROLE_SYN)
+			rs->reason = room ? RSTREAM_R_NONE : RSTREAM_R_NO_ROOM;
+	}
+	return orig->queue_xmit(sk, skb, fl);
+}
+
+/* Called by TCP for the SYN-ACK while the connection is being established. */
+static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
+{
+	const struct inet_connection_sock_af_ops *orig =
+		sk->sk_family == AF_INET ? rstream_tcp4.af_ops :
+					   rstream_tcp6.af_ops;
+	struct rstream *rs = rstream_of(sk);
+	const struct tcphdr *th = tcp_hdr(skb);
+	struct rstream_opt opt;
+
+	if (rs && rs->af_ops) {
+		orig = rs->af_ops;
+		if (rs->mode == RSTREAM_CONNECTING && th->syn && th->ack) {
+			switch (rstream_opt_of_header(th, &opt)) {
+			case RSTREAM_OPT_GOOD:
+				rs->offer.confirmed = opt.role == RSW_ROLE_SYNACK;
+				rs->offer.answer = opt.nonce;
+				rs->offer.prelude = rs->offer.prelude && opt.prelude;
+				if (rs->offer.confirmed)
+					break;
+				fallthrough;
+			case RSTREAM_OPT_BAD:
+				rs->reason = RSTREAM_R_BAD_OPTION;
+				break;
+			case RSTREAM_OPT_NONE:
+				break;
+			}
+		}
+	}
+	orig->sk_rx_dst_set(sk, skb);
+}
+
+static void make_client(struct inet_connection_sock_af_ops *ours,
+			const struct inet_connection_sock_af_ops *orig)
+{
+	*ours = *orig;
+	ours->queue_xmit = opt_queue_xmit;
+	ours->sk_rx_dst_set = opt_sk_rx_dst_set;
+}
+
+static const struct inet_connection_sock_af_ops *
+mapped_ops(const struct inet_connection_sock_af_ops *orig)
+{
+	spin_lock_bh(&mapped_lock);
+	if (!mapped_orig) {
+		make_client(&client_mapped, orig);
+		mapped_orig = orig;
+	}
+	spin_unlock_bh(&mapped_lock);
+	return orig == mapped_orig ? &client_mapped : NULL;
+}
+
+void rstream_option_on(struct rstream *rs, const struct inet_connection_sock_af_ops *ours)
+{
+	struct inet_connection_sock *icsk = inet_csk(rs->sk);
+
+	rstream_assert_held(rs);
+	rs->af_ops = icsk->icsk_af_ops;
+	rs->our_ops = ours;
+	WRITE_ONCE(icsk->icsk_af_ops, ours);
+}
+
+void rstream_option_client(struct rstream *rs)
+{
+	const struct inet_connection_sock_af_ops *now = inet_csk(rs->sk)->icsk_af_ops, *ours;
+
+	rstream_assert_held(rs);
+	if (rs->af_ops && now == rs->our_ops)
+		return;
+	if (now == rstream_tcp4.af_ops)
+		ours = &client4;
+	else if (now == rstream_tcp6.af_ops)
+		ours = &client6;
+	else
+		ours = mapped_ops(now);
+	if (ours)
+		rstream_option_on(rs, ours);
+}
+
+/* TCP may have put others in place of ours. */
+void rstream_option_off(struct rstream *rs)
+{
+	struct inet_connection_sock *icsk = inet_csk(rs->sk);
+
+	if (!rs->af_ops)
+		return;
+	if (icsk->icsk_af_ops == rs->our_ops)
+		WRITE_ONCE(icsk->icsk_af_ops, rs->af_ops);
+	rs->af_ops = NULL;
+}
+
+void rstream_option_client_init(void)
+{
+	make_client(&client4, rstream_tcp4.af_ops);
+	if (rstream_tcp6.prot)
+		make_client(&client6, rstream_tcp6.af_ops);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The queue from which the carriers take. */
+#ifndef RSTREAM_TXQ_H
+#define RSTREAM_TXQ_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "base/stats.h"
+
+struct rstream;
+struct rstream_frag;
+
+struct rstream_txq {
+	struct list_head frags;	/* struct rstream_frag, bytes not yet handed to a carrier */
+	u64 mem;		/* bytes in @frags and those in flight on a ring, charged */
+	u64 cost;		/* charged for these frags themselves, bytes */
+	u64 told;		/* bytes that TCP_INFO has told to be acknowledged */
+	unsigned long at;	/* jiffies when bytes were last given to a carrier */
+	unsigned long held_at;	/* jiffies when the oldest of what is held was queued */
+	bool held;		/* corked: what is queued waits for more, see rstream_hold() */
+	bool room_asked;	/* somebody has found no room to write, and wants to be woken */
+};
+
+/* Held. */
+size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags);
+void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
+		       enum rstream_mib_item how);
+void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost);
+void rstream_tx_free(struct rstream *rs);
+bool rstream_tx_done(struct rstream *rs);
+
+/* What waits for more. */
+void rstream_hold(struct rstream *rs, bool more);
+void rstream_held_look(struct rstream *rs);
+u64 rstream_gather_max(const struct rstream *rs);
+bool rstream_may_gather(const struct rstream *rs, u64 queued);
+
+/* Room.  Without the lock, too. */
+u64 rstream_tx_limit(const struct rstream *rs);
+u64 rstream_tx_used(const struct rstream *rs);
+u64 rstream_tx_unsent(const struct rstream *rs);
+bool rstream_tx_room(const struct rstream *rs);
+void rstream_wake_writers(struct rstream *rs);	/* held */
+
+#endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A stream on its TCP socket: attached and released as an upper-layer protocol, and
+ * everything that begins neither with a program nor with a link: TCP's callbacks, and
+ * the worker that does what others have put off (rstream_queue()).
+ */
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include "base/stats.h"
+#include "ipsec.h"
+#include "option_hook.h"
+#include "stream.h"
+
+/* ---- callbacks that TCP makes, socket held ---- */
+
+static void on_data_ready(struct sock *sk)
+{
+	struct rstream *rs = rstream_of(sk);
+
+	if (!rs) {
+		rstream_tcp4.data_ready(sk);
+		return;
+	}
+	if (rs->mode != RSTREAM_FRAMED) {
+		rstream_peek(rs);
+		return;
+	}
+	rstream_parse(rs);
+	rstream_close_look(rs);
+}
+
+static void on_write_space(struct sock *sk)
+{
+	struct rstream *rs = rstream_of(sk);
+
+	if (!rs || rs->mode != RSTREAM_FRAMED) {
+		/* TCP's would clear a flag that others of "nobody" need */
+		if (sk->sk_socket != rstream_nobody)
+			rstream_tcp4.write_space(sk);
+		return;
+	}
+	if (!rstream_hello_waits(rs))
+		rstream_push(rs);
+	rstream_wake_writers(rs);
+	rstream_close_look(rs);
+}
+
+/* TCP's FIN has come: was the stream whole? */
+static void check_truncated(struct rstream *rs)
+{
+	const struct rstream_rx *rx = &rs->rx;
+	struct sock *sk = rs->sk;
+
+	rstream_prelude_cut(rs);
+	/* closed by an error that was told, or no memory to read it all yet? */
+	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
+	    sk->sk_err || rs->error || rstream_closed(rs) ||
+	    rstream_tcp_unread(sk))
+		return;
+	/* the last bytes of a ring may be counted a little later */
+	if (rs->plain.part_back)
+		return;
+	if (!rx->fin || rs->in.data_left || rs->in.part_len ||
+	    (rx->arrived != rx->fin_at &&
+	     (rx->state != RSTREAM_ON_RING || rx->lost)))
+		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
+}
+
+/* TCP's FIN, RST or error on a connection with records.  Return: as rstream_close_end() */
+static bool framed_state_change(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
+		return false;
+	rstream_parse(rs);
+	rstream_ring_landed(rs);
+	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
+	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error &&
+	    !rs->plain.rx)
+		WRITE_ONCE(sk->sk_err, EPIPE);
+	check_truncated(rs);
+	if (rs->tx.state == RSTREAM_LOST)
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no RESUME will come */
+	if (rstream_close_end(rs))
+		return true;
+	rstream_close_look(rs);
+	return false;
+}
+
+static void on_state_change(struct sock *sk)
+{
+	struct rstream *rs = rstream_of(sk);
+
+	if (rs && rs->mode == RSTREAM_CONNECTING &&
+	    sk->sk_state == TCP_ESTABLISHED)
+		rstream_established(rs, rs->offer.confirmed);
+	else if (rs && rs->mode == RSTREAM_FRAMED && framed_state_change(rs))
+		return;
+	else if (rs && rs->mode == RSTREAM_ASKED)
+		rstream_peek(rs);
+	rstream_tcp4.state_change(sk);
+}
+
+/* TCP makes them with the socket held, as it is here: there is no need of sk_callback_lock. */
+void rstream_hook_callbacks(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	WRITE_ONCE(sk->sk_data_ready, on_data_ready);
+	WRITE_ONCE(sk->sk_write_space, on_write_space);
+	WRITE_ONCE(sk->sk_state_change, on_state_change);
+}
+
+/* ---- deferred work ---- */
+
+/*
+ * A child that no program has accepted may not be owned by a process: closing
+ * the listener destroys it under its spinlock and complains if it is owned.
+ * sparse does not count the one lock, nor (__release, __acquire) the other.
+ */
+static bool work_lock(struct rstream *rs, bool owned)
+{
+	if (owned) {
+		lock_sock(rs->sk);
+		return true;
+	}
+	local_bh_disable();
+	bh_lock_sock(rs->sk);
+	if (!sock_owned_by_user(rs->sk)) {
+		__release(&rs->sk->sk_lock.slock);
+		return true;
+	}
+	bh_unlock_sock(rs->sk);
+	local_bh_enable();
+	return false;
+}
+
+static void work_unlock(struct rstream *rs, bool owned)
+{
+	if (owned) {
+		release_sock(rs->sk);
+		return;
+	}
+	__acquire(&rs->sk->sk_lock.slock);
+	bh_unlock_sock(rs->sk);
+	local_bh_enable();
+}
+
+/*
+ * Reset.  Return: true if tcp_abort() has to do it, without the lock; a child
+ * that nobody has accepted must not be owned, nor destroyed twice.
+ */
+static bool work_reset(struct rstream *rs, bool owned)
+{
+	struct sock *sk = rs->sk;
+
+	if (sk->sk_state == TCP_CLOSE) {
+		if (!sk->sk_err) {
+			WRITE_ONCE(sk->sk_err, rs->error);
+			sk_error_report(sk);
+		}
+		return false;
+	}
+	if (!owned)
+		sk->sk_prot->disconnect(sk, O_NONBLOCK);
+	return owned;
+}
+
+static void work_framed(struct rstream *rs, unsigned long todo)
+{
+	rstream_parse(rs);
+	rstream_ring_check(rs);
+	check_truncated(rs);
+	if (todo & BIT(RSTREAM_DO_GRANT))
+		rstream_grant_try(rs);
+	if (todo & BIT(RSTREAM_DO_LINK))
+		rstream_link_try(rs);
+	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
+		rstream_ring_later(rs);
+	if (todo & BIT(RSTREAM_DO_CREDIT) || READ_ONCE(rs->loan.wait.page))
+		rstream_ring_answer(rs);
+	if (todo & BIT(RSTREAM_DO_IDLE))
+		rstream_ring_idle(rs);
+	if (todo & BIT(RSTREAM_DO_LOOK))
+		rstream_ipsec_look(rs);
+	rstream_tx_reap(rs);
+	rstream_held_look(rs);
+	rstream_push(rs);
+	rstream_wake_writers(rs);
+	if (rs->txq.room_asked)
+		rstream_ask_room(rs);	/* it was not enough to wake them */
+	else if (!rstream_tx_room(rs) || rstream_tx_awaited(rs))
+		rstream_tx_waits(rs);
+}
+
+static void work_timeout(struct rstream *rs)
+{
+	/* set anew since it was over?  A ring's tick may come too often */
+	if (timer_pending(&rs->timer) && (rstream_closed(rs) || !rs->hello.in))
+		return;
+	if (rstream_closed(rs))
+		rstream_close_late(rs);
+	else
+		rstream_hello_late(rs);
+}
+
+/* Return: true if the socket is to be given back to TCP now. */
+static bool work_do(struct rstream *rs, unsigned long todo)
+{
+	if (rs->mode == RSTREAM_FRAMED)
+		work_framed(rs, todo);
+	if (todo & BIT(RSTREAM_DO_TIMEOUT))
+		work_timeout(rs);
+	if (!rstream_closed(rs))
+		return false;
+	rstream_close_step(rs);
+	return rstream_close_over(rs);
+}
+
+/*
+ * A child is owned, by accept() that may sleep: look again in a while.  Should the stream
+ * end meanwhile, nothing but this keeps the module.  Return: queued, with its references.
+ */
+static bool work_later(struct rstream *rs, unsigned long todo)
+{
+	if (!rs->late)
+		__module_get(THIS_MODULE);
+	rs->late = true;
+	return rstream_queue_again(rs, todo);
+}
+
+static void on_work(struct work_struct *work)
+{
+	struct rstream *rs = container_of(to_delayed_work(work), struct rstream, work);
+	unsigned long todo = xchg(&rs->todo, 0);
+	struct sock *sk = rs->sk;
+	bool owned = READ_ONCE(rs->accepted);
+	bool abort = false, finish = false, late = false;
+	int error = 0;
+
+	if (!work_lock(rs, owned)) {
+		if (work_later(rs, todo))
+			return;
+		goto out;
+	}
+	swap(late, rs->late);
+	if (rstream_of(sk) == rs) {
+		error = rs->error;
+		if (todo & BIT(RSTREAM_DO_RESET) && error)
+			abort = work_reset(rs, owned);
+		finish = work_do(rs, todo);
+	}
+	work_unlock(rs, owned);
+
+	if (abort)
+		tcp_abort(sk, error);
+	if (finish) {
+		struct socket sock = { .sk = sk };
+
+		rs->tcp_ops->release(&sock);
+	}
+out:
+	/* who finds rs with references left takes it that sk is rs's */
+	rstream_stream_put(rs);
+	sock_put(sk);
+	if (late)
+		module_put(THIS_MODULE);	/* whose exit waits for us to return */
+}
+
+/* ---- attaching, detaching ---- */
+
+/* All that a connection holds. */
+static void drop_connection(struct rstream *rs)
+{
+	rstream_close_release(rs);
+	rstream_unregister(rs);
+	if (rs->stats.stalls.why)
+		rstream_stalled(rs, RSTREAM_R_NONE);
+	rstream_rings_close(rs);
+	if (rs->hello.peer) {
+		rstream_peer_forget(rs->hello.peer, rs);
+		rstream_peer_put(rs->hello.peer);
+		rs->hello.peer = NULL;
+	}
+	rstream_tx_free(rs);
+	rstream_rx_free(rs);
+	rstream_timer(rs, 0);
+	sk_stop_timer(rs->sk, &rs->retry_timer);
+}
+
+/* Of a new connection, what is not zero. */
+static void connection_init(struct rstream *rs)
+{
+	INIT_LIST_HEAD(&rs->txq.frags);
+	__skb_queue_head_init(&rs->rxq.skbs);
+	rstream_lent_init(rs);
+}
+
+/* What is left is as after socket(), but for what the program has set. */
+void rstream_reset_state(struct rstream *rs)
+{
+	rstream_assert_held(rs);
+	drop_connection(rs);
+	rstream_option_off(rs);
+	rstream_unhook_callbacks(rs->sk);
+	memset(&rs->connection, 0, sizeof(rs->connection));
+	connection_init(rs);
+	if (rs->hist)
+		memset(rs->hist, 0, sizeof(*rs->hist));
+	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */
+	rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
+}
+
+void rstream_attach(struct rstream *rs, struct sock *sk,
+		    const struct proto_ops *tcp_ops)
+{
+	struct rstream_net *rn = rstream_net(sock_net(sk));
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	rs->sk = sk;
+	rs->rn = rn;
+	rs->tcp_ops = tcp_ops;
+	refcount_set(&rs->ref, 1);
+	INIT_DELAYED_WORK(&rs->work, on_work);
+	rstream_timers_init(rs);
+	connection_init(rs);
+
+	__module_get(THIS_MODULE);	/* put by tcp_cleanup_ulp() */
+	rcu_assign_pointer(icsk->icsk_ulp_data, rs);
+	WRITE_ONCE(icsk->icsk_ulp_ops, &rstream_ulp_ops);
+	if (!sk->sk_socket) {
+		/* a child that nobody has accepted; TCP's send wants a socket */
+		write_lock_bh(&sk->sk_callback_lock);
+		sk_set_socket(sk, rstream_nobody);
+		rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
+		write_unlock_bh(&sk->sk_callback_lock);
+	}
+	spin_lock_bh(&rn->streams_lock);
+	list_add_tail_rcu(&rs->node, &rn->streams);
+	rn->n_streams++;
+	spin_unlock_bh(&rn->streams_lock);
+}
+
+static void rstream_ulp_release(struct sock *sk)
+{
+	struct rstream_net *rn = rstream_net(sock_net(sk));
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct rstream *rs = rstream_of(sk);
+
+	drop_connection(rs);
+	rstream_option_off(rs);
+	rstream_unhook_callbacks(sk);
+	spin_lock_bh(&rn->streams_lock);
+	list_del_rcu(&rs->node);
+	rn->n_streams--;
+	spin_unlock_bh(&rn->streams_lock);
+	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
+	rstream_stream_put(rs);
+}
+
+/* The child of a listener of ours starts as plain TCP. */
+static void rstream_ulp_clone(const struct request_sock *req,
+			      struct sock *child, const gfp_t priority)
+{
+	struct inet_connection_sock *icsk = inet_csk(child);
+
+	icsk->icsk_ulp_ops = NULL;
+	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
+	rstream_unhook_callbacks(child);
+	icsk->icsk_af_ops = child->sk_family == AF_INET ?
+			    rstream_tcp4.af_ops : rstream_tcp6.af_ops;
+}
+
+static int rstream_ulp_init(struct sock *sk)
+{
+	return -EOPNOTSUPP;	/* not by setsockopt(TCP_ULP) */
+}
+
+/*
+ * Never registered by name, so that no program can ask for it; `ss -i` shows
+ * the name.
+ */
+struct tcp_ulp_ops rstream_ulp_ops = {
+	.name = "rdmastream",
+	.owner = THIS_MODULE,
+	.init = rstream_ulp_init,
+	.release = rstream_ulp_release,
+	.clone = rstream_ulp_clone,
+};
