@@ -24,7 +24,8 @@
 
 #include "base/events.h"
 #include "cm.h"
-#include "verbs.h"
+#include "device.h"
+#include "qp.h"
 
 #define LISTEN_BACKLOG	64
 #define RNR_RETRIES	3	/* never needed, see ring.c on credits */
@@ -176,7 +177,7 @@ static int resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 {
 	int err;
 
-	err = rstream_verbs_attach(link, id->device);
+	err = rstream_dev_attach(link, id->device);
 	if (err)
 		return err;
 	spin_lock_bh(&link->lock);
@@ -195,7 +196,7 @@ static int resolved_route(struct rstream_link *link, struct rdma_cm_id *id)
 
 	if (!id->route.path_rec)
 		return -EPROTO;
-	err = rstream_verbs_create(link);
+	err = rstream_qp_create(link);
 	if (err)
 		return err;
 	req_fill(link, id, &t);
@@ -402,12 +403,12 @@ static int accept_link(struct rstream_link *link, struct rdma_cm_id *id,
 	link->ticket = *ticket;
 	memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
 	memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
-	err = rstream_verbs_attach(link, id->device);
+	err = rstream_dev_attach(link, id->device);
 	if (err)
 		return err;
 	rdma_set_ack_timeout(id, rstream_link_set(link->ln)->ack_timeout);
 	hello_apply(link, &t->req);
-	err = rstream_verbs_create(link);
+	err = rstream_qp_create(link);
 	if (err)
 		return err;
 	hello_fill(link, &t->rep);
@@ -581,12 +582,6 @@ void rstream_cm_unlisten(struct rstream_link_net *ln)
 }
 
 /* ---- both ---- */
-
-/* A message came before the RTU (lost or late): the connection is there. */
-void rstream_cm_comm_est(struct rstream_link *link)
-{
-	rdma_notify(link->cm_id, IB_EVENT_COMM_EST);
-}
 
 void rstream_cm_disconnect(struct rstream_link *link)
 {

@@ -67,6 +67,5 @@ void rstream_cm_disconnect(struct rstream_link *link);
 void rstream_cm_destroy(struct rstream_link *link);
 int rstream_cm_listen(struct rstream_link_net *ln);
 void rstream_cm_unlisten(struct rstream_link_net *ln);
-void rstream_cm_comm_est(struct rstream_link *link);
 
 #endif

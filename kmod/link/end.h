@@ -44,7 +44,7 @@ enum rstream_end_kind {
 	X(NOT_ACCEPTED, FAULT, "cannot accept") \
 	X(PEER_IDLE, IDLE, "disconnected") \
 	X(DISCONNECTED, FAULT, "disconnected") \
-	/* verbs.c */ \
+	/* device.c, qp.c, wr.c */ \
 	X(DEVICE, FAULT, "device is removed") \
 	X(QP, FAULT, "queue pair in error") \
 	X(POST_RECV, FAULT, "ib_post_recv failed") \

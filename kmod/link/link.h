@@ -26,8 +26,8 @@
  * connection through which it was granted.
  *
  * The one header of links that others include.  What links tell streams goes by struct
- * rstream_link_ops.  Everything that calls ib_* is in verbs.c and rmb.c, everything that
- * calls rdma_* in cm.c.
+ * rstream_link_ops.  Everything that calls ib_* is in device.c, qp.c, wr.c and rmb.c,
+ * everything that calls rdma_* in cm.c and qp.c.
  */
 #ifndef RSTREAM_LINK_H
 #define RSTREAM_LINK_H

@@ -113,7 +113,7 @@ struct rstream_dev_info {
 	struct in6_addr addrs[RSTREAM_INFO_ADDRS];	/* IPv6 or v4-mapped */
 };
 
-/* Implemented in verbs.c; @fn must not sleep. */
+/* Implemented in device.c; @fn must not sleep. */
 int rstream_dev_info_dump(struct net *net, unsigned int skip,
 			  int (*fn)(const struct rstream_dev_info *info,
 				    void *arg),

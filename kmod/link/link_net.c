@@ -11,7 +11,7 @@
 
 #include "cm.h"
 #include "rmb.h"
-#include "verbs.h"
+#include "device.h"
 
 struct workqueue_struct *rstream_link_wq;
 const struct rstream_link_ops *rstream_link_ops;
@@ -29,11 +29,6 @@ static void links_break(struct rstream_link_net *ln, enum rstream_link_end idle,
 		spin_unlock_bh(&link->lock);
 		rstream_link_put(link);
 	}
-}
-
-bool rstream_link_drained(const struct net *net)
-{
-	return READ_ONCE(rstream_net(net)->links->drained);
 }
 
 unsigned int rstream_link_count(const struct net *net)
@@ -187,7 +182,7 @@ int rstream_link_init(const struct rstream_link_ops *ops)
 	err = rstream_rmb_init();
 	if (err)
 		goto err_ring;
-	err = rstream_verbs_init();
+	err = rstream_dev_init();
 	if (err)
 		goto err_rmb;
 	return 0;
@@ -203,7 +198,7 @@ err_wq:
 
 void rstream_link_exit(void)
 {
-	rstream_verbs_exit();
+	rstream_dev_exit();
 	destroy_workqueue(rstream_link_wq);
 	rstream_rmb_exit();
 	rstream_ring_exit();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the files below link.h share: the link, the peer, the namespace's tables.
- * Locks and life times are explained at the top of link.c.
+ * Locks are explained at the top of link.c, life times at that of link_life.c.
  */
 #ifndef RSTREAM_LINK_PRIV_H
 #define RSTREAM_LINK_PRIV_H
@@ -33,7 +33,7 @@
 #define RSTREAM_NAMED_MAX	32	/* tries a second at what HELLOs have named */
 
 /*
- * Slots of the two queues.  See rstream_verbs_depths() for the inequalities
+ * Slots of the two queues.  See rstream_dev_depth() for the inequalities
  * that these must satisfy after they were clamped to the device's limits.
  */
 #define RSTREAM_DEPTH_MAX	512
@@ -244,7 +244,7 @@ struct rstream_link {
 	struct sockaddr_storage local, remote;
 	unsigned long up_at;		/* jiffies */
 
-	/* verbs.c */
+	/* device.c, qp.c, wr.c */
 	struct rstream_dev *dev;
 	struct list_head dev_list;
 	struct ib_pd *pd;
@@ -255,7 +255,7 @@ struct rstream_link {
 	unsigned int depth;		/* of either queue, without the drain slot */
 	unsigned int max_sge;
 	struct rstream_slot *sq, *rq;
-	void *ctrl;			/* 2 * depth * RSTREAM_CTRL_BYTES, see verbs.c */
+	void *ctrl;			/* 2 * depth * RSTREAM_CTRL_BYTES, see qp.c */
 	u64 ctrl_dma;
 	bool ctrl_mapped;
 	struct rstream_batch *batch;
@@ -268,7 +268,7 @@ struct rstream_link {
 	u64 timed;			/* work request of the last probe; 0: done */
 	ktime_t timed_at;		/* when it was posted */
 	u32 rtt_us;			/* what it took; 0: none yet */
-	struct work_struct event_work;	/* of @events, enum in verbs.c */
+	struct work_struct event_work;	/* of @events, enum in qp.c */
 	unsigned long events;
 	unsigned int rq_credits;	/* messages that the peer can still receive */
 	unsigned int rq_credits_max;
@@ -330,16 +330,20 @@ static inline bool rstream_link_alive(const struct rstream_link *link)
 	return READ_ONCE(link->state) <= RSTREAM_LINK_UP;
 }
 
-/* link.c */
-struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id);
+/* link_life.c */
 struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 				      struct rstream_path *path, u8 slot);
+
+/* link.c */
+struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id);
+bool rstream_link_set_state(struct rstream_link *link, enum rstream_link_state new);
+void rstream_link_try_up(struct rstream_link *link);
+void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_event ev);
 void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end);
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end,
 		       const char *why);
 enum rstream_end_kind rstream_link_ended(const struct rstream_link *link);
 bool rstream_link_flaps(const struct rstream_link *link);
-bool rstream_link_room(struct rstream_link *link, u32 size);
 void rstream_link_established(struct rstream_link *link);
 void rstream_link_peer_ready(struct rstream_link *link);
 void rstream_link_want_rmb(struct rstream_link *link,
@@ -352,22 +356,12 @@ struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
 				       struct rstream_peer *last);
 void rstream_peer_hold(struct rstream_peer *peer);
 void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link);
-void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
-void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
 void rstream_peer_link_up(struct rstream_link *link);
 void rstream_peer_link_down(struct rstream_link *link);
 void rstream_peer_declines(struct rstream_peer *peer);
 bool rstream_peer_bad_token(struct rstream_link *link);
 void rstream_peers_retry(struct rstream_link_net *ln);
 void rstream_peer_net_exit(struct rstream_link_net *ln);
-
-/*
- * path.c: addresses of @net on IPoIB interfaces: of this port, or @ib NULL, of all.
- * Return: how many.
- */
-unsigned int rstream_ipoib_addrs(struct net *net, struct ib_device *ib,
-				 u32 port, struct rstream_addr *to,
-				 unsigned int max);
 
 /* path.c, all but rstream_path_may() with peer->lock held */
 void rstream_path_name(struct rstream_peer *peer,
@@ -390,7 +384,6 @@ void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
 void rstream_ring_sq_done(struct rstream_link *link);
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
 void rstream_ring_kick(struct rstream_link *link);
-void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev);
 void rstream_ring_sweep(struct rstream_link *link);
 void rstream_ring_find_idle(struct rstream_link *link);
 u64 rstream_ring_orphans(struct rstream_link *link);

@@ -22,7 +22,7 @@
 #include <rdma/ib_cache.h>
 
 #include "cm.h"
-#include "verbs.h"
+#include "device.h"
 
 #define RETRY_MIN_MS	100
 #define RETRY_MAX_MS	30000
@@ -364,68 +364,6 @@ void rstream_path_broke(struct rstream_link *link)
 
 /* ---- our own addresses ---- */
 
-/* IPoIB: what rdma_cm makes GIDs of are the addresses of these interfaces. */
-static unsigned int ipoib_dev_addrs(struct net_device *dev,
-				    struct rstream_addr *to, unsigned int max)
-{
-	struct inet6_dev *in6_dev = __in6_dev_get(dev);
-	struct in_device *in_dev = __in_dev_get_rcu(dev);
-	const struct inet6_ifaddr *ifa6;
-	const struct in_ifaddr *ifa;
-	unsigned int n = 0;
-
-	if (in_dev) {
-		in_dev_for_each_ifa_rcu(ifa, in_dev) {
-			if (n == max)
-				break;
-			ipv6_addr_set_v4mapped(ifa->ifa_local, &to[n].addr);
-			to[n++].ifindex = dev->ifindex;
-		}
-	}
-	if (in6_dev) {
-		list_for_each_entry_rcu(ifa6, &in6_dev->addr_list, if_list) {
-			if (n == max)
-				break;
-			if (ipv6_addr_type(&ifa6->addr) & IPV6_ADDR_LINKLOCAL)
-				continue;
-			to[n].addr = ifa6->addr;
-			to[n++].ifindex = dev->ifindex;
-		}
-	}
-	return n;
-}
-
-/* Is the IPoIB interface @dev of this port?  Its address ends with a GID. */
-static bool ipoib_on_port(const struct net_device *dev, struct ib_device *ib,
-			  u32 port)
-{
-	const struct ib_gid_attr *attr;
-	union ib_gid gid;
-
-	memcpy(&gid, dev->dev_addr + INFINIBAND_ALEN - sizeof(gid), sizeof(gid));
-	attr = rdma_find_gid_by_port(ib, &gid, IB_GID_TYPE_IB, port, NULL);
-	if (IS_ERR(attr))
-		return false;
-	rdma_put_gid_attr(attr);
-	return true;
-}
-
-unsigned int rstream_ipoib_addrs(struct net *net, struct ib_device *ib,
-				 u32 port, struct rstream_addr *to,
-				 unsigned int max)
-{
-	struct net_device *dev;
-	unsigned int n = 0;
-
-	rcu_read_lock();
-	for_each_netdev_rcu(net, dev)
-		if (dev->type == ARPHRD_INFINIBAND && dev->flags & IFF_UP &&
-		    (!ib || ipoib_on_port(dev, ib, port)))
-			n += ipoib_dev_addrs(dev, to + n, max - n);
-	rcu_read_unlock();
-	return n;
-}
-
 /* Once in a while: connections come and go more often than addresses. */
 static void look_up(struct rstream_link_net *ln)
 {
@@ -435,8 +373,8 @@ static void look_up(struct rstream_link_net *ln)
 	if (time_before(jiffies, ln->addrs_at + ADDRS_AGE))
 		return;
 	ln->addrs_at = jiffies;
-	n = rstream_verbs_addrs(ln->net, ln->addrs, RSTREAM_ADDRS_MAX);
-	n += rstream_ipoib_addrs(ln->net, NULL, 0, ln->addrs + n,
+	n = rstream_dev_addrs(ln->net, ln->addrs, RSTREAM_ADDRS_MAX);
+	n += rstream_dev_ipoib_addrs(ln->net, NULL, 0, ln->addrs + n,
 				 RSTREAM_ADDRS_MAX - n);
 	ln->n_addrs = n;
 }

@@ -2,9 +2,9 @@
 /*
  * Peers: other network namespaces, and the tries to make links to them.
  *
- * Owns struct rstream_peer, the streams that wait for a link, and the decision
- * when links are made; where and after which pause is path.c's.  Called by the
- * streams (link.h) and by link.c when a link comes or goes.  It never touches a
+ * Owns struct rstream_peer and the decision when links are made; where and after
+ * which pause is path.c's.  Called by the streams (link.h) and by link_life.c when
+ * a link comes or goes.  It never touches a
  * link beyond its state, its room and its reference count.
  */
 #include <linux/jhash.h>
@@ -14,18 +14,12 @@
 #include "cm.h"
 #include "peer_host.h"
 #include "rmb.h"
+#include "waiter.h"
 
 /* When the peer refused to have more links than there are. */
 #define MORE_PAUSE	(30 * HZ)
 /* Until a try that the peer has asked for. */
 #define ASKED_MS	100
-
-struct waiter {
-	struct hlist_node node;
-	struct rstream *rs;
-	struct rstream_ticket ticket;	/* without tokens: it waits for memory */
-	u8 refused;		/* tries with this token that the peer refused */
-};
 
 /* ---- the table ---- */
 
@@ -143,87 +137,6 @@ bool rstream_peer_active(const struct rstream_peer *peer)
 	return peer->active;
 }
 
-/* ---- who waits ---- */
-
-static struct waiter *waiter_find(struct rstream_peer *peer, struct rstream *rs)
-{
-	struct waiter *w;
-
-	hash_for_each_possible(peer->waiters, w, node, (unsigned long)rs)
-		if (w->rs == rs)
-			return w;
-	return NULL;
-}
-
-static struct waiter *waiter_add(struct rstream_peer *peer, struct rstream *rs)
-{
-	struct waiter *w;
-
-	lockdep_assert_held(&peer->lock);
-	w = waiter_find(peer, rs);
-	if (w)
-		return w;
-	w = kzalloc(sizeof(*w), GFP_ATOMIC);
-	if (!w) {
-		rstream_link_ops->event(rs, RSTREAM_LINK_EV_FAILED);
-		return NULL;
-	}
-	w->rs = rs;
-	hash_add(peer->waiters, &w->node, (unsigned long)rs);
-	peer->n_waiters++;
-	return w;
-}
-
-static void waiter_del(struct rstream_peer *peer, struct waiter *w)
-{
-	hash_del(&w->node);
-	peer->n_waiters--;
-	kfree(w);
-}
-
-/* @n of them.  Who hears that a try has failed goes on waiting for the next one. */
-static void waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
-			 unsigned int n)
-{
-	struct hlist_node *next;
-	struct waiter *w;
-	int i;
-
-	lockdep_assert_held(&peer->lock);
-	hash_for_each_safe(peer->waiters, i, next, w, node) {
-		if (!n--)
-			return;
-		rstream_link_ops->event(w->rs, ev);
-		if (ev == RSTREAM_LINK_EV_UP)
-			waiter_del(peer, w);
-	}
-}
-
-void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs)
-{
-	spin_lock_bh(&peer->lock);
-	waiter_add(peer, rs);
-	spin_unlock_bh(&peer->lock);
-}
-
-void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev)
-{
-	spin_lock_bh(&peer->lock);
-	waiters_tell(peer, ev, UINT_MAX);
-	spin_unlock_bh(&peer->lock);
-}
-
-void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs)
-{
-	struct waiter *w;
-
-	spin_lock_bh(&peer->lock);
-	w = waiter_find(peer, rs);
-	if (w)
-		waiter_del(peer, w);
-	spin_unlock_bh(&peer->lock);
-}
-
 /* ---- which link ---- */
 
 static bool link_connecting(const struct rstream_link *link)
@@ -258,6 +171,18 @@ static unsigned int link_rings(const struct rstream_link *link)
 	return READ_ONCE(link->n_rx) + READ_ONCE(link->n_tx);
 }
 
+/* Is there memory for a ring of @size, or can there be? */
+static bool link_room(struct rstream_link *link, u32 size)
+{
+	bool room;
+
+	spin_lock_bh(&link->lock);
+	room = rstream_rmb_has(link, RSTREAM_RMB_RINGS, size) ||
+	       rstream_rmb_fits(link, size);
+	spin_unlock_bh(&link->lock);
+	return room;
+}
+
 struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size)
 {
 	struct rstream_link *link, *best = NULL;
@@ -267,7 +192,7 @@ struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size)
 	list_for_each_entry(link, &peer->links, peer_list) {
 		if (!rstream_link_is_up(link))
 			continue;
-		room = peer->n_links == 1 || rstream_link_room(link, size);
+		room = peer->n_links == 1 || link_room(link, size);
 		if (best && (room < best_room || (room == best_room &&
 						  link_rings(link) >= link_rings(best))))
 			continue;
@@ -406,9 +331,9 @@ static int peer_try(struct rstream_peer *peer, struct rstream_path *path,
  * The connection that waits for a link and whose token was refused least often,
  * or NULL.  The peer knows a token for as long as its end of the connection lives.
  */
-static struct waiter *waiter_to_try(struct rstream_peer *peer)
+static struct rstream_waiter *waiter_to_try(struct rstream_peer *peer)
 {
-	struct waiter *w, *best = NULL;
+	struct rstream_waiter *w, *best = NULL;
 	int i;
 
 	lockdep_assert_held(&peer->lock);
@@ -422,7 +347,7 @@ static void fill_route(struct rstream_peer *peer,
 		       const struct rstream_path *path,
 		       struct rstream_peer_route *route)
 {
-	struct waiter *w = waiter_to_try(peer);
+	struct rstream_waiter *w = waiter_to_try(peer);
 
 	*route = (struct rstream_peer_route){
 		.local = path->local,
@@ -468,7 +393,7 @@ static void peer_work(struct work_struct *work)
 	else if (err)
 		rstream_path_failed(plan.path, false);
 	if (err)
-		waiters_tell(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
+		rstream_waiters_tell(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
 	peer_schedule(peer);
 	spin_unlock_bh(&peer->lock);
 	rstream_peer_put(peer);
@@ -487,14 +412,14 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 			    const struct rstream_peer_route *route,
 			    struct rstream *rs)
 {
-	struct waiter *w;
+	struct rstream_waiter *w;
 
 	spin_lock_bh(&peer->lock);
 	if (peer_up_link(peer)) {
 		rstream_link_ops->event(rs, RSTREAM_LINK_EV_UP);
 	} else {
 		peer_name(peer, route);
-		w = waiter_add(peer, rs);
+		w = rstream_waiter_add(peer, rs);
 		if (w)
 			w->ticket = route->ticket;
 		peer_schedule(peer);
@@ -638,7 +563,7 @@ void rstream_peer_declines(struct rstream_peer *peer)
 bool rstream_peer_bad_token(struct rstream_link *link)
 {
 	struct rstream_peer *peer = link->peer;
-	struct waiter *w;
+	struct rstream_waiter *w;
 	bool again;
 	int i;
 
@@ -705,7 +630,7 @@ static void tell_up(struct rstream_peer *peer)
 {
 	unsigned int share = peer_connecting(peer) + 1;
 
-	waiters_tell(peer, RSTREAM_LINK_EV_UP,
+	rstream_waiters_tell(peer, RSTREAM_LINK_EV_UP,
 		     DIV_ROUND_UP(peer->n_waiters, share));
 }
 
@@ -772,7 +697,7 @@ void rstream_peer_link_down(struct rstream_link *link)
 	if (peer_up_link(peer))
 		tell_up(peer);
 	else if (!peer_connecting(peer))
-		waiters_tell(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
+		rstream_waiters_tell(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
 						    RSTREAM_LINK_EV_FAILED,
 			     UINT_MAX);
 	if (peer->declined && peer->asked)

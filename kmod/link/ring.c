@@ -3,7 +3,7 @@
  * The receiving end of rings, and the messages of a link.
  *
  * Owns the table of rings that we granted, the messages that wait for a slot,
- * and the receive credits.  Called by the streams (link.h), by verbs.c with
+ * and the receive credits.  Called by the streams (link.h), by qp.c with
  * messages, by link.c when the link ends, by ring_tx.c.  Everything but
  * allocation runs under link->lock; callbacks to streams are made under it, too.
  * It never trusts an id, length or number of a message, and never sleeps.
@@ -20,7 +20,7 @@
 #include <linux/slab.h>
 
 #include "ring.h"
-#include "verbs.h"
+#include "wr.h"
 
 /*
  * DONE follows when the writes of a stream that ends have completed, and at once for a
@@ -60,13 +60,13 @@ static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
 	if (intr && !link->rq_credits)
 		return false;
 	if (intr) {
-		rstream_verbs_write_imm(link, ring->cell_addr, ring->cell_rkey,
+		rstream_wr_write_imm(link, ring->cell_addr, ring->cell_rkey,
 					RSTREAM_IMM_CREDIT, ring->peer_ring);
 		link->rq_credits--;
 	} else {
-		rstream_verbs_write(link, ring->cell_addr, ring->cell_rkey);
+		rstream_wr_write(link, ring->cell_addr, ring->cell_rkey);
 	}
-	rstream_verbs_credit(link, ring->consumed);
+	rstream_wr_credit(link, ring->consumed);
 	ring->credited = ring->consumed;
 	ring->ctrl.due &= ~(DUE_CREDIT | DUE_INTR);
 	rstream_ring_count(link, intr ? RSTREAM_MIB_CREDITS_INTR :
@@ -80,17 +80,17 @@ static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 	if (!link->rq_credits)
 		return false;
 	link->rq_credits--;
-	rstream_verbs_write_imm(link, 0, 0, type, id);
+	rstream_wr_write_imm(link, 0, 0, type, id);
 	return true;
 }
 
 void rstream_ring_marker(struct rstream_link *link)
 {
-	if (link->sq_signalled == link->sq_posted || !rstream_verbs_free(link))
+	if (link->sq_signalled == link->sq_posted || !rstream_wr_room(link))
 		return;
-	rstream_verbs_write(link, 0, 0);
-	rstream_verbs_signal(link);
-	rstream_verbs_post(link);
+	rstream_wr_write(link, 0, 0);
+	rstream_wr_signal(link);
+	rstream_wr_post(link);
 }
 
 /*
@@ -112,7 +112,7 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
 	struct tx_ring *tx = container_of(ctrl, struct tx_ring, ctrl);
 
-	if (!rstream_link_alive(link) || !rstream_verbs_free(link))
+	if (!rstream_link_alive(link) || !rstream_wr_room(link))
 		return false;
 	if (ctrl->due & (DUE_FREED | DUE_DONE) && !ctrl_settled(link, ctrl))
 		return false;
@@ -127,16 +127,16 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 		if (!post_empty(link, RSTREAM_IMM_DATA_WANT, tx->peer_ring))
 			return false;
 		ctrl->due &= ~DUE_ASK;
-		return !rstream_verbs_post(link);	/* writes nothing */
+		return !rstream_wr_post(link);	/* writes nothing */
 	} else if (ctrl->due & DUE_DONE) {
 		if (!post_empty(link, RSTREAM_IMM_DONE, tx->peer_ring))
 			return false;
-		rstream_verbs_signal(link);
+		rstream_wr_signal(link);
 		ctrl->due &= ~DUE_DONE;
 		list_add_tail(&tx->ending, &link->tx_ending);
 	}
 	ctrl->last_sq = link->sq_posted + link->batch->n;
-	return !rstream_verbs_post(link);
+	return !rstream_wr_post(link);
 }
 
 /* Posts what is due now, or remembers it for ring_kick().  @ctrl may be freed. */
@@ -160,12 +160,12 @@ bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
 
 static void return_receives(struct rstream_link *link)
 {
-	if (link->rq_return < link->depth / 4 || !rstream_verbs_free(link))
+	if (link->rq_return < link->depth / 4 || !rstream_wr_room(link))
 		return;
-	rstream_verbs_write_imm(link, 0, 0, RSTREAM_IMM_RQ_CREDIT,
+	rstream_wr_write_imm(link, 0, 0, RSTREAM_IMM_RQ_CREDIT,
 				link->rq_return);
 	link->rq_return = 0;
-	rstream_verbs_post(link);
+	rstream_wr_post(link);
 }
 
 /* Slots or credits have come: serve those who wait, the smallest first. */
@@ -177,7 +177,7 @@ void rstream_ring_kick(struct rstream_link *link)
 	return_receives(link);
 	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
 		/* a silent credit may go where its neighbour cannot */
-		if (!rstream_ring_flush(link, ctrl) && !rstream_verbs_free(link))
+		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_room(link))
 			return;
 	}
 	if (rstream_link_alive(link))
@@ -379,7 +379,7 @@ static void message_done(struct rstream_link *link, u32 id)
 	rstream_ring_flush(link, &ring->ctrl);
 }
 
-/* ---- for verbs.c and link.c ---- */
+/* ---- for qp.c and link_life.c ---- */
 
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 {
@@ -472,21 +472,6 @@ u64 rstream_ring_orphans(struct rstream_link *link)
 			       (ring->switched ? DONE_TIME : REFUSED_TIME)))
 			bytes += ring->pub.size;
 	return bytes;
-}
-
-void rstream_ring_tell(struct rstream_link *link, enum rstream_link_event ev)
-{
-	struct rx_ring *rx;
-	struct tx_ring *tx;
-	int id;
-
-	lockdep_assert_held(&link->lock);
-	idr_for_each_entry(&link->rx_rings, rx, id)
-		if (rx->rs)
-			rstream_link_ops->event(rx->rs, ev);
-	idr_for_each_entry(&link->tx_rings, tx, id)
-		if (tx->rs)
-			rstream_link_ops->event(tx->rs, ev);
 }
 
 /* Last reference: what remains are receive rings that the peer never ended. */

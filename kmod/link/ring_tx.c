@@ -4,7 +4,7 @@
  *
  * Owns the table of rings granted to us, the frags in flight on them, and what
  * remains of closed rings until the peer has let go of them.  Called by the
- * streams (link.h), by ring.c with messages, by verbs.c with completions.
+ * streams (link.h), by ring.c with messages, by qp.c with completions.
  * Everything but allocation runs under link->lock; callbacks to streams are made
  * under it, too.  It never waits: who finds no slot is called when there is one.
  */
@@ -15,7 +15,7 @@
 #include "lent.h"
 #include "ring.h"
 #include "spare.h"
-#include "verbs.h"
+#include "wr.h"
 
 /*
  * What the peer owes may wait behind 4 MiB that it sends on a slow wire.  In ms.
@@ -38,7 +38,7 @@ struct rstream_frag *rstream_frag_alloc(gfp_t gfp)
 
 void rstream_frag_free(struct rstream_frag *frag)
 {
-	rstream_verbs_unmap(frag);
+	rstream_wr_unmap(frag);
 	if (frag->page)
 		rstream_page_put(frag->page);
 	net_zcopy_put(frag->uarg);
@@ -103,7 +103,7 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 	if (frag->len <= room)
 		return true;
 	/* as a whole: fewer bytes can go than it seemed */
-	rstream_verbs_unmap(frag);
+	rstream_wr_unmap(frag);
 	rest = rstream_frag_split(frag, room, GFP_ATOMIC);
 	if (!rest)
 		return false;
@@ -116,7 +116,7 @@ static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
 			 u32 room)
 {
 	return frag_fit(frag, room) &&
-	       (frag->dma_dev || rstream_verbs_map(link, frag));
+	       (frag->dma_dev || rstream_wr_map(link, frag));
 }
 
 /* The frags that @most bytes take, without the lock.  Return: bytes. */
@@ -144,7 +144,7 @@ static void tx_unmap(struct list_head *frags, s64 bytes)
 		if (bytes <= 0)
 			return;
 		bytes -= frag->len;
-		rstream_verbs_unmap(frag);
+		rstream_wr_unmap(frag);
 	}
 }
 
@@ -372,7 +372,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	unsigned int n = 0;
 	u32 len = 0;
 
-	rstream_verbs_write_imm(link, ring->raddr + off, ring->rkey,
+	rstream_wr_write_imm(link, ring->raddr + off, ring->rkey,
 				RSTREAM_IMM_DATA, ring->peer_ring);
 	link->rq_credits--;
 	do {
@@ -381,7 +381,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 		frag = list_first_entry(frags, struct rstream_frag, list);
 		if (n && !frag_prepare(link, frag, room))
 			break;
-		rstream_verbs_sge(link, frag->dma, frag->len);
+		rstream_wr_sge(link, frag->dma, frag->len);
 		len += frag->len;
 		room -= frag->len;
 		frag->end = ring->pub.written + len;
@@ -390,12 +390,12 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	} while (++n < link->max_sge && room && !list_empty(frags));
 	/* into another half: that it is complete is known when the ring comes round */
 	if ((off ^ (off + len)) >= ring->pub.size / 2)
-		rstream_verbs_signal(link);
+		rstream_wr_signal(link);
 	ring->pub.written += len;
 	ring->ctrl.last_sq = link->sq_posted + link->batch->n;
 	link->tx_bytes += len;
 	link->tx_msgs++;
-	rstream_verbs_mark(link);
+	rstream_wr_mark(link);
 	return len;
 }
 
@@ -528,9 +528,9 @@ void rstream_tx_call(struct rstream_link *link)
 	lockdep_assert_held(&link->lock);
 	all = under_way(link);
 	if (!link->n_waiting || all >= QUEUE_MOST ||
-	    rstream_verbs_free(link) <= RSTREAM_SQ_CTRL)
+	    rstream_wr_room(link) <= RSTREAM_SQ_CTRL)
 		return;
-	n = min3(rstream_verbs_free(link) - RSTREAM_SQ_CTRL, link->rq_credits,
+	n = min3(rstream_wr_room(link) - RSTREAM_SQ_CTRL, link->rq_credits,
 		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, turn(link)));
 	list_for_each_entry_safe(ring, next, &link->tx_waiters, waiter) {
 		if (link->n_called >= n)
@@ -549,7 +549,7 @@ static bool tx_may_post(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
 
-	if (rstream_verbs_free(link) <= RSTREAM_SQ_CTRL) {
+	if (rstream_wr_room(link) <= RSTREAM_SQ_CTRL) {
 		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
 		rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
 	} else if (!link->rq_credits) {
@@ -570,7 +570,7 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 
 	while (!list_empty(frags) && space && tx_may_post(ring)) {
 		if (link->batch->n == RSTREAM_BATCH_WRS &&
-		    rstream_verbs_post(link))
+		    rstream_wr_post(link))
 			break;
 		room = ring->pub.size -
 		       (ring->pub.written & (ring->pub.size - 1));
@@ -598,7 +598,7 @@ static void tx_tell(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
 
-	rstream_verbs_signal(link);
+	rstream_wr_signal(link);
 	ring->tell_sq = ring->ctrl.last_sq;
 	WRITE_ONCE(ring->pub.tells, true);
 	if (list_empty(&ring->sent))
@@ -663,9 +663,9 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	pub->asks = how & RSTREAM_POST_CREDIT && total &&
 		    (!waits || pub->stalled == RSTREAM_R_STALL_RING);
 	if (pub->asks && b->n) {
-		rstream_verbs_retype(link, RSTREAM_IMM_DATA_WANT);
+		rstream_wr_retype(link, RSTREAM_IMM_DATA_WANT);
 		/* room and pages are there when the device has done, too */
-		rstream_verbs_signal(link);
+		rstream_wr_signal(link);
 	} else if (pub->asks) {
 		ring->ctrl.due |= DUE_ASK;
 		rstream_ring_flush(link, &ring->ctrl);
@@ -673,7 +673,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (how & RSTREAM_POST_TELL && b->n && !pub->tells)
 		tx_tell(ring);
 	/* what a failing post took over can be recalled when it is drained */
-	rstream_verbs_post(link);
+	rstream_wr_post(link);
 	if (full && settled < (u64)acked && rstream_link_alive(link))
 		tx_tell_all(ring);
 	/* if who was called can post nothing nobody can; or it lacks memory, which takes time */
@@ -855,7 +855,7 @@ enum rstream_link_end rstream_ring_withheld(struct rstream_link *link)
 	return RSTREAM_END_NONE;
 }
 
-/* ---- for verbs.c and link.c ---- */
+/* ---- for qp.c and link_life.c ---- */
 
 /* Work requests have completed up to link->sq_done. */
 void rstream_ring_sq_done(struct rstream_link *link)
@@ -935,7 +935,7 @@ void rstream_ring_unmap(struct rstream_link *link)
 		/* the link is BROKEN: nobody posts, and no ring is freed */
 		spin_unlock_bh(&link->lock);
 		list_for_each_entry(frag, &frags, list)
-			rstream_verbs_unmap(frag);
+			rstream_wr_unmap(frag);
 		spin_lock_bh(&link->lock);
 		list_splice_init(&frags, &ring->flight);
 	}

@@ -23,7 +23,7 @@
 
 #include "lent.h"
 #include "rmb.h"
-#include "verbs.h"
+#include "wr.h"
 
 #define RMB_FIRST	SZ_64K	/* two rings, as large as a stream's first one */
 #define CELLS_BEYOND	SZ_8M
@@ -372,7 +372,7 @@ static void lock_with_slot(struct rstream_link *link)
 			   READ_ONCE(link->sq_posted) - READ_ONCE(link->sq_done) <
 			   link->depth - RSTREAM_SQ_CTRL);
 		spin_lock_bh(&link->lock);
-		if (!rstream_link_alive(link) || rstream_verbs_free(link))
+		if (!rstream_link_alive(link) || rstream_wr_room(link))
 			return;
 		spin_unlock_bh(&link->lock);
 	}
@@ -381,7 +381,7 @@ static void lock_with_slot(struct rstream_link *link)
 /*
  * Posts the registration and waits for its completion, or for the end of the
  * link, whose drain then completes it.  What is posted is on the link's list:
- * rstream_verbs_destroy() disposes of it.
+ * rstream_qp_destroy() disposes of it.
  */
 static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 {
@@ -395,8 +395,8 @@ static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 		return -ENOTCONN;
 	}
 	list_add_tail(&rmb->list, &link->rmbs[rmb->kind]);
-	rstream_verbs_reg(link, rmb->mr);
-	err = rstream_verbs_post(link);
+	rstream_wr_reg(link, rmb->mr);
+	err = rstream_wr_post(link);
 	seq = link->sq_posted;
 	spin_unlock_bh(&link->lock);
 	if (err)

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * RDMA devices: which there are, whether links can use them, their addresses.
+ *
+ * Owns the list of devices, and of the links on each: a device that is removed waits
+ * for those.  Called by cm.c and link_life.c (attach, detach) and path.c (addresses).
+ */
+#include <linux/if_infiniband.h>
+#include <linux/inetdevice.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+
+#include "device.h"
+
+static LIST_HEAD(rstream_devs);
+static DEFINE_SPINLOCK(rstream_devs_lock);	/* bh; outside link->lock */
+
+/* ---- which ---- */
+
+/*
+ * Both queues have depth slots, and one more for ib_drain_qp().
+ *
+ *   depth + 1 <= max_qp_wr, max_cqe     each queue has a CQ of its own that
+ *                                       holds a completion of every slot
+ *   depth % SIGNAL_EVERY == 0           slot and sequence number agree
+ *   depth >= 2 * SIGNAL_EVERY + SQ_CTRL
+ *       A full send queue has a signalled request among any SIGNAL_EVERY; when
+ *       all signalled ones have completed fewer than SIGNAL_EVERY slots are
+ *       taken, so that data (which leaves SQ_CTRL free) finds room: a full queue
+ *       always ends in a completion.
+ *   depth / 4 >= 1, depth > RQ_RESERVE  see ring.c on receive credits
+ */
+int rstream_dev_depth(const struct ib_device_attr *attr)
+{
+	int depth = min3(RSTREAM_DEPTH_MAX, attr->max_qp_wr - 1,
+			 attr->max_cqe - 1);
+
+	static_assert(RSTREAM_DEPTH_MIN >=
+		      2 * RSTREAM_SIGNAL_EVERY + RSTREAM_SQ_CTRL);
+	static_assert(RSTREAM_DEPTH_MIN / 4 > RSTREAM_RQ_RESERVE);
+	depth = rounddown(depth, RSTREAM_SIGNAL_EVERY);
+	return depth < RSTREAM_DEPTH_MIN ? -EOPNOTSUPP : depth;
+}
+
+static enum rstream_dev_problem dev_problem(struct ib_device *ib)
+{
+	/* iWARP has no immediate data (RFC 5040). */
+	if (rdma_protocol_iwarp(ib, rdma_start_port(ib)))
+		return RSTREAM_DEV_IWARP;
+	if (!(ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
+		return RSTREAM_DEV_NO_REG;
+	if (rstream_dev_depth(&ib->attrs) < 0)
+		return RSTREAM_DEV_SMALL;
+	return RSTREAM_DEV_GOOD;
+}
+
+/* What cannot be used is listed, too: to say why. */
+static int client_add(struct ib_device *ib)
+{
+	struct rstream_dev *dev;
+
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return -ENOMEM;
+	dev->ib = ib;
+	dev->problem = dev_problem(ib);
+	INIT_LIST_HEAD(&dev->links);
+	init_completion(&dev->empty);
+	spin_lock_bh(&rstream_devs_lock);
+	list_add_tail(&dev->list, &rstream_devs);
+	spin_unlock_bh(&rstream_devs_lock);
+	return 0;
+}
+
+/*
+ * Waits for our own workers only.  This runs before rdma_cm tells the ids of the
+ * device, and ids that are not destroyed here it waits for itself.
+ */
+static void client_remove(struct ib_device *ib, void *data)
+{
+	struct rstream_dev *dev;
+	struct rstream_link *link;
+	bool found = false, empty;
+
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list) {
+		if (dev->ib == ib) {
+			found = true;
+			break;
+		}
+	}
+	if (!found) {
+		spin_unlock_bh(&rstream_devs_lock);
+		return;
+	}
+	dev->gone = true;
+	list_del(&dev->list);
+	list_for_each_entry(link, &dev->links, dev_list)
+		rstream_link_break(link, RSTREAM_END_DEVICE);
+	empty = list_empty(&dev->links);
+	spin_unlock_bh(&rstream_devs_lock);
+	if (!empty)
+		wait_for_completion(&dev->empty);
+	kfree(dev);
+}
+
+static struct ib_client rstream_ib_client = {
+	.name = "rdmastream",
+	.add = client_add,
+	.remove = client_remove,
+};
+
+static bool dev_serves(const struct rstream_dev *dev, const struct net *net)
+{
+	return !dev->problem && rdma_dev_access_netns(dev->ib, net);
+}
+
+bool rstream_link_possible(struct net *net)
+{
+	struct rstream_dev *dev;
+	/* streams that begin while the device is away want to return, too */
+	bool yes = READ_ONCE(rstream_net(net)->links->drained_dev);
+
+	if (yes)
+		return true;
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list) {
+		yes = dev_serves(dev, net);
+		if (yes)
+			break;
+	}
+	spin_unlock_bh(&rstream_devs_lock);
+	return yes;
+}
+
+/* ---- addresses ---- */
+
+/* What @attr is as an address of @net. */
+static bool gid_addr(const struct ib_gid_attr *attr, struct net *net,
+		     struct rstream_addr *to)
+{
+	struct net_device *ndev;
+	bool ok;
+
+	memcpy(&to->addr, &attr->gid, sizeof(to->addr));
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	ok = !IS_ERR(ndev) && net_eq(dev_net(ndev), net) &&
+	     !(ipv6_addr_type(&to->addr) & IPV6_ADDR_LINKLOCAL);
+	if (ok)
+		to->ifindex = ndev->ifindex;
+	rcu_read_unlock();
+	return ok;
+}
+
+/* The GIDs of a RoCE port are the IP addresses of its interfaces. */
+static unsigned int port_addrs(struct ib_device *ib, u32 port, struct net *net,
+			       struct rstream_addr *to, unsigned int max)
+{
+	int i, len = ib->port_data[port].immutable.gid_tbl_len;
+	const struct ib_gid_attr *attr;
+	unsigned int n = 0;
+
+	for (i = 0; i < len && n < max; i++) {
+		attr = rdma_get_gid_attr(ib, port, i);
+		if (IS_ERR(attr))
+			continue;
+		n += gid_addr(attr, net, &to[n]);
+		rdma_put_gid_attr(attr);
+	}
+	return n;
+}
+
+/* RoCE addresses that @net can use. Return: how many. */
+unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
+				 unsigned int max)
+{
+	struct rstream_dev *dev;
+	unsigned int n = 0;
+	u32 port;
+
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list) {
+		if (!dev_serves(dev, net))
+			continue;
+		rdma_for_each_port(dev->ib, port)
+			if (rdma_protocol_roce(dev->ib, port))
+				n += port_addrs(dev->ib, port, net, to + n,
+						max - n);
+	}
+	spin_unlock_bh(&rstream_devs_lock);
+	return n;
+}
+
+/* IPoIB: what rdma_cm makes GIDs of are the addresses of these interfaces. */
+static unsigned int ipoib_dev_addrs(struct net_device *dev,
+				    struct rstream_addr *to, unsigned int max)
+{
+	struct inet6_dev *in6_dev = __in6_dev_get(dev);
+	struct in_device *in_dev = __in_dev_get_rcu(dev);
+	const struct inet6_ifaddr *ifa6;
+	const struct in_ifaddr *ifa;
+	unsigned int n = 0;
+
+	if (in_dev) {
+		in_dev_for_each_ifa_rcu(ifa, in_dev) {
+			if (n == max)
+				break;
+			ipv6_addr_set_v4mapped(ifa->ifa_local, &to[n].addr);
+			to[n++].ifindex = dev->ifindex;
+		}
+	}
+	if (in6_dev) {
+		list_for_each_entry_rcu(ifa6, &in6_dev->addr_list, if_list) {
+			if (n == max)
+				break;
+			if (ipv6_addr_type(&ifa6->addr) & IPV6_ADDR_LINKLOCAL)
+				continue;
+			to[n].addr = ifa6->addr;
+			to[n++].ifindex = dev->ifindex;
+		}
+	}
+	return n;
+}
+
+/* Is the IPoIB interface @dev of this port?  Its address ends with a GID. */
+static bool ipoib_on_port(const struct net_device *dev, struct ib_device *ib,
+			  u32 port)
+{
+	const struct ib_gid_attr *attr;
+	union ib_gid gid;
+
+	memcpy(&gid, dev->dev_addr + INFINIBAND_ALEN - sizeof(gid), sizeof(gid));
+	attr = rdma_find_gid_by_port(ib, &gid, IB_GID_TYPE_IB, port, NULL);
+	if (IS_ERR(attr))
+		return false;
+	rdma_put_gid_attr(attr);
+	return true;
+}
+
+unsigned int rstream_dev_ipoib_addrs(struct net *net, struct ib_device *ib,
+				 u32 port, struct rstream_addr *to,
+				 unsigned int max)
+{
+	struct net_device *dev;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev)
+		if (dev->type == ARPHRD_INFINIBAND && dev->flags & IFF_UP &&
+		    (!ib || ipoib_on_port(dev, ib, port)))
+			n += ipoib_dev_addrs(dev, to + n, max - n);
+	rcu_read_unlock();
+	return n;
+}
+
+/* ---- for netlink ---- */
+
+/* One port, for netlink. */
+static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
+		      struct rstream_addr *addrs, struct rstream_dev_info *info)
+{
+	enum ib_port_state state;
+	struct rstream_link *link;
+	unsigned int i;
+
+	memset(info, 0, sizeof(*info));
+	strscpy(info->name, dev_name(&dev->ib->dev), sizeof(info->name));
+	info->port = port;
+	info->problem = dev->problem;
+	list_for_each_entry(link, &dev->links, dev_list)
+		info->links += net_eq(rstream_link_netns(link), net);
+	if (rdma_protocol_roce(dev->ib, port))
+		info->n_addrs = port_addrs(dev->ib, port, net, addrs,
+					   RSTREAM_INFO_ADDRS);
+	else	/* an InfiniBand port's GIDs are no IP addresses */
+		info->n_addrs = rstream_dev_ipoib_addrs(net, dev->ib, port, addrs,
+						    RSTREAM_INFO_ADDRS);
+	for (i = 0; i < info->n_addrs; i++)
+		info->addrs[i] = addrs[i].addr;
+	if (info->n_addrs)
+		info->ifindex = addrs[0].ifindex;
+	if (info->problem)
+		return;
+	if (ib_get_cached_port_state(dev->ib, port, &state) ||
+	    state != IB_PORT_ACTIVE)
+		info->problem = RSTREAM_DEV_DOWN;
+	else if (!info->n_addrs)
+		info->problem = RSTREAM_DEV_NO_ADDR;
+}
+
+int rstream_dev_info_dump(struct net *net, unsigned int skip,
+			  int (*fn)(const struct rstream_dev_info *info,
+				    void *arg),
+			  void *arg)
+{
+	struct {
+		struct rstream_dev_info info;
+		struct rstream_addr addrs[RSTREAM_INFO_ADDRS];
+	} *room;
+	struct rstream_dev *dev;
+	int err = 0;
+	u32 port;
+
+	room = kmalloc(sizeof(*room), GFP_KERNEL);
+	if (!room)
+		return -ENOMEM;
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list) {
+		if (!rdma_dev_access_netns(dev->ib, net))
+			continue;
+		rdma_for_each_port(dev->ib, port) {
+			if (skip) {
+				skip--;
+				continue;
+			}
+			port_info(dev, port, net, room->addrs, &room->info);
+			err = fn(&room->info, arg);
+			if (err)
+				goto out;
+		}
+	}
+out:
+	spin_unlock_bh(&rstream_devs_lock);
+	kfree(room);
+	return err;
+}
+
+/* ---- links on it ---- */
+
+/* From now on the device waits for rstream_dev_detach(). */
+int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
+{
+	struct rstream_dev *dev;
+	int err = -ENODEV;
+
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list) {
+		if (dev->ib != ib || !dev_serves(dev, rstream_link_netns(link)))
+			continue;
+		link->dev = dev;
+		list_add(&link->dev_list, &dev->links);
+		strscpy(link->dev_name, dev_name(&ib->dev),
+			sizeof(link->dev_name));
+		err = 0;
+		break;
+	}
+	spin_unlock_bh(&rstream_devs_lock);
+	return err;
+}
+
+void rstream_dev_detach(struct rstream_link *link)
+{
+	struct rstream_dev *dev = link->dev;
+
+	if (!dev)
+		return;
+	spin_lock_bh(&rstream_devs_lock);
+	list_del(&link->dev_list);
+	link->dev = NULL;
+	if (dev->gone && list_empty(&dev->links))
+		complete(&dev->empty);
+	spin_unlock_bh(&rstream_devs_lock);
+}
+
+int rstream_dev_init(void)
+{
+	return ib_register_client(&rstream_ib_client);
+}
+
+void rstream_dev_exit(void)
+{
+	ib_unregister_client(&rstream_ib_client);
+}

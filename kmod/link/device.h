@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Devices: known to ib_core and good enough for links. */
+#ifndef RSTREAM_DEVICE_H
+#define RSTREAM_DEVICE_H
+
+#include "link_priv.h"
+
+int rstream_dev_init(void);
+void rstream_dev_exit(void);
+
+/* Slots that each queue of a link can have; or -EOPNOTSUPP: too few. */
+int rstream_dev_depth(const struct ib_device_attr *attr);
+
+/* From now on the device waits for rstream_dev_detach().  Return: 0 or -ENODEV */
+int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib);
+void rstream_dev_detach(struct rstream_link *link);
+
+/* RoCE addresses that @net can use.  Return: how many. */
+unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
+			       unsigned int max);
+
+/*
+ * Addresses of @net on IPoIB interfaces: of this port, or @ib NULL, of all.
+ * Return: how many.
+ */
+unsigned int rstream_dev_ipoib_addrs(struct net *net, struct ib_device *ib, u32 port,
+				     struct rstream_addr *to, unsigned int max);
+
+#endif

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Links: how they are made, come up, are looked after and end.
+ *
+ * Life of a link.  rstream_link_new() makes the reference that the tables hold,
+ * and one for its caller.  Exactly once, whatever happens, the link becomes BROKEN; that queues
+ * link_down_work(), which ends with dropping this reference.  Until then these
+ * may still hold the link, and this is why each has let go at the end:
+ *
+ *  1. timeout_work, probe_work, up_work, rmb_work: queued only under link->lock
+ *     while the link is alive; cancelled with _sync by link_down_work().  None
+ *     waits longer than the link lives (rmb.c's wait_event ends with it).
+ *  2. Completion handlers: after the drain no completion is left; ib_free_cq()
+ *     waits for the softirq.  Events of the QP: rdma_destroy_qp() waits for
+ *     them, event_work is cancelled then.
+ *  3. Handlers of the cm_id: rdma_destroy_id() waits for the one that runs, none
+ *     comes after.  @closing keeps a handler that runs meanwhile from making
+ *     what nobody would destroy.
+ *  4. The device's list: rstream_dev_detach() is last; only then a removal of
+ *     the device goes on.
+ *  5. Lookups by id or through the peer: take a reference under the table's lock;
+ *     the link enters both tables at once, and leaves both before the reference
+ *     of the tables is dropped.
+ *  6. Who maps or unmaps pages without link->lock (ring_tx.c): link_down_work() waits
+ *     for RCU when the link is DEAD.
+ *  7. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
+ *     freed by link_free_work() with the last reference.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/xfrm.h>
+
+#include "cm.h"
+#include "peer_host.h"
+#include "rmb.h"
+#include "device.h"
+#include "qp.h"
+#include "wr.h"
+#include "waiter.h"
+
+#define ORPHANS_MAX	SZ_2M
+
+static void link_register(struct rstream_link *link)
+{
+	int err;
+
+	rstream_qp_query(link);
+	err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, 0);
+	if (err) {
+		rstream_link_break(link, RSTREAM_END_NO_CELLS);
+		return;
+	}
+	/* without memory for rings of our own we can still send */
+	rstream_rmb_add(link, RSTREAM_RMB_RINGS, 0);
+	spin_lock_bh(&link->lock);
+	if (rstream_link_alive(link)) {
+		link->registered = true;
+		link->rq_credits--;
+		rstream_wr_write_imm(link, 0, 0, RSTREAM_IMM_READY, 0);
+		rstream_wr_post(link);
+		rstream_link_try_up(link);
+	}
+	spin_unlock_bh(&link->lock);
+}
+
+static void link_up_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 up_work);
+
+	if (!link->registered)
+		link_register(link);
+	if (link->told_up || READ_ONCE(link->state) != RSTREAM_LINK_UP)
+		return;
+	link->told_up = true;
+	cancel_delayed_work(&link->timeout_work);
+	rstream_peer_link_up(link);
+}
+
+static void link_timeout_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(to_delayed_work(work),
+						 struct rstream_link,
+						 timeout_work);
+
+	spin_lock_bh(&link->lock);
+	if (link->state == RSTREAM_LINK_CONNECTING)
+		rstream_link_break_locked(link, RSTREAM_END_LATE);
+	spin_unlock_bh(&link->lock);
+}
+
+/*
+ * Memory for a ring of @size could be had, or not: perhaps in smaller pieces.  The device
+ * may allow no larger ones, or the ceiling; what was scarce only may be there again.
+ */
+static void ring_had(struct rstream_link *link, u32 size, bool had)
+{
+	u32 most = clamp_t(u32, had ? size * 2 : size / 2, RSTREAM_RING_MIN,
+			   RSTREAM_RING_MAX);
+
+	spin_lock_bh(&link->lock);
+	if (had ? most > link->ring_most : most < link->ring_most)
+		link->ring_most = most;
+	spin_unlock_bh(&link->lock);
+}
+
+static void link_rmb_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 rmb_work);
+	unsigned int wanted;
+	int err = 0;
+	u32 least;
+
+	spin_lock_bh(&link->lock);
+	wanted = link->rmb_wanted;
+	least = link->rmb_least;
+	/* what was wanted while the last one was being registered may be there */
+	if (least && rstream_rmb_has(link, RSTREAM_RMB_RINGS, least))
+		wanted &= ~BIT(RSTREAM_RMB_RINGS);
+	link->rmb_wanted = 0;
+	link->rmb_least = 0;
+	spin_unlock_bh(&link->lock);
+	if (wanted & BIT(RSTREAM_RMB_CELLS))
+		err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, 0);
+	if (!err && wanted & BIT(RSTREAM_RMB_RINGS)) {
+		err = rstream_rmb_add(link, RSTREAM_RMB_RINGS, least);
+		ring_had(link, least, !err);
+	}
+	rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED :
+			  RSTREAM_LINK_EV_UP);
+}
+
+/*
+ * A device that cannot send, because the wire is held up, need not count that as
+ * a try: its retries never end.  Probes are counted, not time: who was stopped
+ * himself, with the whole machine, has missed but one.
+ */
+static bool link_is_stalled(struct rstream_link *link, bool quiet)
+{
+	const struct rstream_settings *set = rstream_link_set(link->ln);
+	unsigned int most = READ_ONCE(set->stall_ms);
+
+	lockdep_assert_held(&link->lock);
+	if (quiet && link->probed_signalled > link->sq_done)
+		link->misses++;
+	else
+		link->misses = 0;
+	most = DIV_ROUND_UP(most, READ_ONCE(set->probe_ms));
+	return most && link->misses >= most;
+}
+
+/*
+ * Something must complete on a quiet link now and then: what is unsignalled gets
+ * its completion, and a dead peer is noticed by the retries of the probe.
+ */
+static void link_probe(struct rstream_link *link, bool quiet)
+{
+	lockdep_assert_held(&link->lock);
+	if (link->sq_signalled > link->sq_done ||
+	    (!quiet && link->sq_done == link->sq_posted) ||
+	    !rstream_wr_room(link))
+		return;
+	rstream_wr_write(link, 0, 0);
+	rstream_wr_signal(link);
+	link->timed_at = ktime_get();
+	if (!rstream_wr_post(link))
+		link->timed = link->sq_posted;
+	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_PROBES);
+}
+
+static bool link_is_idle(struct rstream_link *link)
+{
+	unsigned long ms = rstream_link_set(link->ln)->link_idle_ms;
+
+	lockdep_assert_held(&link->lock);
+	return !link->n_rx && !link->n_tx &&
+	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
+}
+
+/* Routes or IPsec policies have changed: streams may not use their rings any more. */
+static void link_look_at_routes(struct rstream_link *link)
+{
+#ifdef CONFIG_XFRM
+	const struct net *net = rstream_link_netns(link);
+	int genid = rt_genid_ipv4(net);
+
+#if IS_ENABLED(CONFIG_IPV6)
+	genid += rt_genid_ipv6(net);
+#endif
+	if (genid == link->routes)
+		return;
+	link->routes = genid;
+	if (READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_OUT]))
+		rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
+#endif
+}
+
+/* Memory lost in rings whose connections are gone, bytes; a new link has it all. */
+static u64 orphans_max(const struct rstream_link *link)
+{
+	u64 max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
+
+	return min_t(u64, ORPHANS_MAX, max / 4);
+}
+
+static void link_probe_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(to_delayed_work(work),
+						 struct rstream_link,
+						 probe_work);
+	unsigned long ms = rstream_link_set(link->ln)->probe_ms;
+	enum rstream_link_end end;
+	bool quiet;
+
+	spin_lock_bh(&link->lock);
+	if (link->state != RSTREAM_LINK_UP)
+		goto out;
+	if (link_is_idle(link)) {
+		rstream_link_break_locked(link, RSTREAM_END_IDLE);
+		goto out;
+	}
+	quiet = link->probed_done == link->sq_done;
+	if (link_is_stalled(link, quiet)) {
+		rstream_link_break_locked(link, RSTREAM_END_STALLED);
+		goto out;
+	}
+	link_probe(link, quiet);
+	link->probed_done = link->sq_done;
+	link->probed_signalled = link->sq_signalled;
+	if (link->state == RSTREAM_LINK_UP)
+		rstream_ring_sweep(link);
+	link_look_at_routes(link);
+	if (link->state != RSTREAM_LINK_UP)
+		goto out;
+	end = rstream_ring_withheld(link);
+	if (end) {
+		rstream_link_break_locked(link, end);
+		goto out;
+	}
+	rstream_ring_find_idle(link);
+	if (rstream_ring_orphans(link) > orphans_max(link)) {
+		rstream_link_break_locked(link, RSTREAM_END_ORPHANS);
+		goto out;
+	}
+	spin_unlock_bh(&link->lock);
+	rstream_rmb_trim(link);
+	spin_lock_bh(&link->lock);
+	if (link->state == RSTREAM_LINK_UP)
+		queue_delayed_work(rstream_link_wq, &link->probe_work,
+				   msecs_to_jiffies(ms));
+out:
+	spin_unlock_bh(&link->lock);
+}
+
+static void link_unlist(struct rstream_link *link)
+{
+	struct rstream_link_net *ln = link->ln;
+
+	spin_lock_bh(&ln->lock);
+	list_del(&link->net_list);
+	idr_remove(&ln->ids, link->id);
+	spin_unlock_bh(&ln->lock);
+}
+
+/* See the top of this file. */
+static void link_down_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 down_work);
+	struct rstream_link_net *ln = link->ln;
+
+	mutex_lock(&link->setup_lock);
+	link->closing = true;
+	mutex_unlock(&link->setup_lock);
+	cancel_delayed_work_sync(&link->timeout_work);
+	cancel_delayed_work_sync(&link->probe_work);
+	cancel_work_sync(&link->up_work);
+	cancel_work_sync(&link->rmb_work);
+
+	rstream_cm_disconnect(link);
+	rstream_qp_drain(link);
+	rstream_ring_unmap(link);
+	spin_lock_bh(&link->lock);
+	rstream_ring_drained(link);
+	rstream_link_set_state(link, RSTREAM_LINK_DEAD);
+	rstream_link_tell_streams(link, RSTREAM_LINK_EV_DRAINED);
+	rstream_tx_unlock(link);
+	link_unlist(link);
+	/* who waited for memory of this link, or for the link itself */
+	rstream_peer_link_down(link);
+	/* who unmaps or has mapped something without the lock: see ring_tx.c */
+	synchronize_rcu();
+
+	rstream_qp_destroy(link);
+	rstream_cm_destroy(link);
+	rstream_dev_detach(link);
+	spin_lock_bh(&ln->lock);
+	ln->n_attached--;
+	spin_unlock_bh(&ln->lock);
+	rstream_link_put(link);
+}
+
+static void link_free_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 free_work);
+	struct rstream_link_net *ln = link->ln;
+	struct rstream_peer *peer = link->peer;
+
+	rstream_ring_free_all(link);
+	rstream_rmb_free_all(link);
+	kfree(link);
+	spin_lock_bh(&ln->lock);
+	rstream_host_del_link(ln, peer->host);
+	wake_up_all(&ln->wait);
+	spin_unlock_bh(&ln->lock);
+	/* the namespace is there as long as its peers are */
+	rstream_peer_put(peer);
+}
+
+/* ---- made ---- */
+
+static bool net_enlist(struct rstream_link *link)
+{
+	struct rstream_link_net *ln = link->ln;
+	int id = -ENODEV;
+
+	spin_lock(&ln->lock);
+	if (!ln->exiting && !ln->drained &&
+	    !(link->active && ln->n_connecting >= RSTREAM_CONNECTING_MAX))
+		id = idr_alloc_cyclic(&ln->ids, link, 1, 0, GFP_NOWAIT);
+	if (id > 0 && !rstream_host_add_link(ln, link->peer->host)) {
+		idr_remove(&ln->ids, id);
+		id = -EBUSY;
+	}
+	if (id > 0) {
+		link->id = id;
+		list_add_tail(&link->net_list, &ln->links);
+		ln->n_connecting += link->active;
+		ln->n_attached++;
+	}
+	spin_unlock(&ln->lock);
+	return id > 0;
+}
+
+/*
+ * Into both tables and with its timer, before anybody can break it: who finds it
+ * needs its lock for that.
+ */
+static bool link_enlist(struct rstream_link *link)
+{
+	unsigned int ms = rstream_link_set(link->ln)->cm_timeout_ms;
+	struct rstream_peer *peer = link->peer;
+	bool ok;
+
+	idr_preload(GFP_KERNEL);
+	spin_lock_bh(&peer->lock);
+	spin_lock(&link->lock);
+	ok = peer->n_links < RSTREAM_PEER_LINKS_MAX && net_enlist(link);
+	if (ok) {
+		rstream_peer_hold(peer);
+		rstream_peer_add_link(peer, link);
+		queue_delayed_work(rstream_link_wq, &link->timeout_work,
+				   msecs_to_jiffies(ms));
+	}
+	spin_unlock(&link->lock);
+	spin_unlock_bh(&peer->lock);
+	idr_preload_end();
+	return ok;
+}
+
+/*
+ * A link in CONNECTING that we make over @path, or NULL: the peer makes it.  Two
+ * references: that of the tables and the caller's.
+ * It ends by itself if nothing comes of it in time.
+ */
+struct rstream_link *rstream_link_new(struct rstream_peer *peer,
+				      struct rstream_path *path, u8 slot)
+{
+	struct rstream_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	int kind;
+
+	if (!link)
+		return NULL;
+	refcount_set(&link->ref, 2);
+	spin_lock_init(&link->lock);
+	mutex_init(&link->setup_lock);
+	init_waitqueue_head(&link->wait);
+	INIT_DELAYED_WORK(&link->timeout_work, link_timeout_work);
+	INIT_DELAYED_WORK(&link->probe_work, link_probe_work);
+	INIT_WORK(&link->up_work, link_up_work);
+	INIT_WORK(&link->down_work, link_down_work);
+	INIT_WORK(&link->free_work, link_free_work);
+	INIT_WORK(&link->rmb_work, link_rmb_work);
+	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)
+		INIT_LIST_HEAD(&link->rmbs[kind]);
+	idr_init(&link->rx_rings);
+	idr_init(&link->tx_rings);
+	idr_init(&link->tx_granted);
+	INIT_LIST_HEAD(&link->ctrl_list);
+	INIT_LIST_HEAD(&link->tx_waiters);
+	INIT_LIST_HEAD(&link->tx_zombies);
+	INIT_LIST_HEAD(&link->tx_ending);
+	INIT_LIST_HEAD(&link->tx_dead);
+	INIT_LIST_HEAD(&link->tx_sent);
+	link->ring_most = RSTREAM_RING_MAX;
+	link->active = path;
+	link->path = path;
+	link->slot = slot;
+	link->made_at = jiffies;
+	link->key = get_random_u64();
+	get_random_bytes(&link->proof_key, sizeof(link->proof_key));
+	get_random_bytes(&link->peer_proof_key, sizeof(link->peer_proof_key));
+	link->ln = peer->ln;
+	link->peer = peer;
+	if (link_enlist(link))
+		return link;
+	kfree(link);
+	return NULL;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The queue pair of a link: its queues, and what completes on them.
+ *
+ * Called by cm.c (create) and link_life.c (drain, destroy).  It never decides what is
+ * sent: completions and messages go to ring.c and ring_tx.c.
+ */
+#include <linux/slab.h>
+
+#include "device.h"
+#include "qp.h"
+#include "rmb.h"
+
+static atomic_t rstream_next_vector;
+
+/* ---- completions ---- */
+
+static void post_recv(struct rstream_link *link, unsigned int i)
+{
+	struct ib_sge sge = {
+		.addr = link->ctrl_dma + (link->depth + i) * RSTREAM_CTRL_BYTES,
+		.length = RSTREAM_CTRL_BYTES,
+		.lkey = link->pd->local_dma_lkey,
+	};
+	struct ib_recv_wr wr = {
+		.wr_cqe = &link->rq[i].cqe,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+
+	if (ib_post_recv(link->qp, &wr, NULL))
+		rstream_link_break_locked(link, RSTREAM_END_POST_RECV);
+}
+
+static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
+{
+	lockdep_assert_held(&link->lock);
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		rstream_mib_inc(link->ln->rn,
+				RSTREAM_MIB_WR_ERRORS);
+	rstream_link_ends(link, RSTREAM_END_WR, ib_wc_status_msg(wc->status));
+}
+
+static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rstream_link *link = cq->cq_context;
+	struct rstream_slot *slot = container_of(wc->wr_cqe,
+						 struct rstream_slot, cqe);
+
+	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
+	spin_lock_bh(&link->lock);
+	if (wc->status != IB_WC_SUCCESS) {
+		wr_failed(link, wc);
+	} else if (!rstream_link_alive(link)) {
+		/* nothing counts after RSTREAM_LINK_EV_LOST */
+	} else if (!(wc->wc_flags & IB_WC_WITH_IMM)) {
+		/* the flag tells, not the opcode: hns names another one */
+		rstream_link_break_locked(link, RSTREAM_END_NO_IMM);
+	} else {
+		/* anew before anything is answered: see ring.c on credits */
+		post_recv(link, slot - link->rq);
+		/* if that has broken the link, streams have their last count */
+		if (rstream_link_alive(link))
+			rstream_ring_message(link, wc->ex.imm_data,
+					     wc->byte_len);
+	}
+	spin_unlock_bh(&link->lock);
+}
+
+static void send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rstream_link *link = cq->cq_context;
+	struct rstream_slot *slot = container_of(wc->wr_cqe,
+						 struct rstream_slot, cqe);
+	u32 at, ahead;
+
+	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
+	spin_lock_bh(&link->lock);
+	if (wc->status != IB_WC_SUCCESS) {
+		wr_failed(link, wc);
+		goto out;
+	}
+	/* slot number n of the next depth ones behind sq_done: in order */
+	div_u64_rem(link->sq_done, link->depth, &at);
+	ahead = (slot - link->sq) + link->depth - at;
+	if (ahead > link->depth)
+		ahead -= link->depth;
+	link->sq_done += ahead;
+	link->settled_bytes = slot->tx_bytes;
+	WARN_ON_ONCE(link->sq_done > link->sq_posted);
+	if (link->timed && link->sq_done >= link->timed) {
+		link->timed = 0;
+		link->rtt_us = max_t(s64, ktime_us_delta(ktime_get(),
+							 link->timed_at), 1);
+	}
+	if (rstream_link_alive(link))
+		rstream_ring_sq_done(link);
+	if (wq_has_sleeper(&link->wait))
+		wake_up_all(&link->wait);
+out:
+	rstream_tx_unlock(link);
+}
+
+enum { EVENT_COMM_EST, EVENT_FATAL };
+
+/* Called by drivers in any context, hard interrupts too. */
+static void qp_event(struct ib_event *event, void *context)
+{
+	struct rstream_link *link = context;
+
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		set_bit(EVENT_COMM_EST, &link->events);
+		break;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		set_bit(EVENT_FATAL, &link->events);
+		break;
+	default:
+		return;
+	}
+	queue_work(rstream_link_wq, &link->event_work);
+}
+
+static void event_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 event_work);
+
+	if (test_and_clear_bit(EVENT_COMM_EST, &link->events))
+		rdma_notify(link->cm_id, IB_EVENT_COMM_EST);
+	if (test_and_clear_bit(EVENT_FATAL, &link->events))
+		rstream_link_break(link, RSTREAM_END_QP);
+}
+
+/* ---- queues ---- */
+
+static size_t ctrl_bytes(const struct rstream_link *link)
+{
+	return 2 * link->depth * RSTREAM_CTRL_BYTES;
+}
+
+static int alloc_slots(struct rstream_link *link)
+{
+	unsigned int i;
+	u64 dma;
+
+	link->sq = kvcalloc(link->depth, sizeof(*link->sq), GFP_KERNEL);
+	link->rq = kvcalloc(link->depth, sizeof(*link->rq), GFP_KERNEL);
+	link->batch = kzalloc(sizeof(*link->batch), GFP_KERNEL);
+	/* first half: sources of credits by send slot; second: receives */
+	link->ctrl = kcalloc(2 * link->depth, RSTREAM_CTRL_BYTES, GFP_KERNEL);
+	if (!link->sq || !link->rq || !link->batch || !link->ctrl)
+		return -ENOMEM;
+	dma = ib_dma_map_single(link->dev->ib, link->ctrl, ctrl_bytes(link),
+				DMA_BIDIRECTIONAL);
+	if (ib_dma_mapping_error(link->dev->ib, dma))
+		return -EIO;
+	link->ctrl_dma = dma;
+	link->ctrl_mapped = true;
+	for (i = 0; i < link->depth; i++) {
+		link->sq[i].cqe.done = send_done;
+		link->rq[i].cqe.done = recv_done;
+	}
+	return 0;
+}
+
+static struct ib_cq *alloc_cq(struct rstream_link *link, int vector)
+{
+	return ib_alloc_cq(link->dev->ib, link, link->depth + 1,
+			   vector % link->dev->ib->num_comp_vectors,
+			   IB_POLL_SOFTIRQ);
+}
+
+static int alloc_queues(struct rstream_link *link)
+{
+	int vector = atomic_inc_return(&rstream_next_vector) & INT_MAX;
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+
+	pd = ib_alloc_pd(link->dev->ib, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	link->pd = pd;
+	cq = alloc_cq(link, vector);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	link->send_cq = cq;
+	cq = alloc_cq(link, vector);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	link->recv_cq = cq;
+	return 0;
+}
+
+/*
+ * Leaves the QP in INIT with all receives posted: a fast peer must find them.
+ * On error the caller breaks the link, whose worker destroys what was made.
+ */
+int rstream_qp_create(struct rstream_link *link)
+{
+	const struct ib_device_attr *attr = &link->dev->ib->attrs;
+	struct ib_qp_init_attr init = {
+		.event_handler = qp_event,
+		.qp_context = link,
+		.cap.max_recv_sge = 1,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	unsigned int i;
+	int err;
+
+	lockdep_assert_held(&link->setup_lock);
+	err = rstream_dev_depth(attr);
+	if (err < 0)
+		return err;
+	link->depth = err;
+	link->max_sge = min(attr->max_send_sge, RSTREAM_SGES_MAX);
+	err = alloc_slots(link);
+	if (err)
+		return err;
+	err = alloc_queues(link);
+	if (err)
+		return err;
+
+	init.send_cq = link->send_cq;
+	init.recv_cq = link->recv_cq;
+	init.cap.max_send_wr = link->depth + 1;
+	init.cap.max_recv_wr = link->depth + 1;
+	init.cap.max_send_sge = link->max_sge;
+	INIT_WORK(&link->event_work, event_work);
+	err = rdma_create_qp(link->cm_id, link->pd, &init);
+	if (err)
+		return err;
+	link->qp = link->cm_id->qp;
+	link->qpn = link->qp->qp_num;
+	link->port = link->cm_id->port_num;
+
+	spin_lock_bh(&link->lock);
+	for (i = 0; i < link->depth; i++)
+		post_recv(link, i);
+	spin_unlock_bh(&link->lock);
+	return rstream_link_alive(link) ? 0 : -EIO;
+}
+
+void rstream_qp_query(struct rstream_link *link)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+
+	if (ib_query_qp(link->qp, &attr, IB_QP_PATH_MTU | IB_QP_DEST_QPN,
+			&init))
+		return;
+	spin_lock_bh(&link->lock);
+	link->path_mtu = ib_mtu_enum_to_int(attr.path_mtu);
+	link->peer_qpn = attr.dest_qp_num;
+	spin_unlock_bh(&link->lock);
+}
+
+/*
+ * Nothing lands in our memory after return, and the HCA reads none: only a QP
+ * in error whose both queues have been flushed warrants that.
+ */
+void rstream_qp_drain(struct rstream_link *link)
+{
+	if (!link->qp)
+		return;
+	ib_drain_qp(link->qp);
+	spin_lock_bh(&link->lock);
+	link->sq_done = link->sq_posted;
+	spin_unlock_bh(&link->lock);
+}
+
+void rstream_qp_destroy(struct rstream_link *link)
+{
+	if (link->qp) {
+		rdma_destroy_qp(link->cm_id);
+		cancel_work_sync(&link->event_work);
+		link->qp = NULL;
+	}
+	if (link->recv_cq)
+		ib_free_cq(link->recv_cq);
+	if (link->send_cq)
+		ib_free_cq(link->send_cq);
+	rstream_rmb_unregister(link);
+	if (link->pd)
+		ib_dealloc_pd(link->pd);
+	if (link->ctrl_mapped)
+		ib_dma_unmap_single(link->dev->ib, link->ctrl_dma,
+				    ctrl_bytes(link), DMA_BIDIRECTIONAL);
+	kfree(link->ctrl);
+	kfree(link->batch);
+	kvfree(link->rq);
+	kvfree(link->sq);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Queue pair and completion queues of a link. */
+#ifndef RSTREAM_QP_H
+#define RSTREAM_QP_H
+
+#include "link_priv.h"
+
+/* May sleep; link->setup_lock held for create. */
+int rstream_qp_create(struct rstream_link *link);
+void rstream_qp_query(struct rstream_link *link);
+void rstream_qp_drain(struct rstream_link *link);
+void rstream_qp_destroy(struct rstream_link *link);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who waits for a link of a peer, or for memory of one. */
+#ifndef RSTREAM_WAITER_H
+#define RSTREAM_WAITER_H
+
+#include "link_priv.h"
+
+struct rstream_waiter {
+	struct hlist_node node;
+	struct rstream *rs;
+	struct rstream_ticket ticket;	/* without tokens: it waits for memory */
+	u8 refused;		/* tries with this token that the peer refused */
+};
+
+/* That of @rs, new if it has none.  Without memory it is told so, and this is NULL. */
+struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs);
+void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
+			  unsigned int n);
+
+/* The same for those who do not hold the lock. */
+void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
+void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Work requests of a link: begun, given their SGEs, posted together.  What is sent, and
+ * when, is decided by who calls; what has completed is told by qp.c.
+ *
+ * link->lock held, but for mapping.
+ */
+#include "wr.h"
+
+/* Send slots that nobody uses; data must leave RSTREAM_SQ_CTRL of them. */
+unsigned int rstream_wr_room(const struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	return link->depth - (unsigned int)(link->sq_posted - link->sq_done) -
+	       link->batch->n;
+}
+
+static struct ib_send_wr *begin(struct rstream_link *link)
+{
+	struct rstream_batch *b = link->batch;
+	u64 seq = link->sq_posted + b->n + 1;
+	struct ib_send_wr *wr;
+	u32 slot;
+
+	lockdep_assert_held(&link->lock);
+	memset(&b->wr[b->n], 0, sizeof(b->wr[b->n]));
+	wr = &b->wr[b->n].rdma.wr;
+	if (b->n)
+		b->wr[b->n - 1].rdma.wr.next = wr;
+	b->n++;
+	div_u64_rem(seq, link->depth, &slot);
+	wr->wr_cqe = &link->sq[slot].cqe;
+	link->sq[slot].tx_bytes = link->tx_bytes;
+	if (!(slot % RSTREAM_SIGNAL_EVERY))
+		rstream_wr_signal(link);
+	return wr;
+}
+
+/* The request begun last shall tell when it has completed. */
+void rstream_wr_signal(struct rstream_link *link)
+{
+	struct rstream_batch *b = link->batch;
+	struct ib_send_wr *wr = &b->wr[b->n - 1].rdma.wr;
+
+	b->n_signalled += !(wr->send_flags & IB_SEND_SIGNALED);
+	wr->send_flags |= IB_SEND_SIGNALED;
+	link->sq_signalled = link->sq_posted + b->n;
+	link->unsignalled_bytes = 0;
+}
+
+/* link->tx_bytes has grown by those of the request begun last. */
+void rstream_wr_mark(struct rstream_link *link)
+{
+	struct ib_cqe *cqe = link->batch->wr[link->batch->n - 1].rdma.wr.wr_cqe;
+
+	container_of(cqe, struct rstream_slot, cqe)->tx_bytes = link->tx_bytes;
+}
+
+void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey)
+{
+	struct ib_send_wr *wr = begin(link);
+	struct ib_rdma_wr *rdma = container_of(wr, struct ib_rdma_wr, wr);
+
+	wr->opcode = IB_WR_RDMA_WRITE;
+	rdma->remote_addr = raddr;
+	rdma->rkey = rkey;
+}
+
+void rstream_wr_write_imm(struct rstream_link *link, u64 raddr, u32 rkey,
+			     enum rstream_imm_type type, u32 id)
+{
+	struct ib_send_wr *wr = begin(link);
+	struct ib_rdma_wr *rdma = container_of(wr, struct ib_rdma_wr, wr);
+
+	wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	wr->ex.imm_data = rstream_imm(type, link->tx_number++, id);
+	rdma->remote_addr = raddr;
+	rdma->rkey = rkey;
+}
+
+/* The message begun last is of another type. */
+void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type)
+{
+	struct ib_send_wr *wr = &link->batch->wr[link->batch->n - 1].rdma.wr;
+
+	wr->ex.imm_data = rstream_imm(type, rstream_imm_number(wr->ex.imm_data),
+				      rstream_imm_id(wr->ex.imm_data));
+}
+
+void rstream_wr_reg(struct rstream_link *link, struct ib_mr *mr)
+{
+	struct ib_send_wr *wr = begin(link);
+	struct ib_reg_wr *reg = container_of(wr, struct ib_reg_wr, wr);
+
+	wr->opcode = IB_WR_REG_MR;
+	reg->mr = mr;
+	reg->key = mr->rkey;
+	reg->access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE;
+	rstream_wr_signal(link);
+}
+
+void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
+{
+	struct rstream_batch *b = link->batch;
+	struct ib_send_wr *wr = &b->wr[b->n - 1].rdma.wr;
+	struct ib_sge *sge = &b->sge[b->n_sge++];
+
+	sge->addr = addr;
+	sge->length = len;
+	sge->lkey = link->pd->local_dma_lkey;
+	/* NULL before: irdma takes the first one of a write, even if num_sge is 0 */
+	if (!wr->num_sge++)
+		wr->sg_list = sge;
+	link->unsignalled_bytes += len;
+	if (link->unsignalled_bytes >= RSTREAM_SIGNAL_BYTES)
+		rstream_wr_signal(link);
+}
+
+/* The content of a credit cell, from memory that belongs to the send slot. */
+void rstream_wr_credit(struct rstream_link *link, u64 value)
+{
+	u64 seq = link->sq_posted + link->batch->n;
+	__be64 *src;
+	u32 slot;
+
+	div_u64_rem(seq, link->depth, &slot);
+	src = link->ctrl + slot * RSTREAM_CTRL_BYTES;
+	src[0] = cpu_to_be64(value);
+	src[1] = cpu_to_be64(~value);
+	ib_dma_sync_single_for_device(link->pd->device,
+				      link->ctrl_dma +
+				      slot * RSTREAM_CTRL_BYTES,
+				      RSTREAM_CTRL_BYTES, DMA_BIDIRECTIONAL);
+	rstream_wr_sge(link, link->ctrl_dma + slot * RSTREAM_CTRL_BYTES,
+			  RSTREAM_CTRL_BYTES);
+}
+
+int rstream_wr_post(struct rstream_link *link)
+{
+	struct rstream_batch *b = link->batch;
+	int err;
+
+	lockdep_assert_held(&link->lock);
+	if (!b->n)
+		return 0;
+	err = ib_post_send(link->qp, &b->wr[0].rdma.wr, NULL);
+	/* of a chain refused half-way some are in the queue: drained all alike */
+	link->sq_posted += b->n;
+	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_POSTS);
+	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS, b->n);
+	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS_SIGNALLED, b->n_signalled);
+	b->n = 0;
+	b->n_sge = 0;
+	b->n_signalled = 0;
+	if (err)
+		rstream_link_break_locked(link, RSTREAM_END_POST_SEND);
+	return err;
+}
+
+bool rstream_wr_map(struct rstream_link *link, struct rstream_frag *frag)
+{
+	struct ib_device *ib = link->pd->device;
+
+	frag->dma = ib_dma_map_page(ib, frag->page, frag->off, frag->len,
+				    DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ib, frag->dma))
+		return false;
+	frag->dma_dev = ib;
+	return true;
+}
+
+void rstream_wr_unmap(struct rstream_frag *frag)
+{
+	if (!frag->dma_dev)
+		return;
+	ib_dma_unmap_page(frag->dma_dev, frag->dma, frag->len, DMA_TO_DEVICE);
+	frag->dma_dev = NULL;
+}

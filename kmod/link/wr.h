@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Building and posting work requests, all with link->lock held: begin one, add SGEs to
+ * it, repeat, post.  rstream_wr_room() says how many may be begun.
+ */
+#ifndef RSTREAM_WR_H
+#define RSTREAM_WR_H
+
+#include "link_priv.h"
+
+unsigned int rstream_wr_room(const struct rstream_link *link);
+void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey);
+void rstream_wr_write_imm(struct rstream_link *link, u64 raddr, u32 rkey,
+			  enum rstream_imm_type type, u32 id);
+void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type);
+void rstream_wr_reg(struct rstream_link *link, struct ib_mr *mr);
+void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len);
+void rstream_wr_credit(struct rstream_link *link, u64 value);
+void rstream_wr_signal(struct rstream_link *link);
+void rstream_wr_mark(struct rstream_link *link);
+int rstream_wr_post(struct rstream_link *link);
+
+/* What the SGEs of data refer to.  Without the lock, too. */
+bool rstream_wr_map(struct rstream_link *link, struct rstream_frag *frag);
+void rstream_wr_unmap(struct rstream_frag *frag);
+
+#endif
