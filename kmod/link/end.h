@@ -56,6 +56,7 @@ enum rstream_end_kind {
 	X(OUT_OF_ORDER, FAULT, "message lost or repeated") \
 	X(STRAY_DATA, FAULT, "data for no ring") \
 	X(EARLY_DATA, FAULT, "too much for a ring not switched to") \
+	X(BEYOND, FAULT, "data beyond the end of a ring") \
 	X(STRAY_END, FAULT, "end of no ring") \
 	X(STRAY_CREDIT, FAULT, "credit for no ring") \
 	X(STRAY_FREED, FAULT, "no ring to free") \

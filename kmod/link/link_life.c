@@ -191,8 +191,8 @@ static void link_look_at_routes(struct rstream_link *link)
 	if (genid == link->routes)
 		return;
 	link->routes = genid;
-	if (READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_OUT]))
-		rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
+	/* to a device with MACsec, too */
+	rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
 #endif
 }
 

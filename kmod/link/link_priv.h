@@ -22,8 +22,8 @@
 #include "link.h"
 #include "link_info.h"
 
-#define RSTREAM_PEERS_MAX	4096	/* per namespace */
-#define RSTREAM_HOST_PEERS_MAX	256	/* per address */
+#define RSTREAM_PEERS_MAX	4096U	/* per namespace */
+#define RSTREAM_HOST_PEERS_MAX	256U	/* per address */
 #define RSTREAM_CONNECTING_MAX	64	/* links that a namespace makes at once */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
 #define RSTREAM_SLOTS		16	/* living links that one side has made */
@@ -49,6 +49,7 @@
 #define RSTREAM_SPARES		16	/* pages for copies that a link keeps */
 #define RSTREAM_TX_MAX		16384	/* sending ends of a link, zombies with them */
 #define RSTREAM_HOST_TX_MAX	65536	/* likewise, of all links with one address */
+#define RSTREAM_NET_TX_MAX	262144	/* likewise, of all links of a namespace */
 
 /* Receive memory or credit cells, see rmb.h. */
 enum rstream_rmb_kind {
@@ -108,6 +109,7 @@ struct rstream_batch {
  * @wait:	woken when @n_links or @n_peers falls
  * @users:	rstream_link_use() minus rstream_link_unuse()
  * @rmb_bytes:	registered memory, bytes
+ * @n_ends:	sending ends of its links, zombies with them
  * @rmb_short_at: jiffies when its ceiling was last felt; 0: never
  * @listen_lock: guards @listen, @listening
  * @addr_lock:	bh; guards @addrs, @n_addrs, @addrs_at
@@ -132,6 +134,7 @@ struct rstream_link_net {
 	wait_queue_head_t wait;
 	atomic_t users;
 	atomic_long_t rmb_bytes;
+	atomic_t n_ends;
 	unsigned long rmb_short_at;
 	struct mutex listen_lock;	/* see above */
 	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
@@ -167,7 +170,7 @@ struct rstream_path {
 /* An address of peers, see peer_host.c; ln->lock. */
 struct rstream_host {
 	struct hlist_node node;		/* ln->hosts */
-	struct in6_addr addr;		/* of IPv6 the first 64 bits */
+	struct in6_addr addr;		/* or of its network, see peer_host.c */
 	unsigned int users;		/* peers, and those about to be */
 	unsigned int n_peers, n_links;
 	atomic_long_t rmb_bytes;	/* of its links */

@@ -75,7 +75,7 @@ static bool peer_enlist(struct rstream_link_net *ln, struct rstream_peer *peer)
 	lockdep_assert_held(&ln->lock);
 	if (ln->exiting)
 		return false;
-	host = rstream_host_get(ln, &peer->name.remote);
+	host = rstream_host_get(ln, &peer->name);
 	if (!host)
 		return false;
 	if (!rstream_host_add_peer(ln, host)) {

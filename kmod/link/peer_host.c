@@ -4,9 +4,10 @@
  *
  * An instance id costs its owner nothing, so what a peer may have bounds nothing: an
  * address is what a host can't make more of.  Of IPv6 that is a /64, in which anybody
- * can take any number of them.
+ * can take any number of them; but not of our own network, where that would be all of
+ * our neighbours.
  *
- * Owns the table of addresses.  Called by peer.c and link.c.  It never waits, and decides
+ * Owns the table of addresses.  Called by peer.c and link_life.c.  It never waits, and decides
  * nothing but whether there may be one more.
  */
 #include <linux/jhash.h>
@@ -23,15 +24,25 @@ static struct hlist_head *bucket(struct rstream_link_net *ln,
 	return &ln->hosts[hash % ARRAY_SIZE(ln->hosts)];
 }
 
-struct rstream_host *rstream_host_get(struct rstream_link_net *ln,
-				      const struct in6_addr *addr)
+static void host_key(const struct rstream_peer_name *name, struct in6_addr *key)
 {
-	struct in6_addr key = *addr;
+	*key = name->remote;
+	if (ipv6_addr_v4mapped(key))
+		return;
+	if (ipv6_addr_type(key) & IPV6_ADDR_LINKLOCAL)
+		key->s6_addr32[1] = (__force __be32)name->scope;
+	else if (!ipv6_prefix_equal(key, &name->local, 64))
+		ipv6_addr_prefix(key, &name->remote, 64);
+}
+
+struct rstream_host *rstream_host_get(struct rstream_link_net *ln,
+				      const struct rstream_peer_name *name)
+{
 	struct rstream_host *host;
+	struct in6_addr key;
 
 	lockdep_assert_held(&ln->lock);
-	if (!ipv6_addr_v4mapped(&key))
-		ipv6_addr_prefix(&key, addr, 64);
+	host_key(name, &key);
 	hlist_for_each_entry(host, bucket(ln, &key), node) {
 		if (ipv6_addr_equal(&host->addr, &key)) {
 			host->users++;
@@ -58,9 +69,11 @@ void rstream_host_put(struct rstream_link_net *ln, struct rstream_host *host)
 
 bool rstream_host_add_peer(struct rstream_link_net *ln, struct rstream_host *host)
 {
+	unsigned int left = RSTREAM_PEERS_MAX - ln->n_peers;
+
 	lockdep_assert_held(&ln->lock);
-	if (ln->n_peers >= RSTREAM_PEERS_MAX ||
-	    host->n_peers >= RSTREAM_HOST_PEERS_MAX)
+	/* some are left for the next address, however many have come */
+	if (!left || host->n_peers >= min(RSTREAM_HOST_PEERS_MAX, DIV_ROUND_UP(left, 8)))
 		return false;
 	ln->n_peers++;
 	host->n_peers++;

@@ -9,7 +9,7 @@
 
 /* Who has the address, or NULL without memory.  Ends with rstream_host_put(). */
 struct rstream_host *rstream_host_get(struct rstream_link_net *ln,
-				      const struct in6_addr *addr);
+				      const struct rstream_peer_name *name);
 void rstream_host_put(struct rstream_link_net *ln, struct rstream_host *host);
 
 /* One more, if that is allowed; and one less. */

@@ -336,12 +336,14 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 {
 	struct rx_ring *ring = idr_find(&link->rx_rings, id);
 	u64 landed;
+	u32 at;
 
 	if (!ring || ring->done) {
 		rstream_link_break_locked(link, RSTREAM_END_STRAY_DATA);
 		return;
 	}
 	landed = ring->pub.landed;
+	at = landed & (ring->pub.size - 1);
 	if (len > ring->pub.size - (landed - ring->credited)) {
 		/* perhaps it is not who was granted the ring that writes */
 		if (!ring->switched)
@@ -350,7 +352,12 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 			rstream_link_ops->data(ring->rs, &ring->pub, true);
 		return;
 	}
-	rstream_rmb_sync_for_cpu(&ring->piece, landed & (ring->pub.size - 1), len);
+	/* one message, one piece of memory */
+	if (len > ring->pub.size - at) {
+		rstream_link_break_locked(link, RSTREAM_END_BEYOND);
+		return;
+	}
+	rstream_rmb_sync_for_cpu(&ring->piece, at, len);
 	link->rx_bytes += len;
 	link->rx_msgs++;
 	if (len) {

@@ -173,7 +173,7 @@ static struct tx_ring *tx_new(u32 peer_ring)
  */
 static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 {
-	atomic_t *n_ends = &link->peer->host->n_ends;
+	atomic_t *n_ends = &link->peer->host->n_ends, *n_all = &link->ln->n_ends;
 	u32 peer_ring = ring->peer_ring;
 	int id, err;
 
@@ -183,6 +183,10 @@ static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 	if (link->n_tx + link->n_zombies >= RSTREAM_TX_MAX ||
 	    !atomic_add_unless(n_ends, 1, RSTREAM_HOST_TX_MAX))
 		return -ENOMEM;
+	if (!atomic_add_unless(n_all, 1, RSTREAM_NET_TX_MAX)) {
+		atomic_dec(n_ends);
+		return -ENOMEM;
+	}
 	err = idr_alloc(&link->tx_granted, ring, peer_ring, peer_ring + 1,
 			GFP_ATOMIC);
 	if (err < 0) {
@@ -201,6 +205,7 @@ static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 	return 0;
 
 no_id:
+	atomic_dec(n_all);
 	atomic_dec(n_ends);
 	return err;
 }
@@ -209,6 +214,7 @@ static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 {
 	idr_remove(&link->tx_rings, ring->pub.id);
 	idr_remove(&link->tx_granted, ring->peer_ring);
+	atomic_dec(&link->ln->n_ends);
 	atomic_dec(&link->peer->host->n_ends);
 	list_del(&ring->ctrl.list);
 	list_del(&ring->waiter);

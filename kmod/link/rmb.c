@@ -29,20 +29,26 @@
 #define CELLS_BEYOND	SZ_8M
 #define CHUNK_SIZE	SZ_64K	/* or smaller, where the host has none of that size */
 
-/* What one kind of RMB is cut into, how small it may be, and who writes it. */
+/*
+ * What one kind of RMB is cut into, how small it may be, how large the first one of a link
+ * is at most, and who writes it.
+ */
 static const struct {
 	u32 unit;
 	u32 least;
+	u32 first;
 	enum dma_data_direction dir;
 } rmb_kinds[RSTREAM_RMB_KINDS] = {
 	[RSTREAM_RMB_RINGS] = {
 		.unit = RSTREAM_RING_MIN,
 		.least = RSTREAM_RING_MIN,
+		.first = RMB_FIRST,
 		.dir = DMA_FROM_DEVICE,
 	},
 	[RSTREAM_RMB_CELLS] = {
 		.unit = RSTREAM_CELL_SIZE,
 		.least = PAGE_SIZE,
+		.first = PAGE_SIZE,
 		.dir = DMA_BIDIRECTIONAL,
 	},
 };
@@ -138,35 +144,39 @@ static void rmb_free(struct rstream_rmb *rmb)
 	kfree(rmb);
 }
 
+/* The first one of a link, if it is not larger than it needs to be. */
+static bool is_first(const struct rstream_link *link, enum rstream_rmb_kind kind, size_t size)
+{
+	return !atomic_long_read(&link->rmb_bytes[kind]) && size <= rmb_kinds[kind].first;
+}
+
 /*
- * What the RMBs of the namespace may come to with another one of this link, bytes.  Three
- * eighths of rmb_max are for links that have none, so that they get their first rings
- * however many have come before, and whatever these would like to have.  A few bytes of
- * cells go beyond: without them a link can't even send.
+ * What the RMBs of the namespace may come to with another one of this link, of @size,
+ * bytes.  Three eighths of rmb_max are for links that have none, so that they get their
+ * first rings however many have come before, and whatever these would like to have.  A
+ * few bytes of cells go beyond: without them a link can't even send.
  */
 static unsigned long rmb_ceiling(const struct rstream_link *link,
-				 enum rstream_rmb_kind kind)
+				 enum rstream_rmb_kind kind, size_t size)
 {
 	unsigned long max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
 
 	if (kind == RSTREAM_RMB_CELLS)
 		return max + CELLS_BEYOND;
-	if (atomic_long_read(&link->rmb_bytes[kind]))
-		return max - max / 8 * 3;
-	return max;
+	return is_first(link, kind, size) ? max : max - max / 8 * 3;
 }
 
 /*
  * What those of one address may come to, when @others have so much: three quarters of what
  * these leave, so that there is always something left for the next one.
  */
-static unsigned long host_ceiling(const struct rstream_link *link,
-				  enum rstream_rmb_kind kind, unsigned long others)
+static unsigned long host_ceiling(const struct rstream_link *link, enum rstream_rmb_kind kind,
+				  size_t size, unsigned long others)
 {
 	unsigned long max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
-	unsigned long all = rmb_ceiling(link, kind);
+	unsigned long all = rmb_ceiling(link, kind, size);
 
-	if (kind == RSTREAM_RMB_CELLS || all == max)
+	if (is_first(link, kind, size))
 		return ULONG_MAX;
 	return max(max / 16, others < all ? (all - others) / 4 * 3 : 0);
 }
@@ -175,30 +185,35 @@ static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
 		       size_t size)
 {
 	struct rstream_link_net *ln = link->ln;
-	unsigned long ceiling = rmb_ceiling(link, kind), all, own;
-	bool ok;
+	unsigned long ceiling = rmb_ceiling(link, kind, size), all, own, own_ceiling;
 
 	atomic_long_add(size, &all_bytes);
 	own = atomic_long_add_return(size, &link->peer->host->rmb_bytes);
 	all = atomic_long_add_return(size, &ln->rmb_bytes);
-	ok = all <= ceiling && own <= host_ceiling(link, kind, all - min(own, all));
+	own_ceiling = host_ceiling(link, kind, size, all - min(own, all));
 	atomic_long_add(size, &link->rmb_bytes[kind]);
-	if (ok)
+	if (all <= ceiling && own <= own_ceiling)
 		return true;
 	rmb_uncharge(link, kind, size);
-	WRITE_ONCE(ln->rmb_short_at, jiffies | 1);
+	/* what one address has had enough of is not short */
+	if (all > ceiling)
+		WRITE_ONCE(ln->rmb_short_at, jiffies | 1);
 	return false;
 }
 
-/* Bytes that are left below the ceiling. */
-static unsigned long rmb_left(const struct rstream_link *link,
-			      enum rstream_rmb_kind kind)
+/*
+ * Bytes that are left below the ceilings for an RMB of @size.  @ours: it does not fit below
+ * that of the namespace.
+ */
+static unsigned long rmb_left(const struct rstream_link *link, enum rstream_rmb_kind kind,
+			      size_t size, bool *ours)
 {
-	unsigned long ceiling = rmb_ceiling(link, kind);
+	unsigned long ceiling = rmb_ceiling(link, kind, size);
 	unsigned long bytes = atomic_long_read(&link->ln->rmb_bytes);
 	unsigned long own = atomic_long_read(&link->peer->host->rmb_bytes);
-	unsigned long own_ceiling = host_ceiling(link, kind, bytes - min(own, bytes));
+	unsigned long own_ceiling = host_ceiling(link, kind, size, bytes - min(own, bytes));
 
+	*ours = bytes >= ceiling || size > ceiling - bytes;
 	if (bytes >= ceiling || own >= own_ceiling)
 		return 0;
 	return min(ceiling - bytes, own_ceiling - own);
@@ -206,15 +221,20 @@ static unsigned long rmb_left(const struct rstream_link *link,
 
 bool rstream_rmb_fits(const struct rstream_link *link, u32 size)
 {
-	return size <= rmb_left(link, RSTREAM_RMB_RINGS);
+	bool ours;
+
+	return size <= rmb_left(link, RSTREAM_RMB_RINGS, size, &ours);
 }
 
 /* If not, the rings that are not in use are wanted back. */
 bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
 {
-	if (rstream_rmb_fits(link, size))
+	bool ours;
+
+	if (size <= rmb_left(link, RSTREAM_RMB_RINGS, size, &ours))
 		return true;
-	WRITE_ONCE(link->ln->rmb_short_at, jiffies | 1);
+	if (ours)
+		WRITE_ONCE(link->ln->rmb_short_at, jiffies | 1);
 	return false;
 }
 
@@ -420,8 +440,10 @@ static size_t rmb_wish(const struct rstream_link *link, enum rstream_rmb_kind ki
 		       size_t least)
 {
 	size_t has = atomic_long_read(&link->rmb_bytes[kind]);
-	size_t left = rmb_left(link, kind);
+	size_t size = has ? least : RMB_FIRST, left;
+	bool ours;
 
+	left = rmb_left(link, kind, size, &ours);
 	if (kind == RSTREAM_RMB_CELLS)
 		return max_t(size_t, has, PAGE_SIZE);
 	if (!has)

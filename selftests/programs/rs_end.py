@@ -270,7 +270,7 @@ def setting(name, value):
 
 
 class Address:
-    """Other than PEER, for peers; where a case takes a Tun."""
+    """Other than PEER, for peers; where a case takes a Wire."""
 
     def __init__(self, tun, address):
         self.tun, self.address, self.ports = tun, address, tun.ports

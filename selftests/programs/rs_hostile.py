@@ -22,7 +22,7 @@ import time
 from rs_end import (CELLS, CM_PORT, CREDIT, DATA, DATA_WANT, DONE, FREED, READY, RQ_CREDIT,
                     WAIT, End, Linked, Qp, Refused, counters, dump, gid, heard, new_instance,
                     party, rsctl, said_hello, setting, until)
-from rs_peer import (ARPHRD_ETHER, ARPHRD_NONE, DATA as DATA_REC, GRANT, REVOKE, STOPPED,
+from rs_peer import (DATA as DATA_REC, GRANT, REVOKE, STOPPED, Tap,
                      Failed, chosen, expect, record, run)
 
 
@@ -227,6 +227,23 @@ def lie_about_space(tun):
     expect(linked.peer.until(lambda: linked.peer.rst), "RST")
     expect(linked.grown("reason:ring-overrun") == 1, "reason ring-overrun")
     linked.sock.close()
+    honest.untouched()
+
+
+def lie_about_the_end(tun):
+    """A message that goes on behind the end of a ring ends the link, whatever is free."""
+    honest = Honest()
+    with party() as other:
+        linked = other(tun)
+        linked.granted()
+        linked.take(0)
+        most = linked.size * 3 // 4
+        linked.put(bytes(most))
+        linked.reads(most)
+        until(lambda: linked.credited() == most, "credit of what was read")
+        linked.end.say(DATA, linked.ring, linked.addr, linked.rkey, bytes(linked.size))
+        linked.over("data beyond the end of a ring")
+        linked.leave()
     honest.untouched()
 
 
@@ -484,16 +501,16 @@ def lie_about_addresses(tun):
     wrong = ("10.77.0.255", "224.0.0.9", "255.255.255.255", "127.0.0.1", "0.0.0.0",
              Linked.host)
     tried = {near}
+    tunnel = Tap()
     try:
-        for kind, take, names, wanted in (
-                (ARPHRD_ETHER, 1, wrong[:4], set()), (ARPHRD_ETHER, 1, wrong[4:], set()),
-                (ARPHRD_ETHER, 1, (far,), set()), (ARPHRD_ETHER, 0, (far,), set()),
-                (ARPHRD_ETHER, 2, (far,), {far}), (ARPHRD_NONE, 2, (farther,), set())):
-            tun.be(kind)
+        for wire, take, names, wanted in (
+                (tun, 1, wrong[:4], set()), (tun, 1, wrong[4:], set()),
+                (tun, 1, (far,), set()), (tun, 0, (far,), set()),
+                (tun, 2, (far,), {far}), (tunnel, 2, (farther,), set())):
             with setting("take_addresses", take):
                 sniffer = Sniffer()
                 # the lesser id: this host makes the links
-                served, _ = said_hello(tun, instance=bytes(8) + os.urandom(8),
+                served, _ = said_hello(wire, instance=bytes(8) + os.urandom(8),
                                        addresses=[gid(name) for name in names])
                 served.peer.write(record(DATA_REC, bytes(20000)))
                 seen = sniffer.sent_to(5)
@@ -503,7 +520,7 @@ def lie_about_addresses(tun):
             served.sock.close()
             served.peer.close()
     finally:
-        tun.be(ARPHRD_ETHER)
+        os.close(tunnel.fd)
         subprocess.run(["ip", "route", "del", "192.0.2.0/24"], check=True)
 
 

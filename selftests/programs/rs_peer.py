@@ -120,23 +120,31 @@ def checksum(data):
     return ~total & 0xffff
 
 
-ARPHRD_ETHER, ARPHRD_NONE = 1, 0xfffe
+def ip(command):
+    subprocess.run(["ip"] + command.split(), check=True)
 
 
-class Tun:
-    """All segments for one peer port go to that port's queue."""
+class Wire:
+    """A network of ours; all segments for one peer port go to that port's queue."""
+    device, peer = "wire0", PEER
 
     def __init__(self):
-        self.fd = os.open("/dev/net/tun", os.O_RDWR)
-        # TUNSETIFF: as Ethernet, since what is named by way of a tunnel is not taken
-        fcntl.ioctl(self.fd, 0x400454ca, struct.pack("16sH", b"wire0", 0x1002))
-        for cmd in (f"addr add {OURS} peer {PEER} dev wire0",
-                    "link set wire0 up arp off mtu 1500"):
-            subprocess.run(["ip"] + cmd.split(), check=True)
-        with open("/sys/class/net/wire0/address", encoding="ascii") as file:
+        self.open()
+        ip(f"addr add {OURS} peer {self.peer} dev {self.device}")
+        ip(f"link set {self.device} up arp off mtu 1500")
+        with open(f"/sys/class/net/{self.device}/address", encoding="ascii") as file:
             self.ethernet = bytes.fromhex(file.read().replace(":", "")) + bytes(6) + b"\x08\0"
         self.ports = {}
         threading.Thread(target=self.receive, daemon=True).start()
+
+    def open(self):
+        ip("link add wire0 type veth peer name wire1")
+        # one segment at a time
+        subprocess.run("ethtool -K wire0 tso off gso off".split(), check=True)
+        ip("link set wire1 up")
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self.sock.bind(("wire1", 0x800))
+        self.fd = self.sock.fileno()
 
     def receive(self):
         while True:
@@ -148,7 +156,8 @@ class Tun:
             if port in self.ports:
                 self.ports[port].put(tcp)
 
-    def send(self, tcp, host=OURS, source=PEER):
+    def send(self, tcp, host=OURS, source=None):
+        source = source or self.peer
         pseudo = (socket.inet_aton(source) + socket.inet_aton(host)
                   + struct.pack("!HH", 6, len(tcp)))
         tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
@@ -158,11 +167,15 @@ class Tun:
         head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
         os.write(self.fd, self.ethernet + head + tcp)
 
-    def be(self, kind):
-        """Become a device of this kind (ARPHRD_...)."""
-        subprocess.run(["ip", "link", "set", "wire0", "down"], check=True)
-        fcntl.ioctl(self.fd, 0x400454cd, kind)      # TUNSETLINK
-        subprocess.run(["ip", "link", "set", "wire0", "up"], check=True)
+
+class Tap(Wire):
+    """The same by a tunnel, which another program may encrypt."""
+    device, peer = "wire2", "192.0.2.77"
+
+    def open(self):
+        self.fd = os.open("/dev/net/tun", os.O_RDWR)
+        # TUNSETIFF: with Ethernet frames
+        fcntl.ioctl(self.fd, 0x400454ca, struct.pack("16sH", b"wire2", 0x1002))
 
 
 class Peer:
@@ -390,7 +403,7 @@ def agreed(tun, after=b"", **kwargs):
 
 def run(cases):
     """In TAP.  Return: exit status."""
-    tun = Tun()
+    tun = Wire()
     print("TAP version 13")
     for name, case in cases:
         what = ""

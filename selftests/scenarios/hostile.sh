@@ -8,7 +8,7 @@
 
 load || bail "cannot load the module"
 set_net hello_timeout_ms=3000 link_stable_ms=100 ring_idle_ms=900000
-modprobe tun
+modprobe -a tun veth
 
 ok "a link comes up" want_link
 on_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }

@@ -30,7 +30,7 @@ for vm in 0 1; do
 	listeners+=($!)
 	ok "VM $vm listens" wait_for 20 listens $vm $port
 done
-on 2 "modprobe -q tun; sysctl -q -w net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0"
+on 2 "modprobe -qa tun veth; sysctl -q -w net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0"
 for vm in 0 1; do mark $vm; done
 retell "impostor" < <(on 2 rs_impostor "$ADDR4_0" "$ADDR4_1" "$ADDR4_2" $port 2>&1)
 kill "${listeners[@]}" 2>/dev/null

@@ -9,7 +9,7 @@ load || bail "cannot load the module"
 # The liar breaks the link again and again, and waits for the next one: no damping.
 # The honest streams beside it, which are held, want rings all the time.
 set_net hello_timeout_ms=3000 link_stable_ms=100 ring_idle_ms=900000
-modprobe tun
+modprobe -a tun veth
 
 # A liar in the name of VM 1, and honest streams between the two beside it.
 ok "a link comes up" want_link

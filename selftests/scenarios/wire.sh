@@ -34,7 +34,7 @@ stripped "SYN-ACK stripped" 0 "tcp flags & (syn | ack) == syn | ack" raw
 stripped "later segments stripped" 1 "tcp flags & syn == 0" tcp
 
 set_net hello_timeout_ms=3000
-modprobe tun
+modprobe -a tun veth
 retell "peer" < <(rs_wire 2>&1)
 use prelude
 retell "prelude" < <(rs_prelude 2>&1)
