@@ -100,11 +100,14 @@ static bool offers_prelude(const struct rstream *rs)
 		READ_ONCE(set->upgrade_bytes) >= RSW_PRELUDE);
 }
 
-static void connect_prepare(struct rstream *rs, const struct sockaddr_unsized *addr,
-			    int len)
+static void connect_prepare(struct rstream *rs, const struct socket *sock,
+			    const struct sockaddr_unsized *addr, int len)
 {
 	enum rstream_reason reason = connect_policy(rs, addr, len);
 
+	/* given back while this call waited for the lock */
+	if (sock->ops != &rstream_proto_ops)
+		reason = RSTREAM_R_OFF;
 	if (reason) {
 		rstream_go_raw(rs, reason);
 		return;
@@ -141,7 +144,7 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 	int err;
 
 	if (first)
-		connect_prepare(rs, addr, len);
+		connect_prepare(rs, sock, addr, len);
 	if (rs->mode == RSTREAM_CONNECTING && rs->offer.mapped && first) {
 		/* TCP puts its own ops there: take the place again at once */
 		err = __inet_stream_connect(sock, addr, len,
@@ -250,8 +253,8 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
-	release_sock(newsock->sk);
 	rstream_swap_ops(rs, newsock);
+	release_sock(newsock->sk);
 	return 0;
 }
 

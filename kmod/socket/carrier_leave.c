@@ -96,21 +96,20 @@ static void ring_moved(struct rstream *rs, u64 n)
 
 /*
  * What the program has not read goes from the ring to the queue.
- * Return: false without memory.
+ * Return: false without memory for some of it.
  */
 bool rstream_ring_move(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
 	u64 from = rstream_ring_at(rs);
-	u64 to = rs->rx.arrived - rs->rx.base;
+	u64 to = rs->rx.arrived - rs->rx.base, n;
 
 	/* the program was faster than we, and has what does not count: it is reset */
 	if (from > to)
 		return true;
-	if (!rstream_rx_save(rs, ring->mem, ring->size, from, to))
-		return false;
-	ring_moved(rs, to - from);
-	return true;
+	n = rstream_rx_save(rs, ring->mem, ring->size, from, to, false);
+	ring_moved(rs, n);
+	return from + n == to;
 }
 
 /*
@@ -122,8 +121,8 @@ void rstream_ring_keep(struct rstream *rs, u64 n)
 	u64 from = rstream_ring_at(rs);
 
 	if (n)
-		ring_moved(rs, rstream_rx_keep(rs, rs->rxring->mem, rs->rxring->size,
-					       from, from + n));
+		ring_moved(rs, rstream_rx_save(rs, rs->rxring->mem, rs->rxring->size,
+					       from, from + n, true));
 }
 
 /* Return: false without memory; then records have to wait, but not for long. */

@@ -452,10 +452,13 @@ static void stall_look(struct rstream *rs)
 /* Can the connection carry anything now?  If not, what was wanted is put off or given up. */
 static bool may_push(struct rstream *rs)
 {
-	const struct sock *sk = rs->sk;
+	struct sock *sk = rs->sk;
 
 	if (rs->error)
 		return false;
+	/* nobody will ask for it; TCP's orphans go on, too */
+	if (sk->sk_err && rstream_closed(rs) && sk->sk_state != TCP_CLOSE)
+		sock_error(sk);
 	if (sk->sk_err) {
 		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
 		rs->out.gathers = false;
@@ -478,6 +481,7 @@ void rstream_push(struct rstream *rs)
 	struct sock *sk = rs->sk;
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool task_frag = sk->sk_use_task_frag;
+	typeof(sk->sk_tsflags) tsflags = sk->sk_tsflags;
 	gfp_t gfp = sk->sk_allocation;
 	u8 nonagle = tp->nonagle;
 	u64 mem = rs->txq.mem;
@@ -499,7 +503,10 @@ void rstream_push(struct rstream *rs)
 	sk->sk_use_task_frag = task_frag && in_task();
 	rs->out.nagle = !(nonagle & TCP_NAGLE_OFF);
 	tp->nonagle = TCP_NAGLE_OFF;
+	/* a packet that comes back with its time would show a program what HELLO says */
+	WRITE_ONCE(sk->sk_tsflags, tsflags & ~SOF_TIMESTAMPING_TX_RECORD_MASK);
 	push_all(rs);
+	WRITE_ONCE(sk->sk_tsflags, tsflags);
 	rstream_zerocopy_waits(rs);	/* before its number is old */
 	tp->nonagle = nonagle;
 	sk->sk_allocation = gfp;
@@ -691,6 +698,10 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		return 0;
 	if (rs->plain.part_back || rstream_prelude_full(rs))
 		return 0;
+	if (rs->in.data_left && rstream_closed(rs)) {	/* begun before that */
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
+		return 0;
+	}
 	if (rs->in.data_left) {
 		n = rstream_rx_add(rs, skb, off, min(len, rs->in.data_left));
 		rs->in.data_left -= n;

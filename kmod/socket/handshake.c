@@ -399,11 +399,13 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 /*
  * Give the struct socket back to TCP's proto_ops: from now on the program's
  * calls don't pass here any more.  The stream itself stays, to be seen by
- * rsctl, and holds the module.
+ * rsctl, and holds the module.  A socket does not come back from there: calls of
+ * TCP's, once begun, would else find records.
  */
 void rstream_swap_ops(struct rstream *rs, struct socket *sock)
 {
-	if (rstream_mode(rs) != RSTREAM_RAW || rs->hello.guard)
+	rstream_assert_held(rs);
+	if (rs->mode != RSTREAM_RAW || rs->hello.guard)
 		return;
 	if (cmpxchg(&sock->ops, &rstream_proto_ops, rs->tcp_ops) ==
 	    &rstream_proto_ops)

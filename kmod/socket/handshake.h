@@ -46,7 +46,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 				      const struct rstream_hello *hello);
 void rstream_hello_late(struct rstream *rs);
 
-/* A call of a program has found that the connection is TCP's.  Without the lock. */
+/* A call of a program has found that the connection is TCP's.  Held. */
 void rstream_swap_ops(struct rstream *rs, struct socket *sock);
 
 #endif

@@ -8,7 +8,9 @@
  */
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
+#include <linux/string.h>
 #include <net/inet_connection_sock.h>
+#include <net/rtnetlink.h>
 #include <net/xfrm.h>
 
 #include "link/link.h"
@@ -65,10 +67,25 @@ void rstream_ipsec_look(struct rstream *rs)
 		rstream_link_break(rs->rxring->link, RSTREAM_END_IPSEC);
 }
 
+/* Does @dev put its packets into others, which may be encrypted?  What is not known does. */
+static bool is_tunnel(const struct net_device *dev)
+{
+	static const char *const plain[] = {
+		"bond", "bridge", "dummy", "hsr", "ipoib", "ipvlan", "macvlan", "macvtap",
+		"netkit", "team", "veth", "vlan", "vrf",
+	};
+
+	if (dev->flags & IFF_POINTOPOINT || dev->type == ARPHRD_NONE)
+		return true;
+	/* devices of hardware have none */
+	return dev->rtnl_link_ops &&
+	       match_string(plain, ARRAY_SIZE(plain), dev->rtnl_link_ops->kind) < 0;
+}
+
 bool rstream_tunnelled(const struct rstream *rs)
 {
 	const struct dst_entry *dst = __sk_dst_get(rs->sk);
 
 	rstream_assert_held(rs);
-	return dst && (dst->dev->flags & IFF_POINTOPOINT || dst->dev->type == ARPHRD_NONE);
+	return !dst || is_tunnel(dst->dev);
 }

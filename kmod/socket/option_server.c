@@ -19,6 +19,7 @@
 
 #include "base/stats.h"
 #include "protocol/option.h"
+#include "af_rdmastream.h"
 #include "ipsec.h"
 #include "option_hook.h"
 #include "rules.h"
@@ -252,7 +253,8 @@ int rstream_option_listen(struct rstream *rs)
 	if (err)
 		return err;
 	lock_sock(sk);
-	if (rs->mode != RSTREAM_IDLE || sk->sk_state != TCP_CLOSE) {
+	if (rs->mode != RSTREAM_IDLE || sk->sk_state != TCP_CLOSE ||
+	    sk->sk_socket->ops != &rstream_proto_ops) {
 		/* somebody was faster, with listen() or connect() */
 		release_sock(sk);
 		rstream_hook_put(sock_net(sk));

@@ -203,54 +203,21 @@ void rstream_rx_free(struct rstream *rs)
 }
 
 /*
- * Keep the bytes @from to @to of a ring of @size bytes at @mem, all or none.
- * They do not count as rxq.bytes yet.  Return: false without memory.
+ * Bytes @from to @to of a ring of @size bytes at @mem go to the queue, as many as there is
+ * memory for; close together, however few come at a time.  They do not count as rxq.bytes
+ * yet.  @spare: as rstream_charge_spare() charges, and not in softirq.  Return: how many.
  */
-bool rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from,
-		     u64 to)
+u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool spare)
 {
-	struct sk_buff_head saved;
-	struct sk_buff *skb;
-	u32 truesize = 0;
-
-	__skb_queue_head_init(&saved);
-	while (from < to) {
-		u32 pos = from & (size - 1);
-		u32 n = min3(to - from, (u64)(size - pos), (u64)RX_OWN_SIZE);
-
-		skb = alloc_skb(RX_OWN_SIZE, GFP_ATOMIC);
-		if (!skb)
-			goto none;
-		skb_put_data(skb, mem + pos, n);
-		truesize += skb->truesize;
-		__skb_queue_tail(&saved, skb);
-		from += n;
-	}
-	skb = skb_peek(&saved);
-	if (skb && !sk_rmem_schedule(rs->sk, skb, truesize))
-		goto none;
-	while ((skb = __skb_dequeue(&saved))) {
-		rx_queue(rs, skb, 0, skb->len, true, skb->truesize);
-		rstream_skb_cb(skb)->stamp = rs->rxq.stamp;
-	}
-	return true;
-none:
-	__skb_queue_purge(&saved);
-	return false;
-}
-
-/*
- * Keep as many of these bytes as there is memory for, at least some if the queue is empty.
- * They do not count as rxq.bytes yet, either.  Not in softirq.  Return: how many.
- */
-u64 rstream_rx_keep(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to)
-{
-	u32 skbs = DIV_ROUND_UP(to - from, RX_OWN_SIZE);
 	struct sk_buff *skb = skb_peek_tail(&rs->rxq.skbs);
+	bool empty = !skb;
 	u64 at = from;
+	u32 n;
 
-	if (!rstream_charge_spare(rs, skbs * SKB_TRUESIZE(RX_OWN_SIZE))) {
-		if (skb)
+	/* the first piece in any case, as rx_may_keep() has it */
+	if (spare && !rstream_charge_spare(rs, DIV_ROUND_UP(to - from, RX_OWN_SIZE) *
+					       SKB_TRUESIZE(RX_OWN_SIZE))) {
+		if (!empty)
 			return 0;
 		to = min(to, from + RX_OWN_SIZE);
 	}
@@ -258,21 +225,27 @@ u64 rstream_rx_keep(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 		skb = NULL;
 	while (at < to) {
 		u32 pos = at & (size - 1);
-		u32 n = min(to - at, (u64)(size - pos));
 
 		if (!skb || !skb_tailroom(skb)) {
-			skb = alloc_skb(min_t(u64, to - at, RX_OWN_SIZE), GFP_KERNEL);
+			n = empty ? min_t(u64, to - at, RX_OWN_SIZE) : RX_OWN_SIZE;
+			skb = alloc_skb(n, spare ? GFP_KERNEL : GFP_ATOMIC);
 			if (!skb)
 				break;
+			if (!spare && !sk_rmem_schedule(rs->sk, skb, skb->truesize)) {
+				kfree_skb(skb);
+				break;
+			}
 			rx_queue(rs, skb, 0, 0, true, skb->truesize);
+			empty = false;
 		}
-		n = min_t(u32, n, skb_tailroom(skb));
+		n = min3(to - at, (u64)(size - pos), (u64)skb_tailroom(skb));
 		skb_put_data(skb, mem + pos, n);
 		rstream_skb_cb(skb)->len += n;
 		rstream_skb_cb(skb)->stamp = rs->rxq.stamp;
 		at += n;
 	}
-	sk_mem_reclaim(rs->sk);
+	if (spare)
+		sk_mem_reclaim(rs->sk);
 	return at - from;
 }
 

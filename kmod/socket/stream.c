@@ -243,6 +243,9 @@ void rstream_unregister(struct rstream *rs)
 	if (!rs->registered)
 		return;
 	rs->registered = false;
+	/* before anything else of it is forgotten: pairs with rstream_ticket_find() */
+	WRITE_ONCE(rs->ticket.theirs.token, 0);
+	smp_wmb();
 	spin_lock_bh(&rn->streams_lock);
 	hlist_del_rcu(&rs->token_node);
 	spin_unlock_bh(&rn->streams_lock);
@@ -267,7 +270,9 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 			continue;
 		*ticket = rs->ticket;
 		*name = rs->hello.name;
-		found = true;
+		/* pairs with rstream_unregister(): they are still those of this connection */
+		smp_rmb();
+		found = READ_ONCE(rs->ticket.theirs.token) == theirs;
 		break;
 	}
 	rcu_read_unlock();

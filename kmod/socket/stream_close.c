@@ -21,6 +21,9 @@ static atomic_t n_closed;
 /* as TCP, which gives up when its probes are TCP_RTO_MAX apart and unanswered */
 #define LOOKS_MAX	(2 * TCP_RTO_MAX / HZ / LOOK_SECONDS)
 
+/* What tcp_orphan_retries() says if the administrator has said nothing. */
+#define ORPHAN_RETRIES	8
+
 /* ---- the program closes ---- */
 
 /* Something that moves while a closed stream is still being delivered. */
@@ -42,6 +45,19 @@ static bool too_many(const struct rstream *rs, unsigned int shift)
 	return (u64)atomic_read(&n_closed) << shift > READ_ONCE(rs->rn->set.closed_max) ||
 	       (rstream_tx_used(rs) > SOCK_MIN_SNDBUF &&
 		sk_memory_allocated(sk) > sk_prot_mem_limits(sk, 2));
+}
+
+/*
+ * Is the peer's TCP silent, for so many repetitions as TCP allows an orphan?  It does not
+ * take this one for an orphan before it is given back.
+ */
+static bool silent(const struct rstream *rs)
+{
+	const struct inet_connection_sock *icsk = inet_csk(rs->sk);
+	unsigned int most = READ_ONCE(sock_net(rs->sk)->ipv4.sysctl_tcp_orphan_retries) ?:
+			    ORPHAN_RETRIES;
+
+	return icsk->icsk_retransmits > most || icsk->icsk_probes_out > most;
 }
 
 static void close_set(struct rstream *rs, enum rstream_close_state to)
@@ -176,7 +192,8 @@ void rstream_close_step(struct rstream *rs)
 	}
 	if (sk->sk_state == TCP_FIN_WAIT2 && rs->close.state == RSTREAM_CLOSED) {
 		close_set(rs, RSTREAM_FIN_WAIT);
-		rstream_timer(rs, jiffies_to_msecs(tcp_fin_time(sk)));
+		/* what is beyond a minute TCP waits itself, when the socket is its own */
+		rstream_timer(rs, jiffies_to_msecs(min(tcp_fin_time(sk), TCP_TIMEWAIT_LEN)));
 	}
 }
 
@@ -196,7 +213,7 @@ void rstream_close_look(struct rstream *rs)
 
 /*
  * Time to look at a closed socket.  One that makes little progress counts for more, as with
- * TCP; one that makes none ends.
+ * TCP; one that makes none, or whose peer does not answer, ends.
  */
 void rstream_close_late(struct rstream *rs)
 {
@@ -210,7 +227,7 @@ void rstream_close_late(struct rstream *rs)
 		return;
 	rs->close.looks = moved ? 0 : rs->close.looks + 1;
 	rs->close.progress = now;
-	if (rs->close.looks > LOOKS_MAX)
+	if (rs->close.looks > LOOKS_MAX || silent(rs))
 		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
 	else if (!limited(rs, (moved < max_t(u64, tcp_sk(rs->sk)->mss_cache, left / 64)) +
 			      !!READ_ONCE(rs->sk->sk_err_soft)))

@@ -217,6 +217,15 @@ static int get_no_ulp(int __user *optlen)
 	return len < 0 ? -EINVAL : put_user(0, optlen);
 }
 
+/* Is it TCP's for good? */
+static bool is_given_back(struct rstream *rs, struct socket *sock)
+{
+	lock_sock(rs->sk);
+	rstream_swap_ops(rs, sock);
+	release_sock(rs->sk);
+	return READ_ONCE(sock->ops) != &rstream_proto_ops;
+}
+
 int rstream_getsockopt(struct socket *sock, int level, int optname,
 		       char __user *optval, int __user *optlen)
 {
@@ -225,8 +234,8 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return get_no_ulp(optlen);
-	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE &&
-	    (mode == RSTREAM_CONNECTING || rstream_may_have_records(rs)))
+	/* TCP would take what comes for the program's, also what comes later */
+	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && !is_given_back(rs, sock))
 		return -ENOPROTOOPT;
 	err = rstream_ops_of(sock)->getsockopt(sock, level, optname, optval,
 					       optlen);

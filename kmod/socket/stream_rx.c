@@ -396,6 +396,8 @@ static int recv_idle(struct rstream *rs, int flags)
 	struct sock *sk = rs->sk;
 	int err;
 
+	if (sk->sk_state == TCP_LISTEN)
+		return -ENOTCONN;
 	if (sk->sk_state != TCP_CLOSE || tcp_sk(sk)->repair)
 		return 0;
 	if (flags & MSG_OOB)
@@ -414,8 +416,9 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
 	int mode = rstream_mode(rs), err = 0;
 
-	if (mode == RSTREAM_LISTEN || (mode == RSTREAM_RAW && !READ_ONCE(rs->hello.guard)))
-		goto tcp;
+	if (mode == RSTREAM_LISTEN ||
+	    (mode == RSTREAM_RAW && READ_ONCE(sock->ops) != &rstream_proto_ops))
+		return 0;
 	lock_sock(rs->sk);
 	if (connecting(rs))	/* whose the call is turns out then */
 		err = wait_while(rs, flags, connecting);
@@ -425,12 +428,9 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 		err = wait_decision(rs, flags);
 	if (!err && rs->mode == RSTREAM_FRAMED)
 		return 1;
-	release_sock(rs->sk);
-	if (err)
-		return err;
-tcp:
 	rstream_swap_ops(rs, sock);
-	return 0;
+	release_sock(rs->sk);
+	return err;
 }
 
 /* SO_TIMESTAMP and kin, as the kernel says it of a packet. */
@@ -467,8 +467,10 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	ktime_t stamp = 0;
 	int ret;
 
+	/* the packets themselves, sent or quoted by routers, may have HELLO in them */
 	if (flags & MSG_ERRQUEUE)
-		return rs->tcp_ops->recvmsg(sock, msg, len, flags);
+		return rs->tcp_ops->recvmsg(sock, msg, rstream_mode(rs) == RSTREAM_RAW ? len : 0,
+					    flags);
 	ret = rstream_rx_begin(rs, sock, flags);
 	if (ret < 0)
 		return ret;

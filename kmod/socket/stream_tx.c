@@ -393,7 +393,7 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 	int mode = rstream_mode(rs), ret = 0;
 
 	/* IDLE, too: another thread may connect before TCP would have the lock */
-	if (mode != RSTREAM_RAW) {
+	if (mode != RSTREAM_RAW || READ_ONCE(sock->ops) == &rstream_proto_ops) {
 		lock_sock(sk);
 		if (rs->mode == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN)
 			rstream_go_raw(rs, RSTREAM_R_FASTOPEN);
@@ -410,9 +410,9 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 			*result = ret;
 			return true;
 		}
+		rstream_swap_ops(rs, sock);
 		release_sock(sk);
 	}
-	rstream_swap_ops(rs, sock);
 	return false;
 }
 

@@ -302,6 +302,11 @@ static void connection_init(struct rstream *rs)
 void rstream_reset_state(struct rstream *rs)
 {
 	rstream_assert_held(rs);
+	if (rs->mode == RSTREAM_RAW && rs->sk->sk_socket) {
+		/* calls of TCP's may be under way */
+		WRITE_ONCE(rs->hello.guard, false);
+		rstream_swap_ops(rs, rs->sk->sk_socket);
+	}
 	drop_connection(rs);
 	rstream_option_off(rs);
 	rstream_unhook_callbacks(rs->sk);

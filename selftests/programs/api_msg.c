@@ -444,6 +444,32 @@ static void zero_copy(void)
 	EXPECT(!(rs_poll(fd[0], POLLIN, 0) & POLLERR));
 }
 
+/*
+ * Packets come back with the time when they were sent.  What this host has said to the
+ * other one about the connection must not be in them: whoever knows it speaks for the host.
+ */
+static void no_packet_tells_of_hello(void)
+{
+	const char magic[] = "\xd5RSTRM\r\n";
+	static char in[1 << 16], out[1 << 16], back[1 << 16];
+	int fd[2];
+	ssize_t n;
+
+	pair(fd);
+	set_int(fd[0], SOL_SOCKET, SO_TIMESTAMPING,
+		SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE |
+		SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_SOFTWARE);
+	for (int i = 0; i < 3; i++) {
+		EXPECT(send(fd[0], out, sizeof(out) / 4, 0) == sizeof(out) / 4);
+		EXPECT(recv(fd[1], in, sizeof(out) / 4, MSG_WAITALL) == sizeof(out) / 4);
+		EXPECT(send(fd[1], out, 1, 0) == 1);
+		EXPECT(recv(fd[0], in, 1, MSG_WAITALL) == 1);
+		turn();
+		while ((n = recv(fd[0], back, sizeof(back), MSG_ERRQUEUE)) >= 0)
+			EXPECT(!memmem(back, n, magic, 8));
+	}
+}
+
 static void file_to_full_socket(void)
 {
 	int file = memfd_create("api", 0), fd[2];
@@ -512,6 +538,7 @@ const struct api_case msg_cases[] = {
 	CASE(inq_told),
 	CASE(time_told),
 	CASE(zero_copy),
+	CASE(no_packet_tells_of_hello),
 	CASE(file_to_full_socket),
 	CASE(splice_more),
 	{ NULL, NULL },

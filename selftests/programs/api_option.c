@@ -294,6 +294,21 @@ static void receive_by_mapping(void)
 	EXPECT_ERRNO(recv(fd[1], in, 1, MSG_DONTWAIT), EAGAIN);
 }
 
+/*
+ * A call of TCP's that has begun before there is a connection would take records for
+ * bytes of the program's.
+ */
+static void receive_by_mapping_too_early(void)
+{
+	struct tcp_zerocopy_receive zc = {};
+	socklen_t len = sizeof(zc);
+	int fd = rs_socket(&kind, 0);
+
+	errno = 0;
+	getsockopt(fd, IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, &zc, &len);
+	EXPECT(!rs_kind_ours(&kind) || errno == ENOPROTOOPT);
+}
+
 static int sign(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct tcp_md5sig md5 = { .tcpm_keylen = 6, .tcpm_key = "secret" };
@@ -342,6 +357,7 @@ const struct api_case option_cases[] = {
 	CASE(info_states),
 	CASE(info_short),
 	CASE(receive_by_mapping),
+	CASE(receive_by_mapping_too_early),
 	CASE(signed_segments),
 	{ NULL, NULL },
 };

@@ -631,6 +631,24 @@ static size_t fill_option(char *buf, enum shape shape, uint32_t value)
 
 static const uint32_t as_it_should_be = 0xffff;
 
+static void at_least(char *buf, uint32_t least)
+{
+	uint32_t value;
+
+	memcpy(&value, buf, 4);
+	value = value < least ? value + least : value;
+	memcpy(buf, &value, 4);
+}
+
+static void at_most(char *buf, uint32_t most)
+{
+	uint32_t value;
+
+	memcpy(&value, buf, 4);
+	value %= most;
+	memcpy(buf, &value, 4);
+}
+
 int do_setsockopt(const uint32_t *arg)
 {
 	struct option o = option_of(arg[1]);
@@ -639,6 +657,11 @@ int do_setsockopt(const uint32_t *arg)
 
 	if (arg[3] != as_it_should_be)
 		len = arg[3];
+	/* with these TCP keeps what is closed for hours */
+	if (o.level == SOL_SOCKET && o.name == SO_MAX_PACING_RATE)
+		at_least(buf, 1 << 20);
+	if (o.level == SOL_TCP && o.name == TCP_USER_TIMEOUT)
+		at_most(buf, 60000);
 	return setsockopt(slot_fd(arg[0]), o.level, o.name, len ? buf : NULL, len);
 }
 

@@ -419,6 +419,34 @@ def link_revoke_obeyed(tun):
     linked.leave()
 
 
+def tcp_memory():
+    """Pages that TCP has charged."""
+    with open("/proc/net/sockstat", encoding="ascii") as file:
+        words = file.read().split("TCP:")[1].split()
+    return int(words[words.index("mem") + 1])
+
+
+def link_crumbs_behind_stopped(tun):
+    """Bytes that come one by one, and are moved at once, do not take a page each."""
+    count = 1000
+    linked = Linked(tun)
+    linked.granted()
+    linked.take(0)
+    linked.make_grow()
+    linked.revoked()
+    linked.peer.write(stopped(linked.epoch))
+    before, crumbs = tcp_memory(), os.urandom(count)
+    for crumb in crumbs:
+        linked.put(bytes([crumb]))
+        until(lambda: linked.credited() == linked.put_bytes, "credit of a byte")
+        linked.end.listen_up()
+    pages = tcp_memory() - before
+    print(f"# {count} bytes: {pages} pages")
+    expect(pages < count / 8, f"few pages, not {pages} for {count} bytes")
+    expect(linked.reads(count) == crumbs, "the peer's bytes")
+    linked.leave()
+
+
 def link_unread_is_bounded(tun):
     """A window and a ring: while more than a window is unread there is no other ring."""
     with party() as other:
