@@ -6,8 +6,63 @@
 #include "carrier.h"
 
 #ifdef __KERNEL__
+#include <linux/bits.h>
+#include <linux/bug.h>
 #include <linux/minmax.h>
 #endif
+
+/* Return: true; false: that can't be, and nothing has changed. */
+static bool plain_next(u8 *state, enum rstream_plain to)
+{
+	static const u8 from[] = {	/* allowed predecessors */
+		[RSTREAM_RECORDS] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN),
+		[RSTREAM_PRELUDE] = BIT(RSTREAM_RECORDS),
+		[RSTREAM_PLAIN] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN),
+		[RSTREAM_ENDED] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN),
+	};
+
+	if (WARN_ON_ONCE(!(from[to] & BIT(*state))))
+		return false;
+	WRITE_ONCE(*state, to);
+	return true;
+}
+
+void rstream_plain_begin(struct rstream_plains *p)
+{
+	plain_next(&p->tx, RSTREAM_PRELUDE);
+	plain_next(&p->rx, RSTREAM_PRELUDE);
+}
+
+bool rstream_plain_full(struct rstream_plains *p, bool fin, bool sure, bool late)
+{
+	if (p->tx != RSTREAM_PRELUDE)
+		return false;
+	if (fin || (!sure && late))
+		plain_next(&p->tx, RSTREAM_PLAIN);
+	else if (sure)
+		return plain_next(&p->tx, RSTREAM_RECORDS);
+	return false;
+}
+
+bool rstream_plain_heard(struct rstream_plains *p, bool fin)
+{
+	plain_next(&p->rx, RSTREAM_RECORDS);
+	if (p->tx == RSTREAM_RECORDS)
+		return false;
+	plain_next(&p->tx, fin ? RSTREAM_ENDED : RSTREAM_RECORDS);
+	return !fin;
+}
+
+void rstream_plain_for_good(struct rstream_plains *p)
+{
+	plain_next(&p->rx, RSTREAM_PLAIN);
+	plain_next(&p->tx, RSTREAM_PLAIN);
+}
+
+bool rstream_plain_over(struct rstream_plains *p)
+{
+	return p->tx == RSTREAM_RECORDS && plain_next(&p->rx, RSTREAM_ENDED);
+}
 
 enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)
 {

@@ -34,6 +34,50 @@
 #include "host.h"
 #endif
 
+/*
+ * How a direction begins: with bytes that are in no record.  With a prelude both do, else
+ * there are records from the start.
+ *
+ *	PRELUDE --HELLO--> RECORDS
+ *	   |                  ^
+ *	   +-----> PLAIN -----+	sender: the other end's HELLO has come after all
+ *	   |         |
+ *	   +---------+-> ENDED	TCP's FIN, while the other direction has records
+ *
+ * See prelude.c.
+ */
+enum rstream_plain {
+	RSTREAM_RECORDS,	/* HELLO has been said, or is next; likewise: has come */
+	RSTREAM_PRELUDE,	/* it may still come */
+	RSTREAM_PLAIN,		/* for good, as far as this end knows */
+	RSTREAM_ENDED,		/* without, but the other direction has records */
+};
+
+/**
+ * struct rstream_plains - both directions of one end
+ * @tx:	enum rstream_plain, of what we send
+ * @rx:	likewise, of what comes
+ */
+struct rstream_plains {
+	u8 tx;
+	u8 rx;
+};
+
+/* Both directions begin with a prelude. */
+void rstream_plain_begin(struct rstream_plains *p);
+/*
+ * Our prelude is full and there is more to send.  @fin: the peer's stream has ended;
+ * @sure: the peer understands HELLO; @late: that has been waited for.
+ * Return: say HELLO
+ */
+bool rstream_plain_full(struct rstream_plains *p, bool fin, bool sure, bool late);
+/* The peer's HELLO has come.  @fin: our stream has ended.  Return: say ours */
+bool rstream_plain_heard(struct rstream_plains *p, bool fin);
+/* Its prelude was full, what follows is no HELLO, and we have not said ours. */
+void rstream_plain_for_good(struct rstream_plains *p);
+/* TCP's FIN has come without HELLO.  Return: but ours is out, and our records go one way */
+bool rstream_plain_over(struct rstream_plains *p);
+
 enum rstream_carrier {
 	RSTREAM_ON_TCP,
 	RSTREAM_GRANTED,	/* tcp still; the switch may come any time */

@@ -254,7 +254,7 @@ static bool is_wanted(struct rstream *rs, enum rstream_want what)
 /* The peer's TCP is closed: it would answer records with a reset. */
 static bool peer_gone(const struct rstream *rs)
 {
-	return rs->sk->sk_shutdown & RCV_SHUTDOWN && !rs->plain.unanswered;
+	return rs->sk->sk_shutdown & RCV_SHUTDOWN && rs->plain.dir.rx != RSTREAM_ENDED;
 }
 
 /* Put the next control record that is wanted into the buffer. */
@@ -262,7 +262,7 @@ static bool next_control(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_LINK };
 
-	if (rs->plain.tx) {
+	if (rstream_tx_plain(rs)) {
 		rstream_prelude_fin(rs);
 		return false;
 	}
@@ -278,7 +278,7 @@ static bool next_control(struct rstream *rs)
 		}
 		return false;
 	}
-	if (rs->plain.unanswered)	/* nothing that wants an answer */
+	if (rs->plain.dir.rx == RSTREAM_ENDED)	/* nothing that wants an answer */
 		rs->want &= BIT(RSTREAM_WANT_FIN);
 	if (rs->hello.in && is_wanted(rs, RSTREAM_WANT_URG) && put_urg(rs))
 		return true;
@@ -383,9 +383,9 @@ static bool next_records(struct rstream *rs)
 
 	if (!rs->accepted && rs->sk->sk_wmem_queued >= CHILD_WMEM)
 		return false;	/* on_write_space() goes on */
-	if (rs->plain.tx && rs->tx.written != rs->tx.sent)
+	if (rstream_tx_plain(rs) && rs->tx.written != rs->tx.sent)
 		rstream_prelude_look(rs);
-	if (rs->plain.tx) {
+	if (rstream_tx_plain(rs)) {
 		rs->out.rec_left = rstream_prelude_data(rs);
 		return rs->out.rec_left || next_control(rs);
 	}
@@ -435,7 +435,7 @@ static void stall_look(struct rstream *rs)
 {
 	enum rstream_reason why = RSTREAM_R_NONE;
 
-	if (rs->txq.held || rs->plain.tx)
+	if (rs->txq.held || rstream_tx_plain(rs))
 		why = RSTREAM_R_NONE;
 	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
 		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
@@ -604,7 +604,7 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 				   rstream_role_nonce(rs, role), &hello,
 				   &used)) {
 	case RSTREAM_HELLO_PART:
-		if (rs->plain.tx)	/* perhaps it is none */
+		if (rstream_tx_plain(rs))	/* perhaps it is none */
 			rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 		return n;
 	case RSTREAM_HELLO_WHOLE:
@@ -613,7 +613,7 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 		break;
 	case RSTREAM_HELLO_NOT:
 		reason = RSTREAM_R_NO_HELLO;
-		if (!rs->plain.rx)
+		if (!rstream_rx_plain(rs))
 			break;
 		rstream_prelude_no_hello(rs, false);
 		return n;
@@ -714,7 +714,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		rs->in.skip_left -= n;
 		return n;
 	}
-	if (rs->plain.rx) {
+	if (rstream_rx_plain(rs)) {
 		n = rstream_prelude_parse(rs, skb, off, len, &hello);
 		if (!hello)
 			return n;
@@ -754,7 +754,7 @@ static void look_at_rest(struct rstream *rs)
 	else if (rs->in.held && sk->sk_shutdown & RCV_SHUTDOWN)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* was the stream whole? */
 	WRITE_ONCE(rs->in.held, held);
-	if (rs->plain.rx && !rstream_tcp_unread(sk))
+	if (rstream_rx_plain(rs) && !rstream_tcp_unread(sk))
 		rstream_prelude_over(rs);
 }
 
@@ -770,11 +770,11 @@ void rstream_parse(struct rstream *rs)
 		return;
 	if (rs->plain.part_back)
 		rstream_prelude_no_hello(rs, false);
-	if (rs->plain.rx && rstream_prelude_ready(rs))
+	if (rstream_rx_plain(rs) && rstream_prelude_ready(rs))
 		return;
-	if (skb_queue_empty(&sk->sk_receive_queue) && !rs->plain.rx)
+	if (skb_queue_empty(&sk->sk_receive_queue) && !rstream_rx_plain(rs))
 		return;
-	if (tcp_sk(sk)->urg_data && !rs->plain.rx) {	/* no peer of ours sends that */
+	if (tcp_sk(sk)->urg_data && !rstream_rx_plain(rs)) {	/* no peer of ours sends that */
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 		return;
 	}

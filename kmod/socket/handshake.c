@@ -245,7 +245,7 @@ static void framed_late(struct rstream *rs)
 		rstream_ring_tick(rs);
 		return;
 	}
-	if (rs->plain.tx) {
+	if (rstream_tx_plain(rs)) {
 		rstream_prelude_late(rs);
 		return;
 	}
@@ -368,7 +368,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	if (hello->version_min > RSW_VERSION ||
 	    hello->version_max < RSW_VERSION)
 		return RSTREAM_R_VERSION;
-	if (rs->plain.rx)
+	if (rstream_rx_plain(rs))
 		rstream_prelude_heard(rs);
 	rs->hello.in = true;
 	rs->hello.cm_port = hello->cm_port;
@@ -378,7 +378,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	smp_store_release(&rs->ticket.theirs.token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	rs->hello.urg = hello->caps & RSW_CAP_URG;
-	if (hello->caps & RSW_CAP_RDMA && !rs->plain.mute) {
+	if (hello->caps & RSW_CAP_RDMA && rs->plain.dir.tx != RSTREAM_ENDED) {
 		rs->hello.peer = rstream_peer_get(sock_net(sk), &rs->hello.name);
 		rs->hello.crowded = !rs->hello.peer;
 	}

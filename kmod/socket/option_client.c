@@ -118,7 +118,7 @@ static u8 client_role(struct rstream *rs, const struct sk_buff *skb)
 		       rstream_route_serves(rs, __sk_dst_get(rs->sk)) ?
 		       RSW_ROLE_SYN : 0;
 	if (rs->mode != RSTREAM_FRAMED || rs->hello.in || skb_is_gso(skb) ||
-	    (rs->plain.tx && tcp_sk(rs->sk)->snd_una != rs->plain.tx_start) ||
+	    (rstream_tx_plain(rs) && tcp_sk(rs->sk)->snd_una != rs->plain.tx_start) ||
 	    skb->len + RSW_OPT_LEN > tcp_sk(rs->sk)->mss_cache)
 		return 0;
 	return RSW_ROLE_CONFIRM;

@@ -35,8 +35,7 @@ void rstream_prelude_begin(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	rs->plain.tx = true;
-	rs->plain.rx = true;
+	rstream_plain_begin(&rs->plain.dir);
 	rs->plain.tx_start = tp->write_seq;
 	rs->plain.rx_start = tp->copied_seq;
 	/* whether the client has seen our option we may hear later, by its HELLO */
@@ -47,7 +46,7 @@ void rstream_prelude_begin(struct rstream *rs)
 /* Nothing of the connection but plain TCP so far? */
 bool rstream_prelude_only(const struct rstream *rs)
 {
-	return rs->plain.tx && rs->plain.rx && list_empty(&rs->txq.frags) &&
+	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && list_empty(&rs->txq.frags) &&
 	       !rs->out.rec_left;
 }
 
@@ -56,13 +55,12 @@ bool rstream_prelude_only(const struct rstream *rs)
 /* Bytes that may go without a record. */
 u64 rstream_prelude_room(const struct rstream *rs)
 {
-	return rs->plain.tx_on ? ENDLESS : RSW_PRELUDE - rs->tx.sent;
+	return rs->plain.dir.tx == RSTREAM_PLAIN ? ENDLESS : RSW_PRELUDE - rs->tx.sent;
 }
 
-/* Say HELLO next, and look for that of the peer. */
+/* HELLO is next; look for that of the peer. */
 void rstream_hello_say(struct rstream *rs)
 {
-	rs->plain.tx = false;
 	rstream_register(rs);
 	set_bit(RSTREAM_WANT_HELLO, &rs->want);
 	if (!rs->hello.in)
@@ -72,11 +70,9 @@ void rstream_hello_say(struct rstream *rs)
 /* There are bytes to send: do they still go without a record? */
 void rstream_prelude_look(struct rstream *rs)
 {
-	if (rs->plain.tx_on || rs->tx.sent < RSW_PRELUDE)
-		return;
-	if (rs->rx.fin || (rs->server && !rs->offer.confirmed && rs->hello.may_speak))
-		rs->plain.tx_on = true;
-	else if (!rs->server || rs->offer.confirmed)
+	if (rs->tx.sent == RSW_PRELUDE &&
+	    rstream_plain_full(&rs->plain.dir, rs->rx.fin, !rs->server || rs->offer.confirmed,
+			       rs->hello.may_speak))
 		rstream_hello_say(rs);
 }
 
@@ -88,7 +84,7 @@ void rstream_prelude_late(struct rstream *rs)
 		rstream_push(rs);
 	}
 	/* what looked like a HELLO at the end of the prelude is none */
-	if (rs->in.part_len && rs->plain.tx && rs->rx.arrived == RSW_PRELUDE)
+	if (rs->in.part_len && rstream_tx_plain(rs) && rs->rx.arrived == RSW_PRELUDE)
 		rstream_prelude_no_hello(rs, true);
 }
 
@@ -155,7 +151,7 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 	size_t n;
 
 	rstream_prelude_look(rs);
-	if (!rs->plain.tx)
+	if (!rstream_tx_plain(rs))
 		return 0;
 	n = min_t(u64, msg_data_left(msg), rstream_prelude_room(rs));
 	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->txq.held)
@@ -244,11 +240,10 @@ static void take_mark(struct rstream *rs)
 static void peer_ends(struct rstream *rs)
 {
 	rstream_rx_fin(&rs->rx, rs->rx.arrived);
-	if (rs->plain.tx)
+	if (!rstream_plain_over(&rs->plain.dir))
 		return;
 	/* our HELLO is not answered any more: our records go as TCP lets them */
 	rs->hello.in = true;
-	rs->plain.unanswered = true;
 	rs->tx.limit = ENDLESS;
 	if (!rstream_closed(rs))
 		rstream_timer(rs, 0);
@@ -264,8 +259,8 @@ bool rstream_prelude_ready(struct rstream *rs)
 	u64 here = stream_here(rs), news = here - rs->rx.arrived;
 
 	take_mark(rs);
-	if (!rs->plain.tx || rstream_closed(rs) || rs->in.part_len || rs->plain.part_back ||
-	    (!rs->plain.rx_on && here > RSW_PRELUDE))
+	if (!rstream_tx_plain(rs) || rstream_closed(rs) || rs->in.part_len || rs->plain.part_back ||
+	    (rs->plain.dir.rx == RSTREAM_PRELUDE && here > RSW_PRELUDE))
 		return false;
 	if (news && arrived(rs, news))
 		WRITE_ONCE(rs->plain.lazy, rs->plain.lazy + news);
@@ -280,7 +275,7 @@ void rstream_prelude_cut(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	if (!rs->plain.mute || rs->rx.fin || rs->error || rstream_closed(rs) ||
+	if (rs->plain.dir.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
 	    sk->sk_state != TCP_CLOSE || sk->sk_err || rstream_tcp_unread(sk))
 		return;
 	rs->error = ECONNRESET;
@@ -296,7 +291,7 @@ void rstream_prelude_over(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 
-	if (!rs->plain.rx || rs->rx.fin || !(sk->sk_shutdown & RCV_SHUTDOWN) ||
+	if (!rstream_rx_plain(rs) || rs->rx.fin || !(sk->sk_shutdown & RCV_SHUTDOWN) ||
 	    (sk->sk_state == TCP_CLOSE && sk->sk_err))
 		return;
 	if (rs->in.part_len)
@@ -311,7 +306,7 @@ void rstream_prelude_over(struct rstream *rs)
  */
 static u64 bytes_before_hello(const struct rstream *rs)
 {
-	return rs->plain.rx_on || !rs->plain.tx ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
+	return rs->plain.dir.rx == RSTREAM_PLAIN || !rstream_tx_plain(rs) ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
 }
 
 /* To the queue from which all is read that is not read at once. */
@@ -364,7 +359,7 @@ unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
 	if (rs->plain.lazy)
 		return keep(rs, skb, off, len);
 	len = rs->in.part_len ? 0 : min_t(u64, len, left);
-	if (len && !rs->plain.tx)
+	if (len && !rstream_tx_plain(rs))
 		len = before_hello(skb, off, len);
 	if (len)
 		return keep(rs, skb, off, len);
@@ -400,14 +395,13 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->in.part_len - 1);
 
 		if (!left) {	/* nor is ours needed */
-			rs->plain.rx_on = true;
-			rs->plain.tx_on = true;
+			rstream_plain_for_good(&rs->plain.dir);
 			rs->reason = RSTREAM_R_NO_HELLO;
 			rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
 			rstream_mib_reason(rs->rn, rs->reason);
 			left = ENDLESS;
 		}
-		n = none || !next || rs->plain.rx_on ? rs->in.part_len : next - rs->part;
+		n = none || !next || rs->plain.dir.rx == RSTREAM_PLAIN ? rs->in.part_len : next - rs->part;
 		if (!give_back(rs, min_t(u64, n, left))) {
 			rs->plain.part_back = true;
 			rstream_retry(rs, RSTREAM_RETRY_MS);
@@ -422,22 +416,16 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 /* The peer's HELLO is here: ours is due. */
 void rstream_prelude_heard(struct rstream *rs)
 {
-	rs->plain.rx = false;
-	if (!rs->plain.tx)
-		return;
-	rs->plain.tx_on = false;
-	if (rs->sk->sk_shutdown & SEND_SHUTDOWN) {
-		rs->plain.mute = true;
-		rs->rx.limit = ENDLESS;
-	} else {
+	if (rstream_plain_heard(&rs->plain.dir, rs->sk->sk_shutdown & SEND_SHUTDOWN))
 		rstream_hello_say(rs);
-	}
+	else if (rs->plain.dir.tx == RSTREAM_ENDED)
+		rs->rx.limit = ENDLESS;
 }
 
 /* Where we can't tell the peer when to stop TCP has to: take no more than that. */
 static bool by_tcp(const struct rstream *rs)
 {
-	return rs->plain.mute || (rs->plain.rx && rs->rx.arrived > RSW_PRELUDE);
+	return rs->plain.dir.tx == RSTREAM_ENDED || (rstream_rx_plain(rs) && rs->rx.arrived > RSW_PRELUDE);
 }
 
 bool rstream_prelude_full(const struct rstream *rs)
@@ -448,7 +436,7 @@ bool rstream_prelude_full(const struct rstream *rs)
 /* The program has read: is there room for more? */
 void rstream_prelude_more(struct rstream *rs)
 {
-	if (!by_tcp(rs) || (rs->plain.rx && rs->plain.tx))
+	if (!by_tcp(rs) || (rstream_rx_plain(rs) && rstream_tx_plain(rs)))
 		return;
 	rstream_parse(rs);
 	rstream_prelude_cut(rs);

@@ -5,21 +5,17 @@
 
 #include <linux/types.h>
 
+#include "protocol/carrier.h"
+
 struct msghdr;
 struct rstream;
 struct sk_buff;
 
-/* Which direction is still plain TCP, or is so for good. */
 struct rstream_prelude {
 	u64 lazy;		/* bytes that are in TCP's queue; read locklessly */
 	u32 tx_start;		/* TCP sequence number of the first byte that we send */
 	u32 rx_start;		/* likewise, of the first that comes */
-	bool tx;		/* our HELLO has not been said, nor will it be next */
-	bool rx;		/* nor has the peer's come */
-	bool tx_on;		/* we go on without HELLO behind the prelude */
-	bool rx_on;		/* the peer does */
-	bool mute;		/* our FIN was sent in the prelude, but the peer has records */
-	bool unanswered;	/* the other way round */
+	struct rstream_plains dir;	/* which direction is still without records */
 	bool part_back;		/* bytes in rstream.part are the program's, without memory */
 };
 

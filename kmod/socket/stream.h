@@ -206,6 +206,18 @@ static inline bool rstream_closed(const struct rstream *rs)
 	return READ_ONCE(rs->close.state) >= RSTREAM_CLOSED;
 }
 
+/* Do we send bytes that are in no record?  Then HELLO has not been said. */
+static inline bool rstream_tx_plain(const struct rstream *rs)
+{
+	return READ_ONCE(rs->plain.dir.tx) != RSTREAM_RECORDS;
+}
+
+/* Likewise, of what comes: the peer's HELLO has not come. */
+static inline bool rstream_rx_plain(const struct rstream *rs)
+{
+	return READ_ONCE(rs->plain.dir.rx) != RSTREAM_RECORDS;
+}
+
 /* Assert "held" in either form. */
 static inline void rstream_assert_held(const struct rstream *rs)
 {

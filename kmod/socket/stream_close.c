@@ -138,7 +138,7 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	rstream_ring_landed(rs);
 	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
 		return true;
-	if (rstream_rx_ready(rs) || (rs->plain.rx && rs->in.part_len) ||
+	if (rstream_rx_ready(rs) || (rstream_rx_plain(rs) && rs->in.part_len) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
 		/* RFC 2525, 2.17: unread data is lost, so reset, behind what was gathered */
 		rstream_push(rs);

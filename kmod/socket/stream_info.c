@@ -24,9 +24,9 @@ static u8 mode_info(const struct rstream *rs)
 			return RSTREAM_INFO_CLOSED;
 		if (rs->hello.in)
 			return RSTREAM_INFO_FRAMED;
-		if (rs->plain.tx_on && rs->plain.rx_on)
+		if (rs->plain.dir.tx == RSTREAM_PLAIN && rs->plain.dir.rx == RSTREAM_PLAIN)
 			return RSTREAM_INFO_RAW;
-		return rs->plain.tx ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
+		return rstream_tx_plain(rs) ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
 	case RSTREAM_RAW:
 		return RSTREAM_INFO_RAW;
 	default:

@@ -78,7 +78,7 @@ static int set_save_syn(struct rstream *rs, struct socket *sock,
 /* @now: whatever TCP_CORK says.  Takes the socket lock. */
 void rstream_uncork(struct rstream *rs, bool now)
 {
-	if (READ_ONCE(rs->plain.tx) && !READ_ONCE(rs->txq.held))
+	if (rstream_tx_plain(rs) && !READ_ONCE(rs->txq.held))
 		return;			/* TCP has done it */
 	lock_sock(rs->sk);
 	if (rs->mode == RSTREAM_FRAMED &&

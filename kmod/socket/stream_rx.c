@@ -123,7 +123,7 @@ void rstream_rx_ack(struct rstream *rs)
 		rstream_tcp_ack(rs->sk);
 	if (rs->granted.full && rs->rxq.bytes <= rs->rxq.window)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
-	if (rs->plain.tx)
+	if (rstream_tx_plain(rs))
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
 		rstream_push(rs);	/* perhaps TCP can be closed now */
@@ -265,7 +265,7 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	if (rs->plain.mute && !rs->rxq.bytes)
+	if (rs->plain.dir.tx == RSTREAM_ENDED && !rs->rxq.bytes)
 		rstream_prelude_more(rs);
 	/* the urgent byte is passed over */
 	if (!rstream_prelude_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)

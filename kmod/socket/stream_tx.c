@@ -286,7 +286,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = 0;
-		if (rs->plain.tx && (urgent || (!pages && !uarg)))
+		if (rstream_tx_plain(rs) && (urgent || (!pages && !uarg)))
 			n = rstream_prelude_send(rs, msg);
 		if (n > 0) {
 			done += n;
@@ -316,8 +316,8 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	}
 	/* EPIPE: disconnected meanwhile, perhaps it is another connection already */
 	if (done && err != -EPIPE &&
-	    !(rs->plain.tx && rs->tx.sent == rs->tx.written)) {
-		if (urgent && !rs->plain.tx)
+	    !(rstream_tx_plain(rs) && rs->tx.sent == rs->tx.written)) {
+		if (urgent && !rstream_tx_plain(rs))
 			rstream_urg_send(rs);
 		rstream_hold(rs, !urgent && (msg->msg_flags & MSG_MORE ||
 					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));

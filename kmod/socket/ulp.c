@@ -78,7 +78,7 @@ static bool framed_state_change(struct rstream *rs)
 	rstream_ring_landed(rs);
 	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
 	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error &&
-	    !rs->plain.rx)
+	    !rstream_rx_plain(rs))
 		WRITE_ONCE(sk->sk_err, EPIPE);
 	check_truncated(rs);
 	if (rs->tx.state == RSTREAM_LOST)

@@ -146,9 +146,16 @@ class Wire:
         self.sock.bind(("wire1", 0x800))
         self.fd = self.sock.fileno()
 
+    def close(self):
+        """It goes; else it would be in the way of the next program's."""
+        ip(f"link del {self.device}")
+
     def receive(self):
         while True:
-            packet = os.read(self.fd, 65536)[14:]
+            try:
+                packet = os.read(self.fd, 65536)[14:]
+            except OSError:
+                return          # it is gone
             if packet[0] >> 4 != 4 or packet[9] != 6:
                 continue
             tcp = packet[(packet[0] & 15) * 4:]
@@ -415,6 +422,7 @@ def run(cases):
             what = repr(err)
         tap.ok(not what, name, what)
         Peer.close_all()
+    tun.close()
     return tap.done()
 
 

@@ -27,6 +27,18 @@ typedef __u64 u64;
 /* there is one thread */
 #define smp_store_release(p, v)	(*(p) = (v))
 
+#define WRITE_ONCE(x, v)	((x) = (v))
+
+#define BIT(n)		(1UL << (n))
+
+/* what the kernel would complain of */
+extern unsigned int host_warnings;
+#define WARN_ON_ONCE(x) ({		\
+	bool x_ = (x);			\
+	host_warnings += x_;		\
+	x_;				\
+})
+
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 #define max(a, b) ({		\

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+unsigned int host_warnings;	/* host.h */
+
 #define CASES_MAX	128
 #define EDGE_MAX	1024
 
