@@ -3,7 +3,7 @@
  * The connection manager: asks for links, accepts them, hears of their end.
  *
  * Owns the cm_id of each link, the listeners of a namespace and the private data
- * that the two sides exchange.  Called by peer.c (connect), link.c (disconnect,
+ * that the two sides exchange.  Called by peer.c (connect), link_life.c (disconnect,
  * destroy, listen) and by rdma_cm.  A handler never destroys an id, its own or
  * another: that is link_down_work()'s, because rdma_destroy_id() may block for
  * as long as the CM repeats a message into the void.

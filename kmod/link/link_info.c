@@ -188,6 +188,6 @@ u64 rstream_rmb_total(struct net *net, bool *is_short)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 
-	*is_short = rstream_rmb_pressure(ln);
+	*is_short = rstream_rmb_short(ln);
 	return atomic_long_read(&ln->rmb_bytes);
 }

@@ -178,11 +178,30 @@ static bool link_is_idle(struct rstream_link *link)
 	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
 }
 
+/* Is there anything that protects packets, so that a new route may lead there? */
+static bool net_protects(struct net *net)
+{
+	struct net_device *dev;
+	bool found = false;
+
+#ifdef CONFIG_XFRM
+	if (READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_OUT]))
+		return true;
+#endif
+	rcu_read_lock();
+	for_each_netdev_rcu(net, dev) {
+		found = netif_is_macsec(dev);
+		if (found)
+			break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
 /* Routes or IPsec policies have changed: streams may not use their rings any more. */
 static void link_look_at_routes(struct rstream_link *link)
 {
-#ifdef CONFIG_XFRM
-	const struct net *net = rstream_link_netns(link);
+	struct net *net = rstream_link_netns(link);
 	int genid = rt_genid_ipv4(net);
 
 #if IS_ENABLED(CONFIG_IPV6)
@@ -191,9 +210,8 @@ static void link_look_at_routes(struct rstream_link *link)
 	if (genid == link->routes)
 		return;
 	link->routes = genid;
-	/* to a device with MACsec, too */
-	rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
-#endif
+	if (net_protects(net))
+		rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
 }
 
 /* Memory lost in rings whose connections are gone, bytes; a new link has it all. */

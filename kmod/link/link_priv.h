@@ -174,6 +174,7 @@ struct rstream_host {
 	unsigned int users;		/* peers, and those about to be */
 	unsigned int n_peers, n_links;
 	atomic_long_t rmb_bytes;	/* of its links */
+	unsigned long rmb_short_at;	/* jiffies, as that of struct rstream_link_net */
 	atomic_t n_ends;		/* sending ends of its links, zombies with them */
 };
 

@@ -448,7 +448,7 @@ void rstream_ring_find_idle(struct rstream_link *link)
 	lockdep_assert_held(&link->lock);
 	/* a quarter of those that are not there any more is forgotten */
 	link->n_rx_most -= DIV_ROUND_UP(link->n_rx_most - link->n_rx, 4);
-	if (rstream_rmb_pressure(link->ln))
+	if (rstream_rmb_pressure(link))
 		ms /= 8;
 	idr_for_each_entry(&link->rx_rings, ring, id) {
 		if (ring->swept != ring->pub.landed) {

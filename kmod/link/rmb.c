@@ -4,7 +4,7 @@
  *
  * Owns RMBs: pages, mapped one after the other into our address space and the
  * device's, and registered once as one region; and the bitmaps that cut them into pieces.
- * Called by link.c (add, in a worker) and ring.c (get, put).  It never takes a
+ * Called by link_life.c (add, in a worker) and ring.c (get, put).  It never takes a
  * piece back by itself: ring.c knows when the peer has stopped writing.
  *
  * Each page has a count of references of its own: a pipe may refer to it (lent.c).
@@ -181,6 +181,14 @@ static unsigned long host_ceiling(const struct rstream_link *link, enum rstream_
 	return max(max / 16, others < all ? (all - others) / 4 * 3 : 0);
 }
 
+/* It is, for all: @ours; else only for links with the address of this one. */
+static void rmb_short(const struct rstream_link *link, bool ours)
+{
+	unsigned long *at = ours ? &link->ln->rmb_short_at : &link->peer->host->rmb_short_at;
+
+	WRITE_ONCE(*at, jiffies | 1);
+}
+
 static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
 		       size_t size)
 {
@@ -195,9 +203,7 @@ static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
 	if (all <= ceiling && own <= own_ceiling)
 		return true;
 	rmb_uncharge(link, kind, size);
-	/* what one address has had enough of is not short */
-	if (all > ceiling)
-		WRITE_ONCE(ln->rmb_short_at, jiffies | 1);
+	rmb_short(link, all > ceiling);
 	return false;
 }
 
@@ -233,8 +239,7 @@ bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
 
 	if (size <= rmb_left(link, RSTREAM_RMB_RINGS, size, &ours))
 		return true;
-	if (ours)
-		WRITE_ONCE(link->ln->rmb_short_at, jiffies | 1);
+	rmb_short(link, ours);
 	return false;
 }
 
@@ -243,7 +248,13 @@ static bool is_recent(unsigned long at)
 	return at && time_before(jiffies, at + PRESSURE_TIME);
 }
 
-bool rstream_rmb_pressure(const struct rstream_link_net *ln)
+bool rstream_rmb_pressure(const struct rstream_link *link)
+{
+	return rstream_rmb_short(link->ln) ||
+	       is_recent(READ_ONCE(link->peer->host->rmb_short_at));
+}
+
+bool rstream_rmb_short(const struct rstream_link_net *ln)
 {
 	return is_recent(READ_ONCE(ln->rmb_short_at)) ||
 	       is_recent(READ_ONCE(short_at));
@@ -660,7 +671,7 @@ static void rmbs_trim(struct rstream_link *link, enum rstream_rmb_kind kind,
 
 void rstream_rmb_trim(struct rstream_link *link)
 {
-	bool hurry = rstream_rmb_pressure(link->ln);
+	bool hurry = rstream_rmb_pressure(link);
 	struct rstream_rmb *rmb, *next;
 	LIST_HEAD(unused);
 

@@ -46,9 +46,10 @@ bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
 
 /*
  * Is memory for rings short, of the host or below the ceiling of the namespace?
- * Any context.
+ * And for this link, perhaps only below that of its address?  Any context.
  */
-bool rstream_rmb_pressure(const struct rstream_link_net *ln);
+bool rstream_rmb_short(const struct rstream_link_net *ln);
+bool rstream_rmb_pressure(const struct rstream_link *link);
 
 /* Gives back what no ring has used for a while.  In a worker of the link. */
 void rstream_rmb_trim(struct rstream_link *link);

@@ -50,7 +50,7 @@ static void spare_drop(struct rstream_link *link, unsigned int n)
 
 void rstream_spare_trim(struct rstream_link *link)
 {
-	spare_drop(link, rstream_rmb_pressure(link->ln) ? link->n_spare : link->spare_least);
+	spare_drop(link, rstream_rmb_pressure(link) ? link->n_spare : link->spare_least);
 }
 
 void rstream_spare_free(struct rstream_link *link)

@@ -85,7 +85,13 @@ static bool is_tunnel(const struct net_device *dev)
 bool rstream_tunnelled(const struct rstream *rs)
 {
 	const struct dst_entry *dst = __sk_dst_get(rs->sk);
+	bool tunnel;
 
 	rstream_assert_held(rs);
-	return !dst || is_tunnel(dst->dev);
+	if (!dst)
+		return true;
+	rcu_read_lock();	/* the device may be about to go */
+	tunnel = is_tunnel(READ_ONCE(dst->dev));
+	rcu_read_unlock();
+	return tunnel;
 }

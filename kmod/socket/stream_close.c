@@ -47,17 +47,26 @@ static bool too_many(const struct rstream *rs, unsigned int shift)
 		sk_memory_allocated(sk) > sk_prot_mem_limits(sk, 2));
 }
 
-/*
- * Is the peer's TCP silent, for so many repetitions as TCP allows an orphan?  It does not
- * take this one for an orphan before it is given back.
- */
-static bool silent(const struct rstream *rs)
+/* Does TCP wait for the peer in vain?  What a zero window answers is an answer. */
+static bool is_deaf(const struct rstream *rs)
 {
 	const struct inet_connection_sock *icsk = inet_csk(rs->sk);
-	unsigned int most = READ_ONCE(sock_net(rs->sk)->ipv4.sysctl_tcp_orphan_retries) ?:
-			    ORPHAN_RETRIES;
 
-	return icsk->icsk_retransmits > most || icsk->icsk_probes_out > most;
+	return icsk->icsk_retransmits > 1 || icsk->icsk_probes_out > 1;
+}
+
+/*
+ * For how long may it, ms?  As long as TCP lets an orphan, which it does not take this one
+ * for before it is given back; see retransmits_timed_out().
+ */
+static unsigned int deaf_max(const struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+	unsigned int retries = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_orphan_retries) ?:
+			       ORPHAN_RETRIES;
+	unsigned int user = READ_ONCE(inet_csk(sk)->icsk_user_timeout);
+
+	return user ?: jiffies_to_msecs(((2UL << min(retries, 12U)) - 1) * TCP_RTO_MIN);
 }
 
 static void close_set(struct rstream *rs, enum rstream_close_state to)
@@ -136,7 +145,10 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	rstream_hold(rs, false);
 	rstream_parse(rs);
 	rstream_ring_landed(rs);
-	if (sk->sk_state == TCP_CLOSE || sk->sk_err || rs->error)
+	/* what a router has said is nobody's business any more; TCP goes on, too */
+	if (sk->sk_state != TCP_CLOSE)
+		sock_error(sk);
+	if (sk->sk_state == TCP_CLOSE || rs->error)
 		return true;
 	if (rstream_rx_ready(rs) || (rstream_rx_plain(rs) && rs->in.part_len) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
@@ -226,8 +238,10 @@ void rstream_close_late(struct rstream *rs)
 	if (rs->close.state != RSTREAM_CLOSED)
 		return;
 	rs->close.looks = moved ? 0 : rs->close.looks + 1;
+	rs->close.deaf = !moved && is_deaf(rs) ? rs->close.deaf + 1 : 0;
 	rs->close.progress = now;
-	if (rs->close.looks > LOOKS_MAX || silent(rs))
+	if (rs->close.looks > LOOKS_MAX ||
+	    rs->close.deaf * LOOK_SECONDS * MSEC_PER_SEC > deaf_max(rs))
 		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
 	else if (!limited(rs, (moved < max_t(u64, tcp_sk(rs->sk)->mss_cache, left / 64)) +
 			      !!READ_ONCE(rs->sk->sk_err_soft)))

@@ -21,6 +21,7 @@ enum rstream_close_state {
 struct rstream_closing {
 	u64 progress;		/* close_progress() when it was last looked at */
 	u8 looks;		/* in a row that saw none */
+	u8 deaf;		/* of these: TCP was not answered, either */
 	u8 state;		/* enum rstream_close_state; read locklessly */
 };
 

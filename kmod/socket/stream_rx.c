@@ -389,7 +389,7 @@ static int wait_decision(struct rstream *rs, int flags)
 
 /*
  * No connection: TCP's answer, for another thread may connect before TCP would have the
- * lock.  Return: the errno, or 0: TCP shall say it, for it does not wait.
+ * lock.  Return: the errno, 1: the end, or 0: TCP shall say it, for it does not wait.
  */
 static int recv_idle(struct rstream *rs, int flags)
 {
@@ -403,14 +403,14 @@ static int recv_idle(struct rstream *rs, int flags)
 	if (flags & MSG_OOB)
 		return -EINVAL;
 	err = sock_error(sk);
-	if (err || sk->sk_shutdown & RCV_SHUTDOWN)
+	if (err)
 		return err;
-	return -ENOTCONN;
+	return sk->sk_shutdown & RCV_SHUTDOWN ? 1 : -ENOTCONN;
 }
 
 /*
- * Return: 1 if the connection has records and the socket is left locked, 0 if
- * the call is TCP's, else a negative errno.
+ * Return: 1 if the connection has records, or has none and ends, and the socket is left
+ * locked; 0 if the call is TCP's, else a negative errno.
  */
 int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
@@ -420,13 +420,17 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 	    (mode == RSTREAM_RAW && READ_ONCE(sock->ops) != &rstream_proto_ops))
 		return 0;
 	lock_sock(rs->sk);
+	if (sock->ops != &rstream_proto_ops) {	/* it has been given back meanwhile */
+		release_sock(rs->sk);
+		return 0;
+	}
 	if (connecting(rs))	/* whose the call is turns out then */
 		err = wait_while(rs, flags, connecting);
 	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))
 		err = recv_idle(rs, flags);
 	if (!err && undecided(rs))
 		err = wait_decision(rs, flags);
-	if (!err && rs->mode == RSTREAM_FRAMED)
+	if (err > 0 || (!err && rs->mode == RSTREAM_FRAMED))
 		return 1;
 	rstream_swap_ops(rs, sock);
 	release_sock(rs->sk);

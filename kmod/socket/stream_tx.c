@@ -395,6 +395,10 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 	/* IDLE, too: another thread may connect before TCP would have the lock */
 	if (mode != RSTREAM_RAW || READ_ONCE(sock->ops) == &rstream_proto_ops) {
 		lock_sock(sk);
+		if (sock->ops != &rstream_proto_ops) {	/* it has been given back meanwhile */
+			release_sock(sk);
+			return false;
+		}
 		if (rs->mode == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN)
 			rstream_go_raw(rs, RSTREAM_R_FASTOPEN);
 		if (rs->mode == RSTREAM_IDLE)

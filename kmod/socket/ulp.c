@@ -298,6 +298,25 @@ static void connection_init(struct rstream *rs)
 	rstream_lent_init(rs);
 }
 
+/* Packets that came back to the program, with HELLO in them perhaps; not what has no bytes. */
+static void drop_packets(struct sk_buff_head *queue)
+{
+	struct sk_buff *skb, *next;
+	struct sk_buff_head gone;
+	unsigned long flags;
+
+	__skb_queue_head_init(&gone);
+	spin_lock_irqsave(&queue->lock, flags);
+	skb_queue_walk_safe(queue, skb, next) {
+		if (!skb->len)
+			continue;
+		__skb_unlink(skb, queue);
+		__skb_queue_tail(&gone, skb);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	__skb_queue_purge(&gone);
+}
+
 /* What is left is as after socket(), but for what the program has set. */
 void rstream_reset_state(struct rstream *rs)
 {
@@ -307,6 +326,8 @@ void rstream_reset_state(struct rstream *rs)
 		WRITE_ONCE(rs->hello.guard, false);
 		rstream_swap_ops(rs, rs->sk->sk_socket);
 	}
+	if (rs->mode == RSTREAM_FRAMED)
+		drop_packets(&rs->sk->sk_error_queue);
 	drop_connection(rs);
 	rstream_option_off(rs);
 	rstream_unhook_callbacks(rs->sk);
