@@ -175,7 +175,7 @@ static unsigned int port_addrs(struct ib_device *ib, u32 port, struct net *net,
 
 /* RoCE addresses that @net can use. Return: how many. */
 unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
-				 unsigned int max)
+			       unsigned int max)
 {
 	struct rstream_dev *dev;
 	unsigned int n = 0;
@@ -241,7 +241,7 @@ static bool ipoib_on_port(const struct net_device *dev, struct ib_device *ib,
 }
 
 unsigned int rstream_dev_ipoib_addrs(struct net *net, struct ib_device *ib,
-				 u32 port, struct rstream_addr *to,
+				     u32 port, struct rstream_addr *to,
 				 unsigned int max)
 {
 	struct net_device *dev;
@@ -277,7 +277,7 @@ static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
 					   RSTREAM_INFO_ADDRS);
 	else	/* an InfiniBand port's GIDs are no IP addresses */
 		info->n_addrs = rstream_dev_ipoib_addrs(net, dev->ib, port, addrs,
-						    RSTREAM_INFO_ADDRS);
+							RSTREAM_INFO_ADDRS);
 	for (i = 0; i < info->n_addrs; i++)
 		info->addrs[i] = addrs[i].addr;
 	if (info->n_addrs)

@@ -631,7 +631,7 @@ static void tell_up(struct rstream_peer *peer)
 	unsigned int share = peer_connecting(peer) + 1;
 
 	rstream_waiters_tell(peer, RSTREAM_LINK_EV_UP,
-		     DIV_ROUND_UP(peer->n_waiters, share));
+			     DIV_ROUND_UP(peer->n_waiters, share));
 }
 
 /*

@@ -61,7 +61,7 @@ static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
 		return false;
 	if (intr) {
 		rstream_wr_write_imm(link, ring->cell_addr, ring->cell_rkey,
-					RSTREAM_IMM_CREDIT, ring->peer_ring);
+				     RSTREAM_IMM_CREDIT, ring->peer_ring);
 		link->rq_credits--;
 	} else {
 		rstream_wr_write(link, ring->cell_addr, ring->cell_rkey);
@@ -163,7 +163,7 @@ static void return_receives(struct rstream_link *link)
 	if (link->rq_return < link->depth / 4 || !rstream_wr_room(link))
 		return;
 	rstream_wr_write_imm(link, 0, 0, RSTREAM_IMM_RQ_CREDIT,
-				link->rq_return);
+			     link->rq_return);
 	link->rq_return = 0;
 	rstream_wr_post(link);
 }

@@ -379,7 +379,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	u32 len = 0;
 
 	rstream_wr_write_imm(link, ring->raddr + off, ring->rkey,
-				RSTREAM_IMM_DATA, ring->peer_ring);
+			     RSTREAM_IMM_DATA, ring->peer_ring);
 	link->rq_credits--;
 	do {
 		struct rstream_frag *frag;

@@ -67,7 +67,7 @@ void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey)
 }
 
 void rstream_wr_write_imm(struct rstream_link *link, u64 raddr, u32 rkey,
-			     enum rstream_imm_type type, u32 id)
+			  enum rstream_imm_type type, u32 id)
 {
 	struct ib_send_wr *wr = begin(link);
 	struct ib_rdma_wr *rdma = container_of(wr, struct ib_rdma_wr, wr);
@@ -132,7 +132,7 @@ void rstream_wr_credit(struct rstream_link *link, u64 value)
 				      slot * RSTREAM_CTRL_BYTES,
 				      RSTREAM_CTRL_BYTES, DMA_BIDIRECTIONAL);
 	rstream_wr_sge(link, link->ctrl_dma + slot * RSTREAM_CTRL_BYTES,
-			  RSTREAM_CTRL_BYTES);
+		       RSTREAM_CTRL_BYTES);
 }
 
 int rstream_wr_post(struct rstream_link *link)

@@ -306,7 +306,9 @@ void rstream_prelude_over(struct rstream *rs)
  */
 static u64 bytes_before_hello(const struct rstream *rs)
 {
-	return rs->plain.dir.rx == RSTREAM_PLAIN || !rstream_tx_plain(rs) ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
+	if (rs->plain.dir.rx == RSTREAM_PLAIN || !rstream_tx_plain(rs))
+		return ENDLESS;
+	return RSW_PRELUDE - rs->rx.arrived;
 }
 
 /* To the queue from which all is read that is not read at once. */
@@ -401,7 +403,9 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 			rstream_mib_reason(rs->rn, rs->reason);
 			left = ENDLESS;
 		}
-		n = none || !next || rs->plain.dir.rx == RSTREAM_PLAIN ? rs->in.part_len : next - rs->part;
+		n = rs->in.part_len;
+		if (!none && next && rs->plain.dir.rx != RSTREAM_PLAIN)
+			n = next - rs->part;
 		if (!give_back(rs, min_t(u64, n, left))) {
 			rs->plain.part_back = true;
 			rstream_retry(rs, RSTREAM_RETRY_MS);
@@ -425,7 +429,8 @@ void rstream_prelude_heard(struct rstream *rs)
 /* Where we can't tell the peer when to stop TCP has to: take no more than that. */
 static bool by_tcp(const struct rstream *rs)
 {
-	return rs->plain.dir.tx == RSTREAM_ENDED || (rstream_rx_plain(rs) && rs->rx.arrived > RSW_PRELUDE);
+	return rs->plain.dir.tx == RSTREAM_ENDED ||
+	       (rstream_rx_plain(rs) && rs->rx.arrived > RSW_PRELUDE);
 }
 
 bool rstream_prelude_full(const struct rstream *rs)

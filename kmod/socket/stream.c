@@ -243,9 +243,9 @@ void rstream_unregister(struct rstream *rs)
 	if (!rs->registered)
 		return;
 	rs->registered = false;
-	/* before anything else of it is forgotten: pairs with rstream_ticket_find() */
+	/* before anything else of it is forgotten */
 	WRITE_ONCE(rs->ticket.theirs.token, 0);
-	smp_wmb();
+	smp_wmb();	/* pairs with rstream_ticket_find() */
 	spin_lock_bh(&rn->streams_lock);
 	hlist_del_rcu(&rs->token_node);
 	spin_unlock_bh(&rn->streams_lock);

@@ -3,7 +3,8 @@
 #ifndef RSTREAM_ULP_H
 #define RSTREAM_ULP_H
 
-struct proto_ops;
+#include <linux/net.h>
+
 struct rstream;
 struct sock;
 
