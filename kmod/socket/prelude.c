@@ -306,9 +306,9 @@ void rstream_prelude_over(struct rstream *rs)
  */
 static u64 bytes_before_hello(const struct rstream *rs)
 {
-	if (rs->plain.dir.rx == RSTREAM_PLAIN || !rstream_tx_plain(rs))
-		return ENDLESS;
-	return RSW_PRELUDE - rs->rx.arrived;
+	bool on = rs->plain.dir.rx == RSTREAM_PLAIN || !rstream_tx_plain(rs);
+
+	return on ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
 }
 
 /* To the queue from which all is read that is not read at once. */
