@@ -242,7 +242,7 @@ static bool ipoib_on_port(const struct net_device *dev, struct ib_device *ib,
 
 unsigned int rstream_dev_ipoib_addrs(struct net *net, struct ib_device *ib,
 				     u32 port, struct rstream_addr *to,
-				 unsigned int max)
+				     unsigned int max)
 {
 	struct net_device *dev;
 	unsigned int n = 0;

@@ -19,7 +19,7 @@ enum rstream_end_kind {
 	X(PEER_BROKEN, FAULT, "peer says that it is broken") \
 	X(PEER_RESUMES, FAULT, "peer resumes on tcp") \
 	X(IPSEC, FAULT, "IPsec protects a connection of it") \
-	/* link.c */ \
+	/* link_life.c */ \
 	X(NO_CELLS, FAULT, "no memory for credit cells") \
 	X(LATE, FAULT, "not connected in time") \
 	X(IDLE, IDLE, "idle") \

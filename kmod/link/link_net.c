@@ -40,8 +40,6 @@ void rstream_link_drain(struct net *net, bool on)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	bool dev = rstream_link_possible(net);
-	struct rstream_link *link;
-	int id = 0;
 
 	spin_lock_bh(&ln->lock);
 	WRITE_ONCE(ln->drained, on);
@@ -52,13 +50,7 @@ void rstream_link_drain(struct net *net, bool on)
 		return;
 	}
 	/* no link is enlisted any more: these are all */
-	while ((link = rstream_link_next(ln, id))) {
-		id = link->id;
-		spin_lock_bh(&link->lock);
-		rstream_link_break_locked(link, RSTREAM_END_DRAINED);
-		spin_unlock_bh(&link->lock);
-		rstream_link_put(link);
-	}
+	links_break(ln, RSTREAM_END_DRAINED, RSTREAM_END_DRAINED);
 }
 
 static void listen_or_not(struct rstream_link_net *ln)

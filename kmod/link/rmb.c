@@ -207,39 +207,38 @@ static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
 	return false;
 }
 
-/*
- * Bytes that are left below the ceilings for an RMB of @size.  @ours: it does not fit below
- * that of the namespace.
- */
-static unsigned long rmb_left(const struct rstream_link *link, enum rstream_rmb_kind kind,
-			      size_t size, bool *ours)
+/* Bytes that are left for an RMB of @size below the ceiling of the namespace. */
+static unsigned long net_left(const struct rstream_link *link, enum rstream_rmb_kind kind,
+			      size_t size)
 {
 	unsigned long ceiling = rmb_ceiling(link, kind, size);
 	unsigned long bytes = atomic_long_read(&link->ln->rmb_bytes);
-	unsigned long own = atomic_long_read(&link->peer->host->rmb_bytes);
-	unsigned long own_ceiling = host_ceiling(link, kind, size, bytes - min(own, bytes));
 
-	*ours = bytes >= ceiling || size > ceiling - bytes;
-	if (bytes >= ceiling || own >= own_ceiling)
-		return 0;
-	return min(ceiling - bytes, own_ceiling - own);
+	return ceiling - min(bytes, ceiling);
+}
+
+/* Likewise, below that of the address, too. */
+static unsigned long rmb_left(const struct rstream_link *link, enum rstream_rmb_kind kind,
+			      size_t size)
+{
+	unsigned long bytes = atomic_long_read(&link->ln->rmb_bytes);
+	unsigned long own = atomic_long_read(&link->peer->host->rmb_bytes);
+	unsigned long ceiling = host_ceiling(link, kind, size, bytes - min(own, bytes));
+
+	return min(net_left(link, kind, size), ceiling - min(own, ceiling));
 }
 
 bool rstream_rmb_fits(const struct rstream_link *link, u32 size)
 {
-	bool ours;
-
-	return size <= rmb_left(link, RSTREAM_RMB_RINGS, size, &ours);
+	return size <= rmb_left(link, RSTREAM_RMB_RINGS, size);
 }
 
 /* If not, the rings that are not in use are wanted back. */
 bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
 {
-	bool ours;
-
-	if (size <= rmb_left(link, RSTREAM_RMB_RINGS, size, &ours))
+	if (rstream_rmb_fits(link, size))
 		return true;
-	rmb_short(link, ours);
+	rmb_short(link, size > net_left(link, RSTREAM_RMB_RINGS, size));
 	return false;
 }
 
@@ -451,10 +450,8 @@ static size_t rmb_wish(const struct rstream_link *link, enum rstream_rmb_kind ki
 		       size_t least)
 {
 	size_t has = atomic_long_read(&link->rmb_bytes[kind]);
-	size_t size = has ? least : RMB_FIRST, left;
-	bool ours;
+	size_t left = rmb_left(link, kind, has ? least : RMB_FIRST);
 
-	left = rmb_left(link, kind, size, &ours);
 	if (kind == RSTREAM_RMB_CELLS)
 		return max_t(size_t, has, PAGE_SIZE);
 	if (!has)

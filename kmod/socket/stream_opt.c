@@ -220,10 +220,14 @@ static int get_no_ulp(int __user *optlen)
 /* Is it TCP's for good? */
 static bool is_given_back(struct rstream *rs, struct socket *sock)
 {
-	lock_sock(rs->sk);
+	bool ours;
+
+	if (!rstream_lock_ours(rs, sock))
+		return true;
 	rstream_swap_ops(rs, sock);
+	ours = sock->ops == &rstream_proto_ops;
 	release_sock(rs->sk);
-	return READ_ONCE(sock->ops) != &rstream_proto_ops;
+	return !ours;
 }
 
 int rstream_getsockopt(struct socket *sock, int level, int optname,

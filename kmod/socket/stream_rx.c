@@ -414,16 +414,10 @@ static int recv_idle(struct rstream *rs, int flags)
  */
 int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
-	int mode = rstream_mode(rs), err = 0;
+	int err = 0;
 
-	if (mode == RSTREAM_LISTEN ||
-	    (mode == RSTREAM_RAW && READ_ONCE(sock->ops) != &rstream_proto_ops))
+	if (rstream_mode(rs) == RSTREAM_LISTEN || !rstream_lock_ours(rs, sock))
 		return 0;
-	lock_sock(rs->sk);
-	if (sock->ops != &rstream_proto_ops) {	/* it has been given back meanwhile */
-		release_sock(rs->sk);
-		return 0;
-	}
 	if (connecting(rs))	/* whose the call is turns out then */
 		err = wait_while(rs, flags, connecting);
 	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))

@@ -390,33 +390,28 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 {
 	struct sock *sk = sock->sk;
 	struct rstream *rs = rstream_of(sk);
-	int mode = rstream_mode(rs), ret = 0;
+	int ret = 0;
 
 	/* IDLE, too: another thread may connect before TCP would have the lock */
-	if (mode != RSTREAM_RAW || READ_ONCE(sock->ops) == &rstream_proto_ops) {
-		lock_sock(sk);
-		if (sock->ops != &rstream_proto_ops) {	/* it has been given back meanwhile */
-			release_sock(sk);
-			return false;
-		}
-		if (rs->mode == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN)
-			rstream_go_raw(rs, RSTREAM_R_FASTOPEN);
-		if (rs->mode == RSTREAM_IDLE)
-			ret = sk_stream_error(sk, msg->msg_flags, -EPIPE);
-		else if (rs->mode == RSTREAM_CONNECTING)
-			ret = wait_connect(rs, msg);
-		if (!ret && rs->mode == RSTREAM_ASKED)
-			ret = wait_decision(rs, msg);
-		if (rs->mode == RSTREAM_FRAMED || ret) {
-			if (!ret)
-				ret = send_framed(rs, msg, pages);
-			release_sock(sk);
-			*result = ret;
-			return true;
-		}
-		rstream_swap_ops(rs, sock);
+	if (!rstream_lock_ours(rs, sock))
+		return false;
+	if (rs->mode == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN)
+		rstream_go_raw(rs, RSTREAM_R_FASTOPEN);
+	if (rs->mode == RSTREAM_IDLE)
+		ret = sk_stream_error(sk, msg->msg_flags, -EPIPE);
+	else if (rs->mode == RSTREAM_CONNECTING)
+		ret = wait_connect(rs, msg);
+	if (!ret && rs->mode == RSTREAM_ASKED)
+		ret = wait_decision(rs, msg);
+	if (rs->mode == RSTREAM_FRAMED || ret) {
+		if (!ret)
+			ret = send_framed(rs, msg, pages);
 		release_sock(sk);
+		*result = ret;
+		return true;
 	}
+	rstream_swap_ops(rs, sock);
+	release_sock(sk);
 	return false;
 }
 

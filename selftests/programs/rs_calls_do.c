@@ -631,37 +631,24 @@ static size_t fill_option(char *buf, enum shape shape, uint32_t value)
 
 static const uint32_t as_it_should_be = 0xffff;
 
-static void at_least(char *buf, uint32_t least)
+/* With others TCP keeps what is closed for hours. */
+static uint32_t bounded(struct option o, uint32_t value)
 {
-	uint32_t value;
-
-	memcpy(&value, buf, 4);
-	value = value < least ? value + least : value;
-	memcpy(buf, &value, 4);
-}
-
-static void at_most(char *buf, uint32_t most)
-{
-	uint32_t value;
-
-	memcpy(&value, buf, 4);
-	value %= most;
-	memcpy(buf, &value, 4);
+	if (o.level == SOL_SOCKET && o.name == SO_MAX_PACING_RATE && value < 1 << 20)
+		return value + (1 << 20);
+	if (o.level == SOL_TCP && o.name == TCP_USER_TIMEOUT)
+		return value % 60000;
+	return value;
 }
 
 int do_setsockopt(const uint32_t *arg)
 {
 	struct option o = option_of(arg[1]);
 	char buf[1024];
-	uint32_t len = fill_option(buf, o.shape, arg[2]);
+	uint32_t len = fill_option(buf, o.shape, bounded(o, arg[2]));
 
 	if (arg[3] != as_it_should_be)
 		len = arg[3];
-	/* with these TCP keeps what is closed for hours */
-	if (o.level == SOL_SOCKET && o.name == SO_MAX_PACING_RATE)
-		at_least(buf, 1 << 20);
-	if (o.level == SOL_TCP && o.name == TCP_USER_TIMEOUT)
-		at_most(buf, 60000);
 	return setsockopt(slot_fd(arg[0]), o.level, o.name, len ? buf : NULL, len);
 }
 

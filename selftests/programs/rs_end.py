@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from rs_peer import (BROKEN, GRANT, OURS, PEER, REVOKE, SWITCH, Failed, Served, agreed,
-                     expect, read_hello, record, siphash)
+                     expect, ip, read_hello, record, siphash)
 
 MAGIC, VERSION, SIZE = 0x5253544c, 3, 48
 DEPTH, MEMORY = 512, 1 << 20
@@ -274,8 +274,7 @@ class Address:
 
     def __init__(self, tun, address):
         self.tun, self.address, self.ports = tun, address, tun.ports
-        subprocess.run(["ip", "route", "replace", address, "dev", "wire0", "src", OURS],
-                       check=True)
+        ip(f"route replace {address} dev wire0 src {OURS}")
 
     def send(self, tcp, host=OURS):
         self.tun.send(tcp, host, self.address)

@@ -15,7 +15,6 @@ import os
 import select
 import socket
 import struct
-import subprocess
 import sys
 import time
 
@@ -23,7 +22,7 @@ from rs_end import (CELLS, CM_PORT, CREDIT, DATA, DATA_WANT, DONE, FREED, READY,
                     WAIT, End, Linked, Qp, Refused, counters, dump, gid, heard, new_instance,
                     party, rsctl, said_hello, setting, until)
 from rs_peer import (DATA as DATA_REC, GRANT, REVOKE, STOPPED, Tap,
-                     Failed, chosen, expect, record, run)
+                     Failed, chosen, expect, ip, record, run)
 
 
 class Honest:
@@ -498,7 +497,7 @@ class Sniffer:
 def lie_about_addresses(tun):
     """What a HELLO names is tried only on networks of ours, and not out of a tunnel."""
     far, farther, near = "192.0.2.1", "192.0.2.2", os.environ["ADDR4_1"]
-    subprocess.run(["ip", "route", "replace", "192.0.2.0/24", "via", near], check=True)
+    ip(f"route replace 192.0.2.0/24 via {near}")
     wrong = ("10.77.0.255", "224.0.0.9", "255.255.255.255", "127.0.0.1", "0.0.0.0",
              Linked.host)
     tried = {near}
@@ -522,7 +521,7 @@ def lie_about_addresses(tun):
             served.peer.close()
     finally:
         tunnel.close()
-        subprocess.run(["ip", "route", "del", "192.0.2.0/24"], check=True)
+        ip("route del 192.0.2.0/24")
 
 
 def lie_and_leave(_):
