@@ -37,11 +37,20 @@
 
 /* ---- sending ---- */
 
+/* tcp_sock.bytes_acked when TCP has delivered what it has. */
+static u64 tcp_end(const struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	return tp->bytes_acked + (tp->write_seq - tp->snd_una);
+}
+
 static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 {
 	frag->off += n;
 	frag->len -= n;
 	rs->out.rec_left -= n;
+	rs->out.payload_end = tcp_end(rs);
 	rstream_tx_gone(rs, n, frag->len ? 0 : frag->charged);
 	if (frag->len)
 		return;
@@ -224,12 +233,11 @@ static void put_resume(struct rstream *rs)
 static bool put_urg(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_URG, .offset = rs->urg.sent };
-	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
 	if (!rs->hello.urg)
 		return false;	/* it has been sent before HELLO said so */
 	put_record(rs, &rec);
-	rs->urg.sent_end = tp->bytes_acked + (tp->write_seq - tp->snd_una) + rs->out.ctl_len;
+	rs->urg.sent_end = tcp_end(rs) + rs->out.ctl_len;
 	return true;
 }
 
@@ -243,6 +251,7 @@ static bool put_fin(struct rstream *rs)
 	rec.offset = rs->tx.sent;
 	rs->tx.fin = true;
 	put_record(rs, &rec);
+	rs->out.payload_end = tcp_end(rs) + rs->out.ctl_len;
 	return true;
 }
 
@@ -267,6 +276,7 @@ static bool next_control(struct rstream *rs)
 		return false;
 	}
 	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
+		rs->out.payload_end = tcp_end(rs);
 		rs->out.ctl_len += rstream_hello_put(rs, rs->ctl + rs->out.ctl_len);
 		return true;
 	}

@@ -32,6 +32,9 @@ struct rstream_out {
 	u16 ctl_len;		/* bytes in rstream.ctl, on their way to TCP */
 	u16 ctl_off;		/* those that TCP has taken */
 	u32 rec_left;		/* payload bytes that TCP is still owed for the last DATA header */
+	u64 payload_end;	/* tcp_sock.bytes_acked when TCP has delivered the last payload, or
+				 * FIN, that it was given; valid once HELLO is said
+				 */
 	u32 small_seq[2];	/* TCP sequence numbers behind the last two small DATA records */
 	bool pushing;		/* rstream_push() is at work (it may call itself by way of TCP) */
 	bool nagle;		/* the program has not set TCP_NODELAY; valid while @pushing */

@@ -44,19 +44,30 @@ static bool gathers(const struct rstream *rs)
 /* ---- state ---- */
 
 /*
+ * Bytes that TCP has not delivered.  Records behind the last payload or FIN don't count,
+ * those before it do.
+ */
+static u64 tcp_unacked(const struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	if (rstream_tx_plain(rs) || test_bit(RSTREAM_WANT_HELLO, &rs->want))
+		return tp->write_seq - tp->snd_una;	/* it has nothing else */
+	return max_t(s64, rs->out.payload_end - tp->bytes_acked, 0);
+}
+
+/*
  * As SIOCOUTQ counts: what the peer's kernel is not known to have.  On a ring
  * that is what has not completed; asking makes the last ones complete.
  */
 u64 rstream_tx_unacked(struct rstream *rs)
 {
-	const struct tcp_sock *tp = tcp_sk(rs->sk);
 	u64 queued = rs->tx.written - rs->tx.sent;
 
-	/* records that TCP has not acknowledged count, too */
 	if (rs->tx.state == RSTREAM_LOST)
 		return rs->tx.written - rs->tx.acked;
 	if (rs->tx.state < RSTREAM_ON_RING)
-		return queued + tp->write_seq - tp->snd_una;
+		return queued + rs->out.rec_left + tcp_unacked(rs);
 	rstream_tx_reap(rs);
 	if (!rs->txring || rstream_txring_sent(rs->txring))
 		return queued;
