@@ -18,14 +18,16 @@ ulimit -n 50000 || bail "no room for $idle descriptors"
 # idle ones shall not have rings
 set_net upgrade=2 upgrade_bytes=65536 link_idle_ms=600000 hello_timeout_ms=60000
 
-# Bytes that the kernel itself uses: all but free pages, files and processes.
+# Bytes that the kernel itself uses: all but free pages, those that a processor keeps
+# for its next allocations included, files and processes.
 kernel_memory() {	# VM
 	on "$1" "sync
 		echo 3 >/proc/sys/vm/drop_caches
 		for f in /sys/kernel/slab/*/shrink; do echo 1 >\$f; done
-		cat /proc/meminfo" | awk '
+		cat /proc/meminfo /proc/zoneinfo" | awk '
 		$1 == "MemTotal:" { n += $2 }
 		$1 ~ /^(MemFree|Buffers|Cached|AnonPages):$/ { n -= $2 }
+		$1 == "count:" { n -= 4 * $2 }
 		END { printf "%.0f", 1024 * n }'
 }
 slab() {	# VM
