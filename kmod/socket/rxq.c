@@ -21,7 +21,7 @@
  * under pressure.  What is not used goes back by sk_mem_reclaim().  Not in softirq, where a
  * control group's limit does not hold.
  */
-#define CHARGE_LEAVES	SZ_1M
+#define CHARGE_LEAVES	SZ_2M
 
 bool rstream_charge_spare(struct rstream *rs, u32 size)
 {

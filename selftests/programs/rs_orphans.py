@@ -4,20 +4,18 @@
 
 Usage: rs_orphans.py ADDRESS crumbs|closed N
 
-crumbs: N sockets in turn write a byte each, which nobody reads, until none takes one more:
-no byte continues the one before in the page that a task's writes share.  Prints how many
-bytes their buffers hold, and how many they may take.
+crumbs: N sockets in turn write a byte each, which nobody reads, until one takes no more:
+no byte continues the one before in the page that a task's writes share.  They are
+kept until they are read.  Prints how many bytes it has taken, and SO_SNDBUF with the ring,
+which is what they and what keeps them may take.
 
 closed: N clients write what they may to a server that does not read, and close.  Prints
 how many of them the server finds reset when it reads.
 """
-import fcntl
 import json
 import socket
-import struct
 import subprocess
 import sys
-import termios
 import time
 
 IPPROTO_RDMASTREAM = 257
@@ -37,29 +35,26 @@ def pairs(address, count):
     return made
 
 
-def sends_on_ring(client):
+def ring_size(client):
+    """Bytes of the ring that it writes to; 0: none."""
     port = client.getsockname()[1]
     told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
-    return any(entry["local"].endswith(f":{port}") and entry["tx"]["carrier"] == "ring"
-               for entry in json.loads(told) if entry["local"])
+    return sum(entry["tx"]["ring_size"] for entry in json.loads(told)
+               if entry["local"] and entry["local"].endswith(f":{port}") and
+               entry["tx"]["carrier"] == "ring")
 
 
 def on_rings(made):
     """Bytes go to and fro until they go by rings."""
     end = time.monotonic() + LIMIT
     for client, server in made:
-        while not sends_on_ring(client):
+        while not ring_size(client):
             if time.monotonic() > end:
                 sys.exit("no ring")
             client.sendall(bytes(16384))
             left = 16384
             while left:
                 left -= len(server.recv(left))
-
-
-def unsent(sock):
-    """Bytes that the buffer holds."""
-    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
 
 
 def fill(sock, data):
@@ -74,19 +69,15 @@ def fill(sock, data):
 def crumbs(address, count):
     made = pairs(address, count)
     on_rings(made)
-    for client, server in made:     # the ring is full, the buffer empty
-        fill(client, bytes(65536))
-        while unsent(client):
-            server.recv(4096)
-    full = set()
-    while len(full) < count:
-        for client, _ in made:
-            try:
+    written = 0     # by each
+    try:
+        while True:
+            for client, _ in made:
                 client.send(b"x", socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                full.add(client)
-    print(sum(unsent(client) for client, _ in made),
-          sum(client.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for client, _ in made))
+            written += 1
+    except BlockingIOError:
+        print(written,
+              client.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) + ring_size(client))
 
 
 def closed(address, count):
