@@ -106,13 +106,19 @@ in_all touch "$go"
 ok "crowd: bytes come on all of them" wait_for 90 began
 ok "crowd: many bytes" wait_for 90 went_on
 diag "came on each: $(jq -c sort "$tmp/shares")"
-if [ "$SLOW" = 1 ]; then
-	ok "crowd: nobody has less than seven tenths of the mean" jq -e 'min > 0.7 * add / length' "$tmp/shares"
-	ok "crowd: each ring has grown to its share of the memory" wait_for 30 have_shares
+nobody="crowd: nobody has less than seven tenths of the mean"
+if [ "$SLOW" != 1 ]; then
+	skip "$nobody" "a slow kernel shares out its processor, not the link"
+elif [ "$VM_ROOT" = hostfs ] && [[ $(uname -r) == 6.1.* ]]; then
+	skip "$nobody" "soft-RoCE completes each write before the next, the link has no queue"
 else
-	why="a slow kernel shares out its processor, not the link, and fills few rings"
-	skip "crowd: nobody has less than seven tenths of the mean" "$why"
-	skip "crowd: each ring has grown to its share of the memory" "$why"
+	ok "$nobody" jq -e 'min > 0.7 * add / length' "$tmp/shares"
+fi
+grown="crowd: each ring has grown to its share of the memory"
+if [ "$SLOW" = 1 ]; then
+	ok "$grown" wait_for 30 have_shares
+else
+	skip "$grown" "a slow kernel fills few rings"
 fi
 diag "rings: $(shares ' | group_by(.) | map("\(length) of \(.[0])") | join(", ")')"
 in_all touch "$file"

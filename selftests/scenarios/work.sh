@@ -47,6 +47,14 @@ wait $server 2>/dev/null
 # that two or three writes go together, not dozens.
 telling=12
 [ "$VM_ROOT" != hostfs ] || telling=75
+# On 6.1 soft-RoCE sends in the writer's own context, and its one processor has the answer
+# before the next write.
+alone=
+[ "$VM_ROOT" != hostfs ] || [[ $(uname -r) != 6.1.* ]] ||
+	alone="soft-RoCE completes each write before the next"
+together_ok() {	# NAME CMD...
+	if [ -n "$alone" ]; then skip "$1" "$alone"; else ok "$@"; fi
+}
 seldom() {	# BYTES GREATEST-WRITE
 	local n writes=$(($1 / $2))
 	n=$(counted 0 wrs-signalled)
@@ -57,7 +65,7 @@ for size in 64 4096; do
 	begin
 	ok "writes of up to $size bytes" stream inet inet -n $((size << 12)) -m 0 -w $size -r 1M
 	end
-	ok "... a signalled work request for $telling % of them at most" seldom $((size << 12)) $size
+	together_ok "... a signalled work request for $telling % of them at most" seldom $((size << 12)) $size
 done
 # Large ones tell.  How many go together depends on how fast the reader is.
 begin
@@ -69,5 +77,5 @@ together() {
 	echo "wrs +$n, about $writes writes"
 	((n * 4 <= writes * 3))
 }
-ok "... three work requests for four of them" together
+together_ok "... three work requests for four of them" together
 done_testing
