@@ -44,8 +44,8 @@ bool rstream_charge_spare(struct rstream *rs, u32 size)
 #define RX_WASTE	4
 
 /*
- * Memory that the queue may keep, bytes.  A peer that respects its window does not come
- * there, be every byte of it kept by RX_WASTE.
+ * Memory that the queue may keep, bytes.  A peer that respects its window, and sends little
+ * but DATA, does not come there, be every byte of it kept by RX_WASTE.
  */
 static u64 rx_most(const struct rstream *rs)
 {
@@ -130,16 +130,24 @@ static u32 rx_share(const struct sk_buff *skb, u32 len)
 	return mult_frac((u64)skb->truesize, len, skb->len);
 }
 
+/*
+ * A clone keeps all of @skb, whatever else is in it, so that is what is charged: once, for
+ * the last of its clones, which is the last to go.
+ */
 static struct sk_buff *rx_clone(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 {
-	u32 size = rx_share(skb, len);
-	struct sk_buff *clone;
+	struct sk_buff *last = rs->rxq.clone, *clone;
+	bool again = last && last->head == skb->head;
 
-	if (!rx_may_keep(rs, skb, size))
+	if (!again && !rx_may_keep(rs, skb, skb->truesize))
 		return NULL;
 	clone = skb_clone(skb, GFP_ATOMIC);
-	if (clone)
-		rx_queue(rs, clone, off, len, false, size);
+	if (!clone)
+		return NULL;
+	rx_queue(rs, clone, off, len, false, again ? 0 : skb->truesize);
+	if (again)
+		swap(rstream_skb_cb(last)->charged, rstream_skb_cb(clone)->charged);
+	rs->rxq.clone = clone;
 	return clone;
 }
 
@@ -188,6 +196,8 @@ bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
 
 void rstream_rx_drop(struct rstream *rs, struct sk_buff *skb)
 {
+	if (skb == rs->rxq.clone)
+		rs->rxq.clone = NULL;
 	__skb_unlink(skb, &rs->rxq.skbs);
 	rx_uncharge(rs, rstream_skb_cb(skb)->charged);
 	__kfree_skb(skb);

@@ -9,6 +9,7 @@ struct rstream;
 
 struct rstream_rxq {
 	struct sk_buff_head skbs;	/* with bytes of DATA records, struct rstream_skb_cb */
+	struct sk_buff *clone;	/* the last in @skbs that is a clone of TCP's, or NULL */
 	u64 bytes;		/* in @skbs */
 	u64 mem;		/* bytes charged for them; until accept() in sk_rmem_alloc, too */
 	u64 window;		/* bytes that the peer may be ahead of the program on tcp */

@@ -8,17 +8,39 @@ hello_timeout_ms=3000.
 
 rs_wire [PATTERN]: the cases whose names have PATTERN in them.
 """
+import fcntl
 import random
+import re
 import struct
 import sys
+import termios
 import threading
 import time
 
-from rs_peer import (ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC, NONCE, OURS,
-                     PEER, RESUME, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH,
-                     Peer, Served, agreed, chosen, drain, end, expect, found, hello,
+from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC, NONCE, OURS,
+                     PEER, PSH, RESUME, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH,
+                     Peer, Served, agreed, chosen, drain, end, expect, found, hello, ip,
                      nonce_of, option, our_socket, read_data, read_hello, record,
                      role_nonce, role_of, run, switch)
+
+
+def unread(sock):
+    """Bytes that there are to read."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
+
+
+def charged():
+    """Bytes that TCP's sockets are charged for."""
+    with open("/proc/net/sockstat", encoding="ascii") as file:
+        return 4096 * int(re.search(r"^TCP:.* mem (\d+)", file.read(), re.MULTILINE).group(1))
+
+
+def soon(done, seconds=2):
+    """Wait for that, but no longer."""
+    stop = time.monotonic() + seconds
+    while not done() and time.monotonic() < stop:
+        time.sleep(0.01)
+    return done()
 
 
 # ---- our listener, the peer connects ----
@@ -190,6 +212,30 @@ def server_window_exceeded(tun):
         served.peer.write(chunk)
         served.peer.until(lambda: served.peer.rst, 0.01)
     expect(served.peer.until(lambda: served.peer.rst), "RST")
+
+
+def server_padding_is_charged(tun):
+    """A few bytes that keep a large packet are charged for all of it."""
+    served = agreed(tun)
+    read_hello(served.peer)
+    packet = 70 * record(99, bytes(248)) + record(DATA, bytes(1025))
+    before = charged()
+    try:
+        for device in "wire0", "wire1":
+            ip(f"link set {device} mtu 20000")
+        for taken in range(63):
+            served.peer.segment(ACK | PSH, packet)
+            if not soon(lambda: unread(served.sock) > taken * 1025):
+                break
+    finally:
+        for device in "wire0", "wire1":
+            ip(f"link set {device} mtu 1500")
+    # a processor counts up to a MiB before it says so
+    kept = taken * len(packet)
+    expect(taken < 10 or charged() - before > kept - (1 << 20) > 0,
+           f"{kept} bytes charged, not {charged() - before}")
+    served.sock.close()
+    served.peer.close()
 
 
 # ---- our client, the peer listens ----
