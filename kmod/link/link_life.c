@@ -417,6 +417,7 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	idr_init(&link->tx_rings);
 	idr_init(&link->tx_granted);
 	INIT_LIST_HEAD(&link->ctrl_list);
+	INIT_LIST_HEAD(&link->ctrl_poor);
 	INIT_LIST_HEAD(&link->tx_waiters);
 	INIT_LIST_HEAD(&link->tx_zombies);
 	INIT_LIST_HEAD(&link->tx_ending);

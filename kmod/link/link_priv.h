@@ -295,6 +295,7 @@ struct rstream_link {
 	unsigned int n_rx, n_tx;	/* of them: those with a stream */
 	unsigned int n_rx_most;		/* of late: some are being replaced */
 	struct list_head ctrl_list;	/* rings with messages that found no slot */
+	struct list_head ctrl_poor;	/* likewise, that found no receive credit */
 	struct list_head tx_waiters;	/* rings that found no slot, the first ones first */
 	unsigned int n_waiting;		/* in it */
 	unsigned int n_called;		/* rings that may post before those */

@@ -139,6 +139,21 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 	return !rstream_wr_post(link);
 }
 
+/*
+ * What waits for receive credits alone the peer can make many, and long: nobody walks it
+ * before there are some.
+ */
+static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
+{
+	bool poor = rstream_link_alive(link) && rstream_wr_room(link) && !link->rq_credits &&
+		    link->sq_done >= ctrl->last_sq;
+
+	if (!list_empty(&ctrl->list) && ctrl->poor == poor)
+		return;
+	list_move_tail(&ctrl->list, poor ? &link->ctrl_poor : &link->ctrl_list);
+	ctrl->poor = poor;
+}
+
 /* Posts what is due now, or remembers it for ring_kick().  @ctrl may be freed. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
@@ -148,8 +163,7 @@ bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
 	while (ctrl->due) {
 		if (ctrl_post_one(link, ctrl))
 			continue;
-		if (list_empty(&ctrl->list))
-			list_add_tail(&ctrl->list, &link->ctrl_list);
+		ctrl_wait(link, ctrl);
 		return false;
 	}
 	list_del_init(&ctrl->list);
@@ -177,6 +191,11 @@ void rstream_ring_kick(struct rstream_link *link)
 	return_receives(link);
 	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
 		/* a silent credit may go where its neighbour cannot */
+		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_room(link))
+			return;
+	}
+	while (link->rq_credits && !list_empty(&link->ctrl_poor)) {
+		ctrl = list_first_entry(&link->ctrl_poor, struct ring_ctrl, list);
 		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_room(link))
 			return;
 	}
@@ -425,7 +444,9 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 			break;
 		}
 		link->rq_credits += id;
-		link->poor_sweeps = 0;
+		/* as return_receives() has it: who dribbles them withholds them */
+		if (id >= link->rq_credits_max / 4)
+			link->poor_sweeps = 0;
 		rstream_ring_kick(link);
 		break;
 	default:

@@ -18,10 +18,11 @@ enum rstream_due {
 
 /* Messages of a ring that wait for a slot or a receive credit. */
 struct ring_ctrl {
-	struct list_head list;		/* link->ctrl_list */
+	struct list_head list;		/* link->ctrl_list, or ctrl_poor if @poor */
 	unsigned int due;
 	u64 last_sq;			/* number of the last work request that it needs */
 	bool tx;
+	bool poor;			/* nothing but a receive credit is missing */
 };
 
 struct rx_ring {

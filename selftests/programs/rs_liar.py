@@ -572,6 +572,28 @@ def link_credits_withheld(tun):
     beside.leave()
 
 
+def link_credits_dribbled(tun):
+    """Who gives one now and then loses the link as well."""
+    beside = Linked(tun)
+    with party(depth=64, rq_credit=None) as liar:
+        linked = liar(tun)
+        linked.granted()
+        linked.peer.write(linked.grant_room(1))
+        linked.switched((0, 1))
+        starve(linked)
+        stop = time.monotonic() + 90
+        while linked.links():
+            expect(time.monotonic() < stop, "the link to end")
+            liar.end.say(RQ_CREDIT, 1)
+            while liar.end.next(2):         # that of the credit, then none
+                linked.sock.sendall(b"x")
+        linked.over("the peer gives no credits", 5)
+        linked.sock.close()
+        linked.peer.close()
+    beside.left_alone()
+    beside.leave()
+
+
 def link_ready_withheld(tun):
     """Who never says READY has no link."""
     beside, name = Linked(tun), new_instance()
