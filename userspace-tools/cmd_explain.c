@@ -116,8 +116,8 @@ static const struct advice advices[] = {
 		"More network namespaces than there is room for connect from one address, or from all.",
 		"Nothing; their connections stay on TCP.  See Documentation/security.rst." },
 	[RDMASTREAM_REASON_IPSEC] = {
-		"An IPsec policy or a MACsec device protects this connection; RDMA would carry its data in clear.",
-		"Nothing, or exempt the peer from the policy if the RDMA network is protected otherwise." },
+		"An IPsec policy, MACsec or a tunnel protects this connection, or may do so; RDMA would carry its data in clear.",
+		"Nothing, or exempt the peer from the policy or tunnel if the RDMA network is protected otherwise." },
 	[RDMASTREAM_REASON_CLOSED_LIMIT] = {
 		"Programs have closed many connections whose peers do not read what is left, or TCP has used up net.ipv4.tcp_mem.",
 		"Look for the peers that do not read (rsctl sockets); raise net.rdmastream.closed_max or net.ipv4.tcp_mem if they are yours." },

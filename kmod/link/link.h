@@ -711,6 +711,17 @@ bool rstream_link_possible(struct net *net);
 void rstream_link_drain(struct net *net, bool on);
 bool rstream_link_drained(const struct net *net);	/* any context */
 
+/**
+ * rstream_dev_protects() - may packets be encrypted on their way through @dev?
+ * @dev:	where a route leads
+ *
+ * It is a tunnel, or there is MACsec below it.  RDMA does not take that way: it would
+ * carry in clear what is protected there.
+ *
+ * Context: RCU read lock.
+ */
+bool rstream_dev_protects(struct net_device *dev);
+
 /* Links that may still hold a device: 0 when a drain is done. */
 unsigned int rstream_link_count(const struct net *net);
 

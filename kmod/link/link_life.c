@@ -26,8 +26,10 @@
  *  7. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
  *     freed by link_free_work() with the last reference.
  */
+#include <linux/if_arp.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/xfrm.h>
 
 #include "cm.h"
@@ -178,6 +180,31 @@ static bool link_is_idle(struct rstream_link *link)
 	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
 }
 
+/* Does @dev put its packets into others, which may be encrypted?  What is not known does. */
+static bool is_tunnel(const struct net_device *dev)
+{
+	static const char *const plain[] = {
+		"bond", "bridge", "dummy", "hsr", "ipoib", "ipvlan", "macvlan", "macvtap",
+		"netkit", "team", "veth", "vlan", "vrf",
+	};
+
+	if (dev->flags & IFF_POINTOPOINT || dev->type == ARPHRD_NONE)
+		return true;
+	/* devices of hardware have none */
+	return dev->rtnl_link_ops &&
+	       match_string(plain, ARRAY_SIZE(plain), dev->rtnl_link_ops->kind) < 0;
+}
+
+static int is_macsec(struct net_device *dev, struct netdev_nested_priv *unused)
+{
+	return netif_is_macsec(dev);
+}
+
+bool rstream_dev_protects(struct net_device *dev)
+{
+	return is_tunnel(dev) || netdev_walk_all_lower_dev_rcu(dev, is_macsec, NULL);
+}
+
 /* Is there anything that protects packets, so that a new route may lead there? */
 static bool net_protects(struct net *net)
 {
@@ -190,7 +217,7 @@ static bool net_protects(struct net *net)
 #endif
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev) {
-		found = netif_is_macsec(dev);
+		found = dev->flags & IFF_UP && rstream_dev_protects(dev);
 		if (found)
 			break;
 	}

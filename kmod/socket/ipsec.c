@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What IPsec or MACsec protects stays on TCP: RDMA would carry it in clear.
+ * What IPsec, MACsec or a tunnel protects stays on TCP: RDMA would carry it in clear.
  *
  * Asked before the option is sent or answered, and before a ring is granted or taken up;
  * and again, for a connection that has rings, when the link notices that routes or
  * policies have changed.  Keeps nothing.
  */
-#include <linux/if_arp.h>
-#include <linux/if_vlan.h>
-#include <linux/string.h>
 #include <net/inet_connection_sock.h>
 #include <net/rtnetlink.h>
 #include <net/xfrm.h>
@@ -27,22 +24,23 @@ static bool has_policy(const struct sock *sk)
 #endif
 }
 
-static bool device_protects(const struct net_device *dev)
+static bool route_protects(const struct dst_entry *dst)
 {
-	if (is_vlan_dev(dev))
-		dev = vlan_dev_real_dev(dev);
-	return netif_is_macsec(dev);
+	bool protects;
+
+	/* the last: its keys are still being agreed on, and packets are dropped */
+	if (dst_xfrm(dst) || dst->lwtstate || dst->flags & DST_XFRM_QUEUE ||
+	    (dst->output == dst_discard_out && !dst->error))
+		return true;
+	rcu_read_lock();	/* the device may be about to go */
+	protects = rstream_dev_protects(READ_ONCE(dst->dev));
+	rcu_read_unlock();
+	return protects;
 }
 
 bool rstream_ipsec_route(const struct sock *sk, const struct dst_entry *dst)
 {
-	if (has_policy(sk))
-		return true;
-	if (!dst)
-		return false;
-	/* the last: its keys are still being agreed on, and packets are dropped */
-	return dst_xfrm(dst) || dst->flags & DST_XFRM_QUEUE || device_protects(dst->dev) ||
-	       (dst->output == dst_discard_out && !dst->error);
+	return has_policy(sk) || (dst && route_protects(dst));
 }
 
 enum rstream_reason rstream_ipsec(struct rstream *rs)
@@ -67,21 +65,6 @@ void rstream_ipsec_look(struct rstream *rs)
 		rstream_link_break(rs->rxring->link, RSTREAM_END_IPSEC);
 }
 
-/* Does @dev put its packets into others, which may be encrypted?  What is not known does. */
-static bool is_tunnel(const struct net_device *dev)
-{
-	static const char *const plain[] = {
-		"bond", "bridge", "dummy", "hsr", "ipoib", "ipvlan", "macvlan", "macvtap",
-		"netkit", "team", "veth", "vlan", "vrf",
-	};
-
-	if (dev->flags & IFF_POINTOPOINT || dev->type == ARPHRD_NONE)
-		return true;
-	/* devices of hardware have none */
-	return dev->rtnl_link_ops &&
-	       match_string(plain, ARRAY_SIZE(plain), dev->rtnl_link_ops->kind) < 0;
-}
-
 bool rstream_tunnelled(const struct rstream *rs)
 {
 	const struct dst_entry *dst = __sk_dst_get(rs->sk);
@@ -91,7 +74,7 @@ bool rstream_tunnelled(const struct rstream *rs)
 	if (!dst)
 		return true;
 	rcu_read_lock();	/* the device may be about to go */
-	tunnel = is_tunnel(READ_ONCE(dst->dev));
+	tunnel = rstream_dev_protects(READ_ONCE(dst->dev));
 	rcu_read_unlock();
 	return tunnel;
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 stock=6.12 timeout=300
-# What IPsec protects does not leave the host by RDMA: neither when it is protected from
-# the start, nor when a policy comes while rings are in use.
+# What IPsec or a tunnel protects does not leave the host by RDMA: neither when it is
+# protected from the start, nor when a policy or a route comes while rings are in use.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -68,5 +68,35 @@ whole_streams later
 mark 0
 ok "without policies: a stream" stream inet inet -n 1M
 ok "without policies: on rings again" test "$(grown 0 ring-tx-bytes)" -gt 0
+
+# ---- a route into a tunnel, which may encrypt; addresses are the same ----
+
+outer=198.51.100
+tunnel() {	# VM OWN OTHER
+	on "$1" "modprobe ip_gre; ip addr add $outer.$((1 + $1))/24 dev \$(ip -o route get $3 | sed 's/.* dev \([^ ]*\).*/\1/') &&
+		ip link add tunnel type gre local $outer.$((1 + $1)) remote $outer.$((2 - $1)) &&
+		ip link set tunnel up"
+}
+into() { on "$1" "ip route add $3/32 dev tunnel src $2"; }	# VM OWN OTHER
+tunnel_bytes() { on 0 cat /sys/class/net/tunnel/statistics/tx_bytes; }
+rm -f "$tmp/enough"
+in_all rm -f "$tmp/enough"
+ok "tunnel: VM 0 has one" tunnel 0 "$ADDR4_0" "$ADDR4_1"
+ok "tunnel: VM 1 has one" tunnel 1 "$ADDR4_1" "$ADDR4_0"
+had=$(ring_bytes 0)
+begin_streams -n 1M --until "$tmp/enough" --pace 20 -t 250
+ok "tunnel: a stream is on rings" wait_for 60 moves
+ok "tunnel: VM 0 routes into it" into 0 "$ADDR4_0" "$ADDR4_1"
+ok "tunnel: VM 1 routes into it" into 1 "$ADDR4_1" "$ADDR4_0"
+for vm in 0 1; do
+	ok "tunnel: VM $vm sends on no ring any more" wait_for 30 on_tcp $vm
+done
+in_all touch "$tmp/enough"
+whole_streams tunnel
+mark 0
+ok "tunnel: a new stream" stream inet inet -n 1M
+ok "tunnel: it went there" test "$(tunnel_bytes)" -gt 1000000
+ok "tunnel: nothing of it by RDMA" test "$(grown 0 ring-tx-bytes)" = 0
+ok "tunnel: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
 ok "the module can be unloaded" unload_module
 done_testing
