@@ -425,10 +425,28 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 	return RSTREAM_R_NONE;
 }
 
+/*
+ * TCP is closed: nothing can be sent again, nor asked for.  What the ring still has goes when
+ * the link is gone; who waits for the end of MSG_ZEROCOPY is told.
+ */
+static void tx_over(struct rstream *rs)
+{
+	if (rs->tx.state < RSTREAM_ON_RING || rstream_link_is_up(rs->txring->link))
+		return;
+	rstream_tx_lost(&rs->tx);
+	rs->tx.resumed = true;
+	rs->tx.resume_at = rs->tx.sent;
+	tx_rewind(rs);
+}
+
 static void tx_check(struct rstream *rs)
 {
-	if (!rs->txring || rs->sk->sk_state == TCP_CLOSE)
+	if (!rs->txring)
 		return;
+	if (rs->sk->sk_state == TCP_CLOSE) {
+		tx_over(rs);
+		return;
+	}
 	if (!rstream_link_is_up(rs->txring->link)) {
 		if (rs->tx.state == RSTREAM_GRANTED) {
 			rstream_grant_refuse(rs, rstream_link_reason(rs->txring->link));

@@ -207,14 +207,18 @@ static ssize_t send_zerocopy(struct half *h, size_t len)
 static int zc_finish(struct half *h)
 {
 	struct pollfd pfd = { .fd = h->fd };
+	uint64_t end = rs_now_ms() + 20000;
 
 	while (h->zc_done != h->zc_sent) {
 		if (zc_take(h) > 0)
 			continue;
 		if (h->err || !h->blocking)
 			return -1;
-		if (poll(&pfd, 1, 20000) <= 0)
+		if (rs_now_ms() > end)
 			return fail(h, ETIMEDOUT, "completions are missing");
+		/* when both have ended POLLHUP is there all the time */
+		if (poll(&pfd, 1, 100) > 0 && !(pfd.revents & POLLERR))
+			usleep(10000);
 	}
 	return 0;
 }

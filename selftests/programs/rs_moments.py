@@ -33,6 +33,7 @@ KINDS = {
 }
 LIMIT = 100 * int(os.environ.get("SLOW", 1))     # seconds that anything may take
 SIOCOUTQ = 0x5411
+SO_ZEROCOPY, MSG_ZEROCOPY = 60, 0x4000000
 K, M = 1024, 1024 * 1024
 
 
@@ -57,7 +58,7 @@ class Ends:
 
     def __init__(self):
         self.socks, self.ids = {}, itertools.count(1)
-        self.sent, self.got = {}, {}
+        self.sent, self.got, self.lent = {}, {}, []
         self.lock, self.listed, self.listed_at = threading.Lock(), [], 0
 
     def keep(self, sock):
@@ -102,6 +103,26 @@ class Ends:
             done += put
             self.sent[n] += put
         return done, ""
+
+    def send_zerocopy(self, n, size):
+        """By MSG_ZEROCOPY, from memory that stays."""
+        at = self.sent[n] % PERIOD
+        self.lent.append(BYTES[at:at + size])
+        self.socks[n].setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, 1)
+        put = self.socks[n].send(self.lent[-1], socket.MSG_NOSIGNAL | MSG_ZEROCOPY)
+        self.sent[n] += put
+        return put
+
+    def completed(self, n):
+        """The kernel has done with it."""
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            try:
+                self.socks[n].recvmsg(1, 256, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)
+                return True
+            except BlockingIOError:
+                time.sleep(0.05)
+        return False
 
     def recv(self, n, size, flags=0):
         """How many bytes came; then "" enough, "end", an error, "wrong"."""
@@ -527,6 +548,18 @@ def case_linger(c):
     close = c.near.start("close", near)
     equal(c.far.recv(far, M), (50 * K, "end"), "all, and the end")
     expect(close.result(LIMIT) < 29, "close() in time")
+
+
+def case_zerocopy_ends(c):
+    """Both have ended before the link is known to be lost: its pages come back."""
+    near, far = c.ringed()
+    equal(c.near.send_zerocopy(near, 4 * K), 4 * K, "sent")
+    c.cut()
+    equal(c.near.shutdown(near), "", "shut down")
+    equal(c.far.recv(far, M), (4 * K, "end"), "all, and the end")
+    equal(c.far.shutdown(far), "", "shut down")
+    equal(c.near.recv(near, 1), (0, "end"), "the end")
+    expect(c.near.completed(near), "the completion")
 
 
 def case_peek(c):
