@@ -184,13 +184,15 @@ static bool link_is_idle(struct rstream_link *link)
 static bool is_tunnel(const struct net_device *dev)
 {
 	static const char *const plain[] = {
-		"bond", "bridge", "dummy", "hsr", "ipoib", "ipvlan", "macvlan", "macvtap",
-		"netkit", "team", "veth", "vlan", "vrf",
+		"bond", "bridge", "dsa", "dummy", "hsr", "ipoib", "ipvlan", "ipvtap", "macvlan",
+		"macvtap", "netkit", "team", "veth", "vlan", "vrf",
 	};
 
 	if (dev->flags & IFF_POINTOPOINT || dev->type == ARPHRD_NONE)
 		return true;
-	/* devices of hardware have none */
+	/* devices of hardware have none, but L2TP's has none either */
+	if (dev->dev.type && dev->dev.type->name && !strcmp(dev->dev.type->name, "l2tpeth"))
+		return true;
 	return dev->rtnl_link_ops &&
 	       match_string(plain, ARRAY_SIZE(plain), dev->rtnl_link_ops->kind) < 0;
 }
