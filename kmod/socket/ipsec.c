@@ -24,14 +24,10 @@ static bool has_policy(const struct sock *sk)
 #endif
 }
 
-static bool route_protects(const struct dst_entry *dst)
+static bool device_protects(const struct dst_entry *dst)
 {
 	bool protects;
 
-	/* the last: its keys are still being agreed on, and packets are dropped */
-	if (dst_xfrm(dst) || dst->lwtstate || dst->flags & DST_XFRM_QUEUE ||
-	    (dst->output == dst_discard_out && !dst->error))
-		return true;
 	rcu_read_lock();	/* the device may be about to go */
 	protects = rstream_dev_protects(READ_ONCE(dst->dev));
 	rcu_read_unlock();
@@ -40,7 +36,13 @@ static bool route_protects(const struct dst_entry *dst)
 
 bool rstream_ipsec_route(const struct sock *sk, const struct dst_entry *dst)
 {
-	return has_policy(sk) || (dst && route_protects(dst));
+	if (has_policy(sk))
+		return true;
+	if (!dst)
+		return false;
+	/* the last: its keys are still being agreed on, and packets are dropped */
+	return dst_xfrm(dst) || dst->lwtstate || dst->flags & DST_XFRM_QUEUE ||
+	       device_protects(dst) || (dst->output == dst_discard_out && !dst->error);
 }
 
 enum rstream_reason rstream_ipsec(struct rstream *rs)
@@ -68,13 +70,7 @@ void rstream_ipsec_look(struct rstream *rs)
 bool rstream_tunnelled(const struct rstream *rs)
 {
 	const struct dst_entry *dst = __sk_dst_get(rs->sk);
-	bool tunnel;
 
 	rstream_assert_held(rs);
-	if (!dst)
-		return true;
-	rcu_read_lock();	/* the device may be about to go */
-	tunnel = rstream_dev_protects(READ_ONCE(dst->dev));
-	rcu_read_unlock();
-	return tunnel;
+	return !dst || device_protects(dst);
 }
