@@ -547,15 +547,20 @@ def starve(linked):
     raise Failed("the host to have no credit any more")
 
 
+def starved(liar, tun):
+    """A connection on our ring, and what starve() returns."""
+    linked = liar(tun)
+    linked.granted()
+    linked.peer.write(linked.grant_room(1))
+    linked.switched((0, 1))
+    return linked, starve(linked)
+
+
 def link_credits_withheld(tun):
     """Who never posts receives anew loses the link, and its streams nothing."""
     beside = Linked(tun)
     with party(depth=64, rq_credit=None) as liar:
-        linked = liar(tun)
-        linked.granted()
-        linked.peer.write(linked.grant_room(1))
-        linked.switched((0, 1))
-        count = starve(linked)
+        linked, count = starved(liar, tun)
         expect(linked.grown("stall-rq"), "the want of a credit to be counted")
         linked.sock.sendall(b"more")
         linked.over("the peer gives no credits", 90)
@@ -576,11 +581,7 @@ def link_credits_dribbled(tun):
     """Who gives one now and then loses the link as well."""
     beside = Linked(tun)
     with party(depth=64, rq_credit=None) as liar:
-        linked = liar(tun)
-        linked.granted()
-        linked.peer.write(linked.grant_room(1))
-        linked.switched((0, 1))
-        starve(linked)
+        linked, _ = starved(liar, tun)
         stop = time.monotonic() + 90
         while linked.links():
             expect(time.monotonic() < stop, "the link to end")
