@@ -111,7 +111,10 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 	return true;
 }
 
-/* The first frag fits into @room and has a bus address. */
+/*
+ * The first frag fits into @room and has a bus address.  With link->lock held it has both
+ * already, unless the device needs no bus addresses: tx_whole().
+ */
 static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
 			 u32 room)
 {
@@ -135,7 +138,25 @@ static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
 	return at - ring->pub.written;
 }
 
-/* Of @bytes of these those that were not posted; some may have been unmapped since. */
+/*
+ * Of @mapped bytes those to be posted when that should be @most by now: frags are not cut
+ * any more, so the last one may be more than that.
+ */
+static u64 tx_whole(const struct list_head *frags, u64 mapped, u64 most)
+{
+	const struct rstream_frag *frag;
+	u64 whole = 0;
+
+	most = min(mapped, most);
+	list_for_each_entry(frag, frags, list) {
+		if (whole >= most)
+			break;
+		whole += frag->len;
+	}
+	return whole;
+}
+
+/* Of @bytes of these those that were not posted. */
 static void tx_unmap(struct list_head *frags, s64 bytes)
 {
 	struct rstream_frag *frag;
@@ -631,7 +652,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	struct rstream_batch *b = link->batch;
 	ssize_t total = -ENOTCONN;
 	u64 settled, space, most, mapped = 0;
-	bool full, waits;
+	bool starved = false, full, waits;
 	s64 acked;
 
 	rcu_read_lock();
@@ -656,12 +677,14 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		spin_lock_bh(&link->lock);
 		if (link->state != RSTREAM_LINK_UP)
 			goto out;
-		most = min(space, tx_turn(ring, frags));
+		starved = mapped < most;
+		most = tx_whole(frags, mapped, tx_turn(ring, frags));
 	}
 	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
 	waits = !list_empty(frags) && !full;
-	if (full)
+	/* in the second case no memory for bus addresses: credit sets some free */
+	if (full || (waits && starved && total == mapped))
 		pub->stalled = RSTREAM_R_STALL_RING;
 	if (waits)
 		tx_wait(ring, pub->called && !total && pub->stalled != RSTREAM_R_STALL_RING);

@@ -161,6 +161,8 @@ bool rstream_wr_map(struct rstream_link *link, struct rstream_frag *frag)
 {
 	struct ib_device *ib = link->pd->device;
 
+	if (!ib_uses_virt_dma(ib))
+		lockdep_assert_not_held(&link->lock);
 	frag->dma = ib_dma_map_page(ib, frag->page, frag->off, frag->len,
 				    DMA_TO_DEVICE);
 	if (ib_dma_mapping_error(ib, frag->dma))
