@@ -2,10 +2,13 @@
 /*
  * What IPsec, MACsec or a tunnel protects stays on TCP: RDMA would carry it in clear.
  *
- * Asked before the option is sent or answered, and before a ring is granted or taken up;
- * and again, for a connection that has rings, when the link notices that routes or
- * policies have changed.  Keeps nothing.
+ * Asked before the option is sent or answered, and before a ring is granted or taken up.
+ * The route that was found then is kept: a connection that has another one when it sends on
+ * a ring asks again.  Who only receives asks when the link notices that routes or policies
+ * have changed.
  */
+#include <linux/ipv6.h>
+
 #include <net/inet_connection_sock.h>
 #include <net/rtnetlink.h>
 #include <net/xfrm.h>
@@ -45,15 +48,52 @@ bool rstream_ipsec_route(const struct sock *sk, const struct dst_entry *dst)
 	       device_protects(dst) || (dst->output == dst_discard_out && !dst->error);
 }
 
+static void set_route(struct rstream *rs, struct dst_entry *dst)
+{
+	struct dst_entry *old = rs->taken.route;
+
+	if (dst == old)
+		return;
+	rs->taken.route = dst_clone(dst);
+	dst_release(old);
+}
+
+void rstream_ipsec_forget(struct rstream *rs)
+{
+	set_route(rs, NULL);
+}
+
 enum rstream_reason rstream_ipsec(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
+	struct dst_entry *dst;
 
 	rstream_assert_held(rs);
 	/* as TCP does before it sends again: keeps the route if it is still good */
-	if (inet_csk(sk)->icsk_af_ops->rebuild_header(sk))
+	if (inet_csk(sk)->icsk_af_ops->rebuild_header(sk)) {
+		rstream_ipsec_forget(rs);
 		return RSTREAM_R_WAIT_LINK;
-	return rstream_ipsec_route(sk, __sk_dst_get(sk)) ? RSTREAM_R_IPSEC : RSTREAM_R_NONE;
+	}
+	dst = __sk_dst_get(sk);
+	if (rstream_ipsec_route(sk, dst)) {
+		rstream_ipsec_forget(rs);
+		return RSTREAM_R_IPSEC;
+	}
+	set_route(rs, dst);
+	return RSTREAM_R_NONE;
+}
+
+bool rstream_ipsec_moved(const struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+	u32 cookie = 0;
+
+	rstream_assert_held(rs);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6)
+		cookie = inet6_sk(sk)->dst_cookie;
+#endif
+	return !rs->taken.route || __sk_dst_check(sk, cookie) != rs->taken.route;
 }
 
 void rstream_ipsec_look(struct rstream *rs)

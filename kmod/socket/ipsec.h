@@ -17,8 +17,14 @@ bool rstream_ipsec_route(const struct sock *sk, const struct dst_entry *dst);
  */
 enum rstream_reason rstream_ipsec(struct rstream *rs);
 
+/* Held: has the socket another route than rstream_ipsec() found to be unprotected? */
+bool rstream_ipsec_moved(const struct rstream *rs);
+
 /* Held: no ring any more, if the connection has become protected. */
 void rstream_ipsec_look(struct rstream *rs);
+
+/* Forgets what rstream_ipsec() has found. */
+void rstream_ipsec_forget(struct rstream *rs);
 
 /*
  * Does the connection go through a tunnel?  What the peer then names as other addresses

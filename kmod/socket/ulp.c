@@ -279,6 +279,7 @@ static void drop_connection(struct rstream *rs)
 	if (rs->stats.stalls.why)
 		rstream_stalled(rs, RSTREAM_R_NONE);
 	rstream_rings_close(rs);
+	rstream_ipsec_forget(rs);
 	if (rs->hello.peer) {
 		rstream_peer_forget(rs->hello.peer, rs);
 		rstream_peer_put(rs->hello.peer);

@@ -98,5 +98,75 @@ ok "tunnel: a new stream" stream inet inet -n 1M
 ok "tunnel: it went there" test "$(tunnel_bytes)" -gt 1000000
 ok "tunnel: nothing of it by RDMA" test "$(grown 0 ring-tx-bytes)" = 0
 ok "tunnel: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
+
+# ---- a route of its own for marked packets, with a lightweight tunnel; nothing but the
+# mark of one socket changes ----
+
+rm -f "$tmp/enough"
+marked() {	# as a server's client: sends until there is $tmp/enough, marks itself at $tmp/mark
+	python3 - "$ADDR6_1" "$tmp" <<-'END'
+		import os, socket, sys, time
+		s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, 257)
+		s.connect((sys.argv[1], 7300))
+		sent = 0
+		while not os.path.exists(sys.argv[2] + "/enough"):
+		    if os.path.exists(sys.argv[2] + "/mark"):
+		        os.unlink(sys.argv[2] + "/mark")
+		        s.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, 7)
+		        open(sys.argv[2] + "/marked", "w").close()
+		    s.sendall(bytes(10000))
+		    sent += 10000
+		    time.sleep(0.01)
+		s.shutdown(socket.SHUT_WR)
+		s.recv(1)
+		print(sent)
+	END
+}
+sink() {
+	on_bg 1 "exec python3 -c '
+import socket
+s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, 257)
+s.bind((\"::\", 7300))
+s.listen()
+c, _ = s.accept()
+n = 0
+while got := len(c.recv(1 << 20)):
+    n += got
+print(n, flush=True)'" >"$tmp/sunk"
+	sink=$!
+	wait_for 20 listens 1 7300
+}
+mark_route() {
+	local dev
+	dev=$(ip -o -6 route get "$ADDR6_1" | sed 's/.* dev \([^ ]*\).*/\1/')
+	modprobe -q seg6_iptunnel
+	in_all "sysctl -q -w net.ipv6.conf.all.seg6_enabled=1
+		for f in /proc/sys/net/ipv6/conf/*/seg6_enabled; do echo 1 >\$f; done"
+	# by way of another address of VM 1
+	on 1 ip -6 addr add fd99::2/128 dev lo nodad
+	ip -6 route add fd99::2 via "$ADDR6_1" dev "$dev" &&
+		ip -6 rule add fwmark 7 lookup 7 &&
+		ip -6 route add "$ADDR6_1" table 7 encap seg6 mode inline segs fd99::2 dev "$dev" src "$ADDR6_0"
+}
+ok "mark: a lightweight tunnel for it" mark_route
+sink
+ok "mark: a receiver" test $? = 0
+had=$(ring_bytes 0)
+marked >"$tmp/sent" &
+client=$!
+ok "mark: a stream is on rings" wait_for 60 moves
+mark 0
+touch "$tmp/mark"
+ok "mark: it has one now" wait_for 20 test -e "$tmp/marked"
+ok "mark: VM 0 sends on no ring any more" wait_for 30 on_tcp 0
+had=$(ring_bytes 0)
+went_on() { [ "$(grown 0 tcp-tx-bytes)" -gt 200000 ]; }
+ok "mark: it goes on" wait_for 30 went_on
+ok "mark: by TCP" test "$(ring_bytes 0)" = "$had"
+ok "mark: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
+touch "$tmp/enough"
+wait $client
+wait $sink
+ok "mark: it is whole" test -s "$tmp/sent" -a "$(<"$tmp/sent")" = "$(<"$tmp/sunk")"
 ok "the module can be unloaded" unload_module
 done_testing
