@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=debug timeout=600 append=kmemleak=on
 # The first allocation below each call that the module makes fails once, whoever makes it:
-# a program, a worker or a softirq.  Meanwhile a life goes by: connections, rings, a link that
-# is lost, TCP again, what rsctl asks for, a namespace that comes and goes.  Bytes are right
-# or an error is told, and nothing is left.  From the environment: SITES (a pattern of
+# a program, a worker or a softirq, while a life goes by (nomem-lib.sh).  Bytes are right or
+# an error is told, and nothing is left.  From the environment: SITES (a pattern of
 # callers, all), LIVES (most of them).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -32,31 +31,6 @@ only_at() {	# SECTION OFFSET
 }
 reached() { [ "$(<$inject/times)" = 0 ] || [ "$(<$pages/times)" = 0 ]; }
 
-# An error may come of any call; what is told of bytes must be true.
-told() {	# STATUS
-	[ "$1" = 0 ] && return
-	[ "$1" = 1 ] && grep -qE '^(socket|bind|listen|connect|accept|epoll_ctl)' "$tmp/out" && return
-	honest <"$tmp/out" || { cat "$tmp/out"; return 1; }
-}
-life() {
-	local pid status=0
-	rm -f "$tmp/go" "$tmp/go.held"
-	rsctl drain off >/dev/null
-	rs_stream -b -k rds4 -l "$ADDR4_0" -C 2 -n 100K -w 3000 -t 60 --hold-at 50K --hold "$tmp/go" \
-		>"$tmp/out" 2>&1 &
-	pid=$!
-	# what fails may be what is needed for that
-	wait_for 3 over_or_on_ring $pid
-	for what in links peers sockets devices stats; do rsctl $what; done >/dev/null 2>&1
-	ip netns add site && ip netns del site
-	new_rxe
-	touch "$tmp/go"
-	wait $pid
-	told $? || return
-	rs_stream -b -k inet -l "$ADDR4_0" -n 60K -W zerocopy -R splice -t 60 >"$tmp/out" 2>&1
-	told $?
-}
-over_or_on_ring() { ! kill -0 "$1" 2>/dev/null || on_ring; }
 once() {	# SECTION OFFSET CALLER CALLEE
 	only_at "$1" "$2"
 	say "$3 calls $4 in vain"

@@ -60,3 +60,40 @@ new_rxe() {
 	rdma link del rxe0
 	rdma link add rxe0 type rxe netdev eth0
 }
+# Only allocations below the module's own functions.
+below_us() {
+	local start size
+	start=$(</sys/module/rdmastream/sections/.text)
+	size=$(size -A "$MODULE" | awk '$1 == ".text" { print $2 }')
+	put "require-start=$start" "require-end=$(printf '%#x' $((start + size)))"
+}
+
+# ---- a life: connections, rings, a link that is lost, TCP again, what rsctl asks for, a
+# namespace that comes and goes ----
+
+# An error may come of any call; what is told of bytes must be true.
+told() {	# STATUS
+	[ "$1" = 0 ] && return
+	[ "$1" = 1 ] && grep -qE '^(socket|bind|listen|connect|accept|epoll_ctl)' "$tmp/out" && return
+	honest <"$tmp/out" || { cat "$tmp/out"; return 1; }
+}
+over_or_on_ring() { ! kill -0 "$1" 2>/dev/null || on_ring; }
+shape=(-C 2 -n 100K -w 3000 --hold-at 50K)	# of its first stream
+life() {
+	local pid what
+	rm -f "$tmp/go" "$tmp/go.held"
+	rsctl drain off >/dev/null
+	rs_stream -b -k rds4 -l "$ADDR4_0" "${shape[@]}" -t 60 --hold "$tmp/go" \
+		>"$tmp/out" 2>&1 &
+	pid=$!
+	# what fails may be what is needed for that
+	wait_for 3 over_or_on_ring $pid
+	for what in links peers sockets devices stats; do rsctl $what; done >/dev/null 2>&1
+	ip netns add site && ip netns del site
+	new_rxe
+	touch "$tmp/go"
+	wait $pid
+	told $? || return
+	rs_stream -b -k inet -l "$ADDR4_0" -n 60K -W zerocopy -R splice -t 60 >"$tmp/out" 2>&1
+	told $?
+}

@@ -17,13 +17,6 @@ below() {	# FUNCTION, without what x86 puts before system calls
 	[ ${#range[@]} = 2 ] || bail "no function $1"
 	put "require-start=0x${range[0]%% *}" "require-end=0x${range[1]%% *}"
 }
-# ... below the module's own.
-below_us() {
-	local start size
-	start=$(</sys/module/rdmastream/sections/.text)
-	size=$(size -A "$MODULE" | awk '$1 == ".text" { print $2 }')
-	put "require-start=$start" "require-end=$(printf '%#x' $((start + size)))"
-}
 # Everywhere.
 anywhere() { put require-start=0 require-end=0xffffffffffffffff; }
 

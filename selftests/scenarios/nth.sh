@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 asked=debug timeout=1200 append=kmemleak=on
+# Each allocation below the module in a life (nomem-lib.sh) fails, whoever makes it: the
+# first one in the first life, the second in the next one, until a life has no more of them.
+# Both ends are here.  Bytes are right or an error is told, and nothing is left.  From the
+# environment: FROM (1), STEP (1: each), LIMIT (seconds).
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/nomem-lib.sh
+. "$(dirname "$0")/nomem-lib.sh"
+
+: "${FROM:=1}" "${STEP:=1}" "${LIMIT:=1000}"
+declare -A counted=([$inject]=0 [$pages]=0)
+
+# A knob counts what it could let fail until it has, and each that "interval" divides fails.
+# So the interval is what it had counted, and what is to pass from here on.
+nth() {		# KNOB N
+	echo $((counted[$1] + $2)) >"$1/interval"
+	echo 1 >"$1/times"
+	echo 100 >"$1/probability"
+}
+# Return: it has failed.
+off() {		# KNOB N
+	echo 0 >"$1/probability"
+	[ "$(<"$1/times")" = 0 ] || return
+	counted[$1]=$((counted[$1] + $2))
+}
+each() {	# KNOB NAME
+	local n status=1
+	for ((n = FROM; ; n += STEP)); do
+		[ $SECONDS -lt "$LIMIT" ] || { diag "$2: number $n and the rest take too long"; break; }
+		say "$2: number $n fails"
+		nth "$1" $n
+		life
+		status=$?
+		off "$1" $n || break
+		[ $status = 0 ] || { ok "$2: number $n fails" false; failed=$((failed + 1)); }
+		wait_for 60 none_left || { ok "$2: nothing is left of number $n" false; failed=$((failed + 1)); }
+		lives=$((lives + 1))
+	done
+	diag "$2: $((n - 1)) in a life"
+	[ $status = 0 ]
+}
+
+exec 3>&1
+shape=(-C 1 -n 30K -w 6K --hold-at 12K)
+modprobe -a rdma_cm
+begin_failing
+insmod "$MODULE" || bail "cannot load the module"
+set_net ack_timeout=18 upgrade=1 upgrade_self=1 upgrade_bytes=4096 link_stable_ms=100 \
+	ring_idle_ms=600000
+ok "a life" life
+below_us
+say "allocations fail from here on"
+lives=0 failed=0
+each "$inject" slabs
+ok "slabs: and a life in which none does" test $? = 0
+each "$pages" pages
+ok "pages: and a life in which none does" test $? = 0
+put require-start=0 require-end=0xffffffffffffffff times=-1
+say "allocations fail no more"
+diag "$lives lives"
+ok "there were some" test $lives -gt 10
+ok "bytes are right or an error is told, whichever fails" test $failed = 0
+new_rxe
+rsctl drain off >/dev/null
+ok "streams work again" rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60
+ok "no socket is left" wait_for 60 none_left
+ok "the module can be unloaded" wait_for 20 rmmod rdmastream
+ok "nothing has leaked" kmemleak_check
+done_testing
