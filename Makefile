@@ -37,6 +37,11 @@ cuts:
 	scripts/run-scenario um-6.12 cuts CUTS=$(CUTS) LIMIT=$(CUTS) -- \
 		-n 1 -t $$(($(CUTS) + 600)) -o build/check/cuts.um-6.12
 
+# one allocation after the other fails
+nth:
+	scripts/run-scenario um-debug nth LIMIT=4000 -- \
+		-n 1 -t 4600 -a kmemleak=on -o build/check/nth.um-debug
+
 RUNS ?= 100000000
 fuzz:
 	scripts/fuzz -r $(RUNS) $(TARGETS)
@@ -94,6 +99,7 @@ help:
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
 	@echo "soak          random traffic while links are lost, for SECONDS=N (600); SEED=N"
 	@echo "              repeats a run, SOAKFLAGS=\"-k um-6.1\" chooses the kernel"
+	@echo "nth           each allocation of a life of connections fails once, on the debug kernel"
 	@echo "cuts          links that break CUTS times (10000) under streams whose bytes are checked"
 	@echo "fuzz          fuzz the pure files of the module with libFuzzer; RUNS=N of each target (10^8)"
 	@echo "mutate        changes of the pure files: does a unit test see each?  MUTANTS=N: only so"
@@ -116,4 +122,4 @@ help:
 	@echo "              does not need it"
 	@echo "clean         remove everything that was built; distclean: the kernels, too"
 
-.PHONY: all module tools check check-debug soak cuts fuzz mutate suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
+.PHONY: all module tools check check-debug soak cuts nth fuzz mutate suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
