@@ -57,8 +57,8 @@ static u64 tcp_unacked(const struct rstream *rs)
 }
 
 /*
- * As SIOCOUTQ counts: what the peer's kernel is not known to have.  On a ring
- * that is what has not completed; asking makes the last ones complete.
+ * As SIOCOUTQ counts: what the peer's kernel is not known to have.  On a ring that is what
+ * has not completed, asking makes the last ones complete; and what TCP had before, or FIN.
  */
 u64 rstream_tx_unacked(struct rstream *rs)
 {
@@ -70,8 +70,8 @@ u64 rstream_tx_unacked(struct rstream *rs)
 		return queued + rs->out.rec_left + tcp_unacked(rs);
 	rstream_tx_reap(rs);
 	if (!rs->txring || rstream_txring_sent(rs->txring))
-		return queued;
-	return rs->txq.mem;
+		return queued + tcp_unacked(rs);
+	return rs->txq.mem + tcp_unacked(rs);
 }
 
 /* The last fragment, if bytes at @pfrag's offset would continue it. */

@@ -9,9 +9,11 @@ Prints one line, without times: the same for each kind if they behave alike.
 """
 import argparse
 import errno
+import fcntl
 import os
 import select
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -21,6 +23,7 @@ KINDS = {
     "tcp4": (socket.AF_INET, 0), "tcp6": (socket.AF_INET6, 0),
     "inet": (socket.AF_INET, 257), "inet6": (socket.AF_INET6, 257),
 }
+SIOCOUTQ = 0x5411
 LIMIT = 100 * int(os.environ.get("SLOW", 1))     # seconds that anything may take
 
 
@@ -124,6 +127,25 @@ def case_outage(sock, cut, mend):
         exchange_rest -= len(sock.recv(exchange_rest))
     exchange(sock, 1000, 10)
     return f"survived, early {early:x}"
+
+
+def case_fin(sock, cut, mend):
+    """Has the peer's kernel our FIN?  Not before it can come through."""
+    def state():
+        return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+
+    def unacked():
+        return struct.unpack("i", fcntl.ioctl(sock, SIOCOUTQ, bytes(4)))[0] > 0
+
+    cut()
+    sock.shutdown(socket.SHUT_WR)
+    seen = set()
+    end = time.monotonic() + 2                  # the subject is time
+    while time.monotonic() < end:
+        seen.add((state(), unacked()))
+        time.sleep(0.05)
+    mend()
+    return f"{sorted(seen)} then {sock.recv(1)}"
 
 
 def client(args):

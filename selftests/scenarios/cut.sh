@@ -20,7 +20,9 @@ cat >"$tmp/allow" <<'END'
 #!/bin/sh
 on 1 nft "add table inet no; delete table inet no"
 END
-chmod +x "$tmp/reject" "$tmp/allow"
+# one that drops TCP alone
+sed 's/reject with tcp reset/drop/' "$tmp/reject" >"$tmp/drop"
+chmod +x "$tmp/reject" "$tmp/allow" "$tmp/drop"
 
 cut() {	# KIND CASE CUT [MEND]: what the program sees
 	local kind=$1 server out
@@ -44,22 +46,24 @@ same() {	# CASE KIND CUT [MEND]
 
 declare -A tcp expect=(
 	[killed]=poll [rejected]=poll [user_timeout]=poll [keepalive]=poll
-	[outage]="survived,"
+	[outage]="survived," [fin]="[(4,"
 ) cuts=(
 	[killed]="ss -K -t 'sport = :%LPORT'"
 	[rejected]="$tmp/reject"
 	[user_timeout]="$loss mute 1"
 	[keepalive]="$loss mute 1"
 	[outage]="$loss mute 1"
+	[fin]="$tmp/drop"
 ) mends=(
 	[killed]=true
 	[rejected]="$tmp/allow"
 	[user_timeout]="$loss pass 1"
 	[keepalive]="$loss pass 1"
 	[outage]="$loss pass 1"
+	[fin]="$tmp/allow"
 )
 
-for what in killed rejected user_timeout keepalive outage; do
+for what in killed rejected user_timeout keepalive outage fin; do
 	tcp[$what]=$(cut tcp4 "$what" "${cuts[$what]}" "${mends[$what]}")
 	ok "TCP: $what" test "${tcp[$what]%% *}" = "${expect[$what]}"
 	diag "${tcp[$what]}"
@@ -68,7 +72,7 @@ for how in raw tcp ring; do
 	use $how
 	mark 0
 	[ $how != ring ] || ok "a link comes up" want_link
-	for what in killed rejected user_timeout keepalive outage; do
+	for what in killed rejected user_timeout keepalive outage fin; do
 		# stated differences: bytes of a ring pass no firewall for TCP, and
 		# that the link is lost is data to TCP, which then asks no more
 		case "$how $what" in
