@@ -426,27 +426,26 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 }
 
 /*
- * TCP is closed: nothing can be sent again, nor asked for.  What the ring still has goes when
- * the link is gone; who waits for the end of MSG_ZEROCOPY is told.
+ * TCP is closed: nothing can be sent any more, nor asked for.  Who waits for the end of
+ * MSG_ZEROCOPY is told, of what is in flight on a ring when that is over.
  */
 static void tx_over(struct rstream *rs)
 {
-	if (rs->tx.state < RSTREAM_ON_RING || rstream_link_is_up(rs->txring->link))
+	rstream_tx_drop(rs);
+	if (!rs->txring || rs->tx.state < RSTREAM_ON_RING)
 		return;
+	rstream_tx_reap(rs);
 	rstream_tx_lost(&rs->tx);
-	rs->tx.resumed = true;
 	rs->tx.resume_at = rs->tx.sent;
-	tx_rewind(rs);
+	rstream_tx_rewind(&rs->tx);
+	tx_close_ring(rs);
+	rstream_tx_free(rs);
 }
 
 static void tx_check(struct rstream *rs)
 {
 	if (!rs->txring)
 		return;
-	if (rs->sk->sk_state == TCP_CLOSE) {
-		tx_over(rs);
-		return;
-	}
 	if (!rstream_link_is_up(rs->txring->link)) {
 		if (rs->tx.state == RSTREAM_GRANTED) {
 			rstream_grant_refuse(rs, rstream_link_reason(rs->txring->link));
@@ -492,11 +491,18 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 /* Are the links of our rings still there? */
 void rstream_ring_check(struct rstream *rs)
 {
+	bool over = rs->sk->sk_state == TCP_CLOSE;
+
 	rstream_assert_held(rs);
-	if (rs->mode != RSTREAM_FRAMED || rs->error)
+	if (rs->mode != RSTREAM_FRAMED)
+		return;
+	if (over)
+		tx_over(rs);
+	if (rs->error)
 		return;
 	rx_check(rs);
-	tx_check(rs);
+	if (!over)
+		tx_check(rs);
 }
 
 static bool owes_resume(const struct rstream *rs)

@@ -99,14 +99,20 @@ void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost)
 	sk_mem_uncharge(rs->sk, n + cost);
 }
 
-void rstream_tx_free(struct rstream *rs)
+void rstream_tx_drop(struct rstream *rs)
 {
 	struct rstream_frag *frag, *next;
 
 	list_for_each_entry_safe(frag, next, &rs->txq.frags, list) {
+		rstream_tx_gone(rs, frag->len, frag->charged);
 		list_del(&frag->list);
 		rstream_frag_free(frag);
 	}
+}
+
+void rstream_tx_free(struct rstream *rs)
+{
+	rstream_tx_drop(rs);
 	rstream_tx_gone(rs, rs->txq.mem, rs->txq.cost);
 }
 

@@ -27,7 +27,8 @@ size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags);
 void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 		       enum rstream_mib_item how);
 void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost);
-void rstream_tx_free(struct rstream *rs);
+void rstream_tx_drop(struct rstream *rs);	/* what no carrier has */
+void rstream_tx_free(struct rstream *rs);	/* what is in flight is the link's, too */
 bool rstream_tx_done(struct rstream *rs);
 
 /* What waits for more. */

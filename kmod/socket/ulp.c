@@ -81,8 +81,9 @@ static bool framed_state_change(struct rstream *rs)
 	    !rstream_rx_plain(rs))
 		WRITE_ONCE(sk->sk_err, EPIPE);
 	check_truncated(rs);
-	if (rs->tx.state == RSTREAM_LOST)
-		rstream_queue(rs, RSTREAM_DO_PUSH);	/* no RESUME will come */
+	/* no RESUME will come, or nothing can go any more */
+	if (rs->tx.state == RSTREAM_LOST || sk->sk_state == TCP_CLOSE)
+		rstream_queue(rs, RSTREAM_DO_PUSH);
 	if (rstream_close_end(rs))
 		return true;
 	rstream_close_look(rs);

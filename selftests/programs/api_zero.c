@@ -38,21 +38,31 @@ static void read_all(int fd, uint8_t *buf, size_t len)
 	}
 }
 
-/* One note of the error queue: calls @from to the one returned are complete. */
-static unsigned int completed(int fd, unsigned int from)
+/* One note of the error queue: calls ee_info to ee_data are complete. */
+static struct sock_extended_err completion(int fd)
 {
 	char control[256];
 	struct msghdr msg = { .msg_control = control,
 			      .msg_controllen = sizeof(control) };
 	struct sock_extended_err *e;
 
-	await(fd, POLLERR);
+	/* where the connection has ended poll() does not wait */
+	EXPECT_SOON(rs_poll(fd, POLLERR, 0) & POLLERR);
 	EXPECT(!recvmsg(fd, &msg, MSG_ERRQUEUE));
 	EXPECT(CMSG_FIRSTHDR(&msg));
 	e = (void *)CMSG_DATA(CMSG_FIRSTHDR(&msg));
 	EXPECT(!e->ee_errno && e->ee_origin == SO_EE_ORIGIN_ZEROCOPY);
-	EXPECT(e->ee_info == from && e->ee_data >= from);
-	return e->ee_data;
+	EXPECT(e->ee_data >= e->ee_info);
+	return *e;
+}
+
+/* In order: calls @from to the one returned. */
+static unsigned int completed(int fd, unsigned int from)
+{
+	struct sock_extended_err e = completion(fd);
+
+	EXPECT(e.ee_info == from);
+	return e.ee_data;
 }
 
 static void completions_in_order(void)
@@ -129,6 +139,31 @@ static void locked_memory(void)
 	note("%zd", send(fd[0], buf, sizeof(buf), MSG_ZEROCOPY));
 	note("%s", strerrorname_np(errno));
 	EXPECT(send(fd[0], buf, 10, 0) == 10);
+}
+
+/* Pages come back, in any order, when there is no connection any more. */
+static void reset_before_complete(void)
+{
+	static uint8_t buf[64 * PAGE];
+	struct linger hard = { .l_onoff = 1 };
+	unsigned int calls = 0, done = 0;
+	int fd[2];
+
+	pair(fd);
+	set_int(fd[0], SOL_SOCKET, SO_ZEROCOPY, 1);
+	while (calls < 200 && send(fd[0], buf, sizeof(buf), MSG_ZEROCOPY | MSG_DONTWAIT) > 0)
+		calls++;
+	EXPECT(calls);
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)));
+	EXPECT(!close(fd[1]));
+	await(fd[0], POLLHUP);
+	EXPECT_ERRNO(recv(fd[0], buf, 1, 0), ECONNRESET);
+	while (done < calls) {
+		struct sock_extended_err e = completion(fd[0]);
+
+		done += e.ee_data - e.ee_info + 1;
+	}
+	EXPECT(done == calls);
 }
 
 static void closed_before_complete(void)
@@ -299,6 +334,7 @@ const struct api_case zero_cases[] = {
 	CASE(completions_counted),
 	CASE(memory_gone),
 	CASE(locked_memory),
+	CASE(reset_before_complete),
 	CASE(closed_before_complete),
 	CASE(user_pages),
 	CASE(pipe_kept),
