@@ -722,6 +722,9 @@ bool rstream_link_drained(const struct net *net);	/* any context */
  */
 bool rstream_dev_protects(struct net_device *dev);
 
+/* Another number when routes or IPsec policies have changed.  Any context. */
+int rstream_routes_genid(const struct net *net);
+
 /* Links that may still hold a device: 0 when a drain is done. */
 unsigned int rstream_link_count(const struct net *net);
 

@@ -227,15 +227,22 @@ static bool net_protects(struct net *net)
 	return found;
 }
 
-/* Routes or IPsec policies have changed: streams may not use their rings any more. */
-static void link_look_at_routes(struct rstream_link *link)
+int rstream_routes_genid(const struct net *net)
 {
-	struct net *net = rstream_link_netns(link);
 	int genid = rt_genid_ipv4(net);
 
 #if IS_ENABLED(CONFIG_IPV6)
 	genid += rt_genid_ipv6(net);
 #endif
+	return genid;
+}
+
+/* Routes or IPsec policies have changed: streams may not use their rings any more. */
+static void link_look_at_routes(struct rstream_link *link)
+{
+	struct net *net = rstream_link_netns(link);
+	int genid = rstream_routes_genid(net);
+
 	if (genid == link->routes)
 		return;
 	link->routes = genid;

@@ -102,8 +102,6 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 
 	if (frag->len <= room)
 		return true;
-	/* as a whole: fewer bytes can go than it seemed */
-	rstream_wr_unmap(frag);
 	rest = rstream_frag_split(frag, room, GFP_ATOMIC);
 	if (!rest)
 		return false;

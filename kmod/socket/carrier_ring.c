@@ -766,8 +766,8 @@ void rstream_push_ring(struct rstream *rs)
 	if (!rs->txring)
 		return;
 	if (queued && rstream_ipsec_moved(rs))
-		rstream_ipsec_look(rs);		/* the link may end */
-	if (!queued || !rstream_link_is_up(rs->txring->link) || rs->txq.held ||
+		rstream_ipsec_look(rs);		/* the link may end, or this stream */
+	if (!queued || rs->error || !rstream_link_is_up(rs->txring->link) || rs->txq.held ||
 	    !rstream_urg_heard(rs) || (few && rstream_ring_gathers(rs))) {
 		rstream_txring_pass(rs->txring);
 		return;

@@ -42,6 +42,7 @@ struct rstream_taken {
 	u64 heard;		/* bytes that had come when we last sent on it */
 	unsigned long asked_at;	/* jiffies when that was last */
 	bool asked;		/* an interrupting credit was asked for and has not come */
+	int routes;		/* rstream_routes_genid() when @route was found */
 	struct dst_entry *route;	/* that was found to be unprotected last; a reference */
 };
 

@@ -48,38 +48,50 @@ bool rstream_ipsec_route(const struct sock *sk, const struct dst_entry *dst)
 	       device_protects(dst) || (dst->output == dst_discard_out && !dst->error);
 }
 
-static void set_route(struct rstream *rs, struct dst_entry *dst)
+/* Is there no route because a policy blocks it, or the way that it wants can't be gone? */
+static bool refused(const struct sock *sk, int err)
+{
+#ifdef CONFIG_XFRM
+	if (READ_ONCE(sock_net(sk)->xfrm.policy_count[XFRM_POLICY_OUT]) || has_policy(sk))
+		return true;
+#endif
+	return err == -EPERM;
+}
+
+static void set_route(struct rstream *rs, struct dst_entry *dst, int genid)
 {
 	struct dst_entry *old = rs->taken.route;
 
-	if (dst == old)
-		return;
 	rs->taken.route = dst_clone(dst);
+	rs->taken.routes = genid;
 	dst_release(old);
 }
 
 void rstream_ipsec_forget(struct rstream *rs)
 {
-	set_route(rs, NULL);
+	set_route(rs, NULL, rs->taken.routes);
 }
 
 enum rstream_reason rstream_ipsec(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 	struct dst_entry *dst;
+	int genid, err;
 
 	rstream_assert_held(rs);
+	genid = rstream_routes_genid(sock_net(sk));	/* may be older than the route */
 	/* as TCP does before it sends again: keeps the route if it is still good */
-	if (inet_csk(sk)->icsk_af_ops->rebuild_header(sk)) {
+	err = inet_csk(sk)->icsk_af_ops->rebuild_header(sk);
+	if (err) {
 		rstream_ipsec_forget(rs);
-		return RSTREAM_R_WAIT_LINK;
+		return refused(sk, err) ? RSTREAM_R_IPSEC : RSTREAM_R_WAIT_LINK;
 	}
 	dst = __sk_dst_get(sk);
 	if (rstream_ipsec_route(sk, dst)) {
 		rstream_ipsec_forget(rs);
 		return RSTREAM_R_IPSEC;
 	}
-	set_route(rs, dst);
+	set_route(rs, dst, genid);
 	return RSTREAM_R_NONE;
 }
 
@@ -98,8 +110,14 @@ bool rstream_ipsec_moved(const struct rstream *rs)
 
 void rstream_ipsec_look(struct rstream *rs)
 {
+	int found = rs->taken.routes;
+
 	if ((!rs->txring && !rs->rxring) || rstream_ipsec(rs) != RSTREAM_R_IPSEC)
 		return;
+	if (found == rstream_routes_genid(sock_net(rs->sk))) {
+		rstream_fail(rs, RSTREAM_R_IPSEC, ENETUNREACH);
+		return;
+	}
 	/* a sender can't leave a ring by itself, and the next grant is refused */
 	if (rs->txring)
 		rstream_link_break(rs->txring->link, RSTREAM_END_IPSEC);

@@ -20,7 +20,11 @@ enum rstream_reason rstream_ipsec(struct rstream *rs);
 /* Held: has the socket another route than rstream_ipsec() found to be unprotected? */
 bool rstream_ipsec_moved(const struct rstream *rs);
 
-/* Held: no ring any more, if the connection has become protected. */
+/*
+ * Held: no ring any more, if the connection has become protected.  If the host did that the
+ * link ends, for a sender can't leave a ring by itself; if only its own socket has another
+ * route the connection is reset, for others share the link.
+ */
 void rstream_ipsec_look(struct rstream *rs);
 
 /* Forgets what rstream_ipsec() has found. */

@@ -69,6 +69,20 @@ mark 0
 ok "without policies: a stream" stream inet inet -n 1M
 ok "without policies: on rings again" test "$(grown 0 ring-tx-bytes)" -gt 0
 
+# ---- a policy that blocks ----
+
+rm -f "$tmp/enough"
+in_all rm -f "$tmp/enough"
+block() { ip xfrm policy add dir out src "$ADDR4_0" dst "$ADDR4_1" proto tcp action block; }
+had=$(ring_bytes 0)
+begin_streams -n 1M --until "$tmp/enough" --pace 20 -t 250
+ok "block: a stream is on rings" wait_for 60 moves
+ok "block: a policy" block
+ok "block: VM 0 sends on no ring any more" wait_for 30 on_tcp 0
+ip xfrm policy flush
+in_all touch "$tmp/enough"
+whole_streams block
+
 # ---- a route into a tunnel, which may encrypt; addresses are the same ----
 
 outer=198.51.100
@@ -103,23 +117,25 @@ ok "tunnel: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
 # mark of one socket changes ----
 
 rm -f "$tmp/enough"
-marked() {	# as a server's client: sends until there is $tmp/enough, marks itself at $tmp/mark
+marked() {	# sends until there is $tmp/enough or an error; has a mark from $tmp/mark on
 	python3 - "$ADDR6_1" "$tmp" <<-'END'
-		import os, socket, sys, time
+		import errno, os, socket, subprocess, sys, time
 		s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, 257)
 		s.connect((sys.argv[1], 7300))
-		sent = 0
 		while not os.path.exists(sys.argv[2] + "/enough"):
 		    if os.path.exists(sys.argv[2] + "/mark"):
 		        os.unlink(sys.argv[2] + "/mark")
 		        s.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, 7)
-		        open(sys.argv[2] + "/marked", "w").close()
-		    s.sendall(bytes(10000))
-		    sent += 10000
+		        stats = subprocess.check_output(["rsctl", "-s", "-o", "stats"], text=True)
+		        with open(sys.argv[2] + "/marked", "w") as marked:
+		            print(*(line.split()[1] for line in stats.splitlines()
+		                    if line.startswith("ring-tx-bytes ")), file=marked)
+		    try:
+		        s.sendall(bytes(10000))
+		    except OSError as e:
+		        print(errno.errorcode[e.errno])
+		        break
 		    time.sleep(0.01)
-		s.shutdown(socket.SHUT_WR)
-		s.recv(1)
-		print(sent)
 	END
 }
 sink() {
@@ -129,10 +145,8 @@ s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, 257)
 s.bind((\"::\", 7300))
 s.listen()
 c, _ = s.accept()
-n = 0
-while got := len(c.recv(1 << 20)):
-    n += got
-print(n, flush=True)'" >"$tmp/sunk"
+while c.recv(1 << 20):
+    pass'" >/dev/null 2>&1
 	sink=$!
 	wait_for 20 listens 1 7300
 }
@@ -157,16 +171,15 @@ client=$!
 ok "mark: a stream is on rings" wait_for 60 moves
 mark 0
 touch "$tmp/mark"
-ok "mark: it has one now" wait_for 20 test -e "$tmp/marked"
-ok "mark: VM 0 sends on no ring any more" wait_for 30 on_tcp 0
-had=$(ring_bytes 0)
-went_on() { [ "$(grown 0 tcp-tx-bytes)" -gt 200000 ]; }
-ok "mark: it goes on" wait_for 30 went_on
-ok "mark: by TCP" test "$(ring_bytes 0)" = "$had"
-ok "mark: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
-touch "$tmp/enough"
+ok "mark: it has one now" wait_for 20 test -s "$tmp/marked"
+ok "mark: it is reset" wait_for 20 test -s "$tmp/sent"
 wait $client
+ok "mark: with an error" test "$(<"$tmp/sent")" = ENETUNREACH
+ok "mark: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
+ok "mark: no byte of it went on a ring" test "$(ring_bytes 0)" = "$(<"$tmp/marked")"
+ok "mark: the link of others stays" test "$(grown 0 links-lost)" = 0
 wait $sink
-ok "mark: it is whole" test -s "$tmp/sent" -a "$(<"$tmp/sent")" = "$(<"$tmp/sunk")"
+ip -6 rule del fwmark 7
+
 ok "the module can be unloaded" unload_module
 done_testing

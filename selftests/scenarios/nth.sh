@@ -24,12 +24,13 @@ nth() {		# KNOB N
 off() {		# KNOB N
 	echo 0 >"$1/probability"
 	[ "$(<"$1/times")" = 0 ] || return
-	counted[$1]=$((counted[$1] + $2))
+	# it does not count where each would fail
+	[ $((counted[$1] + $2)) = 1 ] || counted[$1]=$((counted[$1] + $2))
 }
 each() {	# KNOB NAME
 	local n status=1
 	for ((n = FROM; ; n += STEP)); do
-		[ $SECONDS -lt "$LIMIT" ] || { diag "$2: number $n and the rest take too long"; break; }
+		[ $SECONDS -lt "$LIMIT" ] || { diag "$2: number $n and the rest take too long"; return 1; }
 		say "$2: number $n fails"
 		nth "$1" $n
 		life
