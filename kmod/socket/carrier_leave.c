@@ -22,8 +22,9 @@
  * pages that are lent, too, as nobody will write them.  Before, it does not: who went
  * on writing would fill the queue without end.
  *
- * Nothing here waits.  rstream_ring_check() is called whenever a link has told
- * something (EV_LOST, EV_DRAINED) and looks at what is true now.  Socket held.
+ * Nothing here waits.  rstream_ring_check() is called whenever a link has told something
+ * (EV_LOST, EV_DRAINED), a record has come that names a ring, or TCP has closed, and looks at
+ * what is true now.  Socket held.
  */
 #include <net/tcp.h>
 
@@ -435,6 +436,7 @@ static void tx_over(struct rstream *rs)
 	if (!rs->txring || rs->tx.state < RSTREAM_ON_RING)
 		return;
 	rstream_tx_reap(rs);
+	rs->txq.lost = rstream_txring_sent(rs->txring) ? 0 : rs->txq.mem;
 	rstream_tx_lost(&rs->tx);
 	rs->tx.resume_at = rs->tx.sent;
 	rstream_tx_rewind(&rs->tx);
@@ -496,7 +498,8 @@ void rstream_ring_check(struct rstream *rs)
 	rstream_assert_held(rs);
 	if (rs->mode != RSTREAM_FRAMED)
 		return;
-	if (over)
+	/* who pushes has frags in hand */
+	if (over && !rs->out.pushing)
 		tx_over(rs);
 	if (rs->error)
 		return;

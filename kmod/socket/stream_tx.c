@@ -64,10 +64,11 @@ u64 rstream_tx_unacked(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent;
 
+	/* credited or not, but FIN */
 	if (rs->tx.state == RSTREAM_LOST)
-		return rs->tx.written - rs->tx.acked;
+		return max(rs->tx.written - rs->tx.acked, tcp_unacked(rs));
 	if (rs->tx.state < RSTREAM_ON_RING)
-		return queued + rs->out.rec_left + tcp_unacked(rs);
+		return queued + rs->out.rec_left + rs->txq.lost + tcp_unacked(rs);
 	rstream_tx_reap(rs);
 	if (!rs->txring || rstream_txring_sent(rs->txring))
 		return queued + tcp_unacked(rs);

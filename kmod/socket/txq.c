@@ -91,7 +91,7 @@ void rstream_wake_writers(struct rstream *rs)
 
 /* ---- fragments ---- */
 
-/* @n bytes, and frags that cost @cost, are with TCP or acknowledged. */
+/* @n bytes, and frags that cost @cost, are with TCP, acknowledged or dropped. */
 void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost)
 {
 	rs->txq.mem -= n;

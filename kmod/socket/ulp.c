@@ -82,7 +82,8 @@ static bool framed_state_change(struct rstream *rs)
 		WRITE_ONCE(sk->sk_err, EPIPE);
 	check_truncated(rs);
 	/* no RESUME will come, or nothing can go any more */
-	if (rs->tx.state == RSTREAM_LOST || sk->sk_state == TCP_CLOSE)
+	if (rs->tx.state == RSTREAM_LOST ||
+	    (sk->sk_state == TCP_CLOSE && (rs->txring || !list_empty(&rs->txq.frags))))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 	if (rstream_close_end(rs))
 		return true;
