@@ -199,7 +199,7 @@ static struct hca_map *map_new(struct hca_dma *dma, void *mem, size_t len,
 	return map;
 }
 
-/* Addresses only grow: a new mapping is the last one. */
+/* By address: who reserved one before may come after others. */
 static void map_insert(struct hca_dma *dma, struct hca_map *map)
 {
 	struct rb_node **link = &dma->maps.rb_node, *parent = NULL;
@@ -207,7 +207,8 @@ static void map_insert(struct hca_dma *dma, struct hca_map *map)
 	lockdep_assert_held(&dma->lock);
 	while (*link) {
 		parent = *link;
-		link = &parent->rb_right;
+		link = map->addr < rb_entry(parent, struct hca_map, node)->addr ?
+		       &parent->rb_left : &parent->rb_right;
 	}
 	rb_link_node(&map->node, parent, link);
 	rb_insert_color(&map->node, &dma->maps);
