@@ -38,7 +38,7 @@ start() {	# busy|idle|full
 	case $1 in
 	busy)	more=(-n 1M --until "$go" --pace 200) ;;
 	# the slower the kernel, the more goes by TCP until the rings are there
-	idle)	more=(-n $((SLOW + 2))M --hold-at "${SLOW}M" --hold "$go") ;;
+	idle)	more=(-n $((4 * SLOW + 2))M --hold-at "$((4 * SLOW))M" --hold "$go") ;;
 	# nobody reads yet: rings and windows are full, senders blocked
 	full)	more=(-n 8M --read-when "$go") ;;
 	esac
