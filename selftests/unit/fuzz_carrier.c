@@ -229,8 +229,8 @@ static void lie(struct world *w, struct fuzz_input *in)
 		*msg = q->msg[--q->n];
 		memset(&q->msg[q->n], 0, sizeof(*msg));
 		return;
-	case 4:
-		if (q->n < QUEUE_MAX)
+	case 4:		/* what answers them needs room */
+		if (q->n < QUEUE_MAX / 2)
 			q->msg[q->n++] = *msg;
 		return;
 	default:
