@@ -145,7 +145,10 @@ static ssize_t send_file(struct half *h, size_t len, uint64_t goal)
 	return sendfile(h->fd, h->file, &at, len);
 }
 
-/* Take one note of the error queue. Return: 1, or -1 if there is none. */
+/*
+ * Take one note of the error queue.  As with TCP they may come out of order when something
+ * was sent again; each call has one.  Return: 1, or -1 if there is none.
+ */
 static int zc_take(struct half *h)
 {
 	char control[256];
@@ -162,9 +165,17 @@ static int zc_take(struct half *h)
 	e = (void *)CMSG_DATA(c);
 	if (e->ee_errno || e->ee_origin != SO_EE_ORIGIN_ZEROCOPY)
 		return fail(h, EPROTO, "error queue: another note");
-	if (e->ee_info != h->zc_done || e->ee_data - e->ee_info >= ZC_CALLS)
-		return fail(h, EPROTO, "completions out of order");
-	h->zc_done = e->ee_data + 1;
+	if (e->ee_data - e->ee_info >= ZC_CALLS)
+		return fail(h, EPROTO, "completions of what was not sent");
+	for (uint32_t call = e->ee_info; call != e->ee_data + 1; call++) {
+		uint64_t bit = 1ull << call % ZC_CALLS;
+
+		if (call - h->zc_done >= h->zc_sent - h->zc_done || h->zc_early & bit)
+			return fail(h, EPROTO, "completion that was not due");
+		h->zc_early |= bit;
+	}
+	for (; h->zc_early & 1ull << h->zc_done % ZC_CALLS; h->zc_done++)
+		h->zc_early &= ~(1ull << h->zc_done % ZC_CALLS);
 	return 1;
 }
 

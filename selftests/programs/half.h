@@ -55,7 +55,8 @@ struct half {
 	size_t piped;
 	int file;
 	uint64_t file_start, file_end;
-	uint32_t zc_sent, zc_done;	/* calls, and those told to be complete */
+	uint32_t zc_sent, zc_done;	/* calls, and those all of which were told to be complete */
+	uint64_t zc_early;		/* bit N: that with number N of ZC_CALLS, out of order */
 };
 
 void half_init(struct half *half);
