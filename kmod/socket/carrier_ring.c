@@ -867,7 +867,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 	if (ring->landed != rs->granted.landed) {	/* no mere request for credit */
 		rs->granted.landed = ring->landed;
 		rs->stats.rx.ring_msgs++;
-		WRITE_ONCE(rs->rxq.at, jiffies);
+		WRITE_ONCE(rs->rxq.at, tcp_jiffies32);
 		WRITE_ONCE(rs->rxq.stamp, rstream_rx_timed(rs) ?
 			   ktime_get_real() : 0);
 		if (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)

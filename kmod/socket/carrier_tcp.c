@@ -649,7 +649,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 		return;
 	}
 	rs->in.data_left = rec->len;
-	rs->rxq.at = jiffies;
+	rs->rxq.at = tcp_jiffies32;
 	rs->stats.rx.tcp_bytes += rec->len;
 	rs->stats.rx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, rec->len);

@@ -54,7 +54,7 @@ static void go_framed(struct rstream *rs)
 	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
 	set_window(rs);
 	rs->txq.at = jiffies;
-	rs->rxq.at = jiffies;
+	rs->rxq.at = tcp_jiffies32;
 	rs->out.small_seq[0] = tcp_sk(rs->sk)->snd_una;
 	rs->out.small_seq[1] = rs->out.small_seq[0];
 	rstream_hear_all(rs);

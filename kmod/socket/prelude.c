@@ -192,7 +192,7 @@ static bool arrived(struct rstream *rs, size_t n)
 		return false;
 	}
 	rs->rx.arrived += n;
-	rs->rxq.at = jiffies;
+	rs->rxq.at = tcp_jiffies32;
 	rs->stats.rx.tcp_bytes += n;
 	rs->stats.rx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);

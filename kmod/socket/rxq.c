@@ -386,10 +386,31 @@ bool rstream_rx_enough(const struct rstream *rs)
 	       (READ_ONCE(rs->plain.lazy) && tcp_epollin_ready(rs->sk, target));
 }
 
-/* Bytes have come, or none will: is it what somebody waits for? */
+/* Is there more of the stream than was signalled?  Without the lock it may be told twice. */
+static bool rx_news(struct rstream *rs)
+{
+	/* read first: what is taken meanwhile makes the sum smaller, never larger */
+	u64 consumed = READ_ONCE(rs->rx.consumed);
+	u32 here = consumed + rstream_rx_ready(rs) + READ_ONCE(rs->rx.fin);
+
+	if ((s32)(here - READ_ONCE(rs->rxq.told)) <= 0)
+		return false;
+	WRITE_ONCE(rs->rxq.told, here);
+	return true;
+}
+
+/*
+ * Bytes have come, or none will: is it what somebody waits for?  Who sleeps looks again;
+ * SIGIO is for what is new, not for bytes that have changed their carrier.
+ */
 void rstream_wake_readers(struct rstream *rs)
 {
-	if (READ_ONCE(rs->rx.fin) || rstream_rx_enough(rs) ||
-	    rstream_urg_here(rs) || rstream_rx_over(rs))
+	bool over = rstream_urg_here(rs) || rstream_rx_over(rs);
+
+	if (!over && !READ_ONCE(rs->rx.fin) && !rstream_rx_enough(rs))
+		return;
+	if (rx_news(rs) || over)
 		rstream_wake(rs);
+	else
+		rstream_wake_sleepers(rs);
 }

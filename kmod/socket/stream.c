@@ -57,6 +57,19 @@ void rstream_wake(struct rstream *rs)
 	rstream_tcp4.data_ready(rs->sk);
 }
 
+/* As sock_def_readable(), without SIGIO. */
+void rstream_wake_sleepers(struct rstream *rs)
+{
+	struct socket_wq *wq;
+
+	rcu_read_lock();
+	wq = rcu_dereference(rs->sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_sync_poll(&wq->wait, EPOLLIN | EPOLLPRI | EPOLLRDNORM |
+						EPOLLRDBAND);
+	rcu_read_unlock();
+}
+
 /* ---- deferred work ---- */
 
 void rstream_queue(struct rstream *rs, enum rstream_todo what)

@@ -172,7 +172,7 @@ static void info_fill(struct rstream *rs, struct tcp_info *info)
 	info->tcpi_bytes_received = rs->rx.arrived;
 	info->tcpi_notsent_bytes = min_t(u64, rstream_tx_unsent(rs), U32_MAX);
 	info->tcpi_last_data_sent = jiffies_to_msecs(jiffies - READ_ONCE(rs->txq.at));
-	info->tcpi_last_data_recv = jiffies_to_msecs(jiffies - READ_ONCE(rs->rxq.at));
+	info->tcpi_last_data_recv = jiffies_to_msecs(tcp_jiffies32 - READ_ONCE(rs->rxq.at));
 }
 
 /* Replace one field of what TCP has written, as far as the program's room goes. */

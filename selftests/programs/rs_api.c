@@ -17,7 +17,7 @@ enum { FAILED = 1, SKIPPED = 4 };
 
 static const char usage[] =
 "rs_api [-k KIND] [-s KIND] [-x] [-l HOST] [-t SECONDS] [-w ROUNDS]\n"
-"       [-S COMMAND] [-m] [-R FILE | -C FILE] [-f NAME]\n"
+"       [-S COMMAND] [-R FILE | -C FILE] [-f NAME]\n"
 "  -k KIND   tcp4 tcp6 inet inet6 rds4 rds6\n"
 "  -s KIND   of the listening end, if it is another one\n"
 "  -x        the first of a pair is what accept() returned\n"
@@ -26,14 +26,12 @@ static const char usage[] =
 "  -w        exchange so many bytes on a new pair first, one at a time, then\n"
 "            64 KiB each way: lets the carrier change\n"
 "  -S        runs COMMAND where a case says \"now\": changes the carrier\n"
-"  -m        carriers change while cases run\n"
 "  -R FILE   record what cases note: the answers of plain TCP\n"
 "  -C FILE   cases must note what FILE has\n"
 "  -f NAME   only cases whose name contains NAME\n";
 
 struct rs_kind kind, server_kind;
 const char *host;
-bool moving;
 static const char *turn_command, *filter = "", *notes_from;
 static FILE *notes_to;
 static int warm, crossed;
@@ -253,7 +251,7 @@ static const char *options(int argc, char **argv)
 	int c;
 
 	rs_kind_parse("tcp4", &kind);
-	while ((c = getopt(argc, argv, "k:s:xl:t:w:S:mR:C:f:")) != -1) {
+	while ((c = getopt(argc, argv, "k:s:xl:t:w:S:R:C:f:")) != -1) {
 		if (c == 'k' && rs_kind_parse(optarg, &kind))
 			continue;
 		if (c == 's' && rs_kind_parse(optarg, &server_kind))
@@ -268,8 +266,6 @@ static const char *options(int argc, char **argv)
 			warm = atoi(optarg);
 		else if (c == 'S')
 			turn_command = optarg;
-		else if (c == 'm')
-			moving = true;
 		else if (c == 'R')
 			notes_to = fopen(optarg, "we");
 		else if (c == 'C')

@@ -54,7 +54,7 @@ api "ring carrier, IPv6" -k inet6 -l "$ADDR6_0" -w 20 -C "$tmp/tcp6" -x
 
 # from the first byte on, while the case runs
 set_net upgrade=1
-api "to a ring meanwhile" -m -k inet -s rds4 -l "$ADDR4_0" -C "$tmp/tcp4"
+api "to a ring meanwhile" -k inet -s rds4 -l "$ADDR4_0" -C "$tmp/tcp4"
 
 # off the ring, and back when there is a link again
 cat >"$tmp/turn" <<'END'
