@@ -122,7 +122,11 @@ static void connect_prepare(struct rstream *rs, const struct socket *sock,
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_ACTIVE_OPENS);
 }
 
-/* connect() has come back: failed, under way, or dissolved? */
+/*
+ * connect() has come back: failed, under way, or dissolved?  Its error does not say: EPIPE
+ * is that of a connection which was half closed, and of one that another thread dissolved
+ * while this one slept.
+ */
 static void connect_settle(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -130,7 +134,7 @@ static void connect_settle(struct rstream *rs)
 	/* a listener stays one until its release, which knows what to undo */
 	if (sk->sk_state == TCP_CLOSE && rs->mode != RSTREAM_IDLE &&
 	    rs->mode != RSTREAM_LISTEN &&
-	    sk->sk_socket->state != SS_CONNECTED)
+	    sk->sk_socket->state == SS_UNCONNECTED)
 		rstream_reset_state(rs);
 }
 
@@ -156,9 +160,7 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 	}
 	err = __inet_stream_connect(sock, addr, len, flags, 0);
 out:
-	/* disconnected by another thread while it slept: that one has settled it */
-	if (err != -EPIPE)
-		connect_settle(rs);
+	connect_settle(rs);
 	return err;
 }
 
@@ -385,8 +387,10 @@ static int shutdown_tcp(struct rstream *rs, struct socket *sock, int how)
 	return err;
 }
 
-static int shutdown_framed(struct rstream *rs, int how)
+static int shutdown_framed(struct rstream *rs, struct socket *sock, int how)
 {
+	if (sock->state == SS_CONNECTING)
+		sock->state = rs->sk->sk_state == TCP_CLOSE ? SS_DISCONNECTING : SS_CONNECTED;
 	if (rs->sk->sk_state == TCP_CLOSE)
 		return -ENOTCONN;
 	if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
@@ -414,7 +418,7 @@ static int rstream_shutdown(struct socket *sock, int how)
 	}
 	how++;		/* maps to RCV_SHUTDOWN, SEND_SHUTDOWN */
 	rstream_framed_early(rs);
-	err = rs->mode == RSTREAM_FRAMED ? shutdown_framed(rs, how) :
+	err = rs->mode == RSTREAM_FRAMED ? shutdown_framed(rs, sock, how) :
 					   shutdown_tcp(rs, sock, how);
 	rstream_tcp4.state_change(sk);
 	release_sock(sk);

@@ -394,6 +394,65 @@ static void meanwhile(void *(*call)(void *))
 static void send_while_connecting(void) { meanwhile(send_meanwhile); }
 static void recv_while_connecting(void) { meanwhile(recv_meanwhile); }
 
+/*
+ * A connection that began without waiting has ended: the next connect() tells why, and
+ * dissolves it.  @half: the peer had said FIN before.
+ */
+static void ended_then_listens(bool half, int error)
+{
+	static const struct linger at_once = { .l_onoff = 1 };
+	uint16_t port, again;
+	int l = listener(&port), fd = rs_socket(&kind, SOCK_NONBLOCK), s, other;
+	char c;
+
+	EXPECT_ERRNO(connect_to(fd, port), EINPROGRESS);
+	s = accept(l, NULL, NULL);
+	await(fd, POLLOUT);
+	EXPECT(send(fd, "abcd", 4, 0) == 4);
+	EXPECT(recv(s, &c, 1, 0) == 1);
+	if (half) {
+		EXPECT(!shutdown(s, SHUT_WR));
+		await(fd, POLLRDHUP);
+	}
+	EXPECT(!setsockopt(s, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
+	close(s);
+	await(fd, POLLERR);
+	EXPECT_ERRNO(connect_to(fd, port), error);
+
+	EXPECT(!listen(fd, 1));
+	again = rs_local_port(fd);
+	other = rs_socket(&kind, 0);
+	EXPECT(!connect_to(other, again));
+	await(fd, POLLIN);
+	s = accept(fd, NULL, NULL);
+	EXPECT(s >= 0);
+	EXPECT(send(s, "x", 1, 0) == 1);
+	EXPECT(recv(other, &c, 1, 0) == 1);
+	close(s);
+	close(other);
+	close(fd);
+	EXPECT_ERRNO(connect_to(rs_socket(&kind, 0), again), ECONNREFUSED);
+}
+
+static void reset_then_listens(void) { ended_then_listens(false, ECONNRESET); }
+static void reset_by_half_then_listens(void) { ended_then_listens(true, EPIPE); }
+
+/* Who has not asked for the end of connect() does not hear of it after shutdown(). */
+static void shutdown_then_connect(void)
+{
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, SOCK_NONBLOCK), s;
+	char c;
+
+	EXPECT_ERRNO(connect_to(fd, port), EINPROGRESS);
+	s = accept(l, NULL, NULL);
+	await(fd, POLLOUT);
+	EXPECT(send(fd, "abcd", 4, 0) == 4);
+	EXPECT(recv(s, &c, 1, 0) == 1);
+	EXPECT(!shutdown(fd, SHUT_WR));
+	EXPECT_ERRNO(connect_to(fd, port), EISCONN);
+}
+
 static void options_inherited(void)
 {
 	uint16_t port;
@@ -436,6 +495,9 @@ const struct api_case connect_cases[] = {
 	CASE(fastopen_instead),
 	CASE(send_while_connecting),
 	CASE(recv_while_connecting),
+	CASE(reset_then_listens),
+	CASE(reset_by_half_then_listens),
+	CASE(shutdown_then_connect),
 	CASE(options_inherited),
 	{ NULL, NULL },
 };
