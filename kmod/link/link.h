@@ -399,6 +399,14 @@ u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
 struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
 
 /**
+ * rstream_rxring_left() - will nobody write into the ring any more?
+ * @ring:	the receiving end
+ *
+ * Return: true if its sender has said DONE, or the link has ended.  Context: any.
+ */
+bool rstream_rxring_left(const struct rstream_rxring *ring);
+
+/**
  * rstream_rxring_withdraw() - release a ring whose GRANT has not gone out
  * @ring:	the receiving end
  *
@@ -689,7 +697,8 @@ void rstream_link_exit(void);
  * not the initial one), and then the listener, because an rdma_cm_id pins its
  * namespace.
  */
-void rstream_link_use(struct net *net);		/* any context */
+/* @memcg: the user's, see account.h.  Any context. */
+void rstream_link_use(struct net *net, struct mem_cgroup *memcg);
 void rstream_link_unuse(struct net *net);	/* any context */
 
 /*

@@ -32,6 +32,7 @@
 #include <linux/string.h>
 #include <linux/xfrm.h>
 
+#include "account.h"
 #include "cm.h"
 #include "peer_host.h"
 #include "rmb.h"
@@ -432,7 +433,8 @@ static bool link_enlist(struct rstream_link *link)
 struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 				      struct rstream_path *path, u8 slot)
 {
-	struct rstream_link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+	struct rstream_link *link = rstream_account_zalloc(peer->ln, sizeof(*link),
+							   GFP_KERNEL);
 	int kind;
 
 	if (!link)

@@ -9,6 +9,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
+#include "account.h"
 #include "cm.h"
 #include "rmb.h"
 #include "device.h"
@@ -88,10 +89,11 @@ static void link_listen_work(struct work_struct *work)
 	put_net(ln->net);
 }
 
-void rstream_link_use(struct net *net)
+void rstream_link_use(struct net *net, struct mem_cgroup *memcg)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 
+	rstream_account_to(ln, memcg);
 	atomic_inc(&ln->users);
 	smp_mb__after_atomic();	/* pairs with link_listen_work() */
 	if (!READ_ONCE(ln->listening))
@@ -157,6 +159,7 @@ void rstream_link_net_exit(struct net *net)
 	WARN_ON_ONCE(atomic_long_read(&ln->rmb_bytes));
 	idr_destroy(&ln->ids);
 	rstream_net(net)->links = NULL;
+	rstream_account_end(ln);
 	kfree(ln);
 }
 

@@ -108,6 +108,7 @@ struct rstream_batch {
  * @drained_dev: and there was a device when that began
  * @wait:	woken when @n_links or @n_peers falls
  * @users:	rstream_link_use() minus rstream_link_unuse()
+ * @memcg:	is charged for all this, see account.h; NULL: nobody is
  * @rmb_bytes:	registered memory, bytes
  * @n_ends:	sending ends of its links, zombies with them
  * @rmb_short_at: jiffies when its ceiling was last felt; 0: never
@@ -133,6 +134,7 @@ struct rstream_link_net {
 	bool drained_dev;
 	wait_queue_head_t wait;
 	atomic_t users;
+	struct mem_cgroup *memcg;
 	atomic_long_t rmb_bytes;
 	atomic_t n_ends;
 	unsigned long rmb_short_at;

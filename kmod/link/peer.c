@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
+#include "account.h"
 #include "cm.h"
 #include "peer_host.h"
 #include "rmb.h"
@@ -50,7 +51,8 @@ static struct rstream_peer *peer_new(struct net *net,
 				     const struct rstream_peer_name *name)
 {
 	struct rstream_net *rn = rstream_net(net);
-	struct rstream_peer *peer = kzalloc(sizeof(*peer), GFP_ATOMIC);
+	struct rstream_peer *peer = rstream_account_zalloc(rn->links, sizeof(*peer),
+							  GFP_ATOMIC);
 	int order = memcmp(rn->instance, name->instance, RSTREAM_INSTANCE_LEN);
 
 	if (!peer)

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
+#include "account.h"
 #include "peer_host.h"
 
 static struct hlist_head *bucket(struct rstream_link_net *ln,
@@ -49,7 +50,7 @@ struct rstream_host *rstream_host_get(struct rstream_link_net *ln,
 			return host;
 		}
 	}
-	host = kzalloc(sizeof(*host), GFP_ATOMIC);
+	host = rstream_account_zalloc(ln, sizeof(*host), GFP_ATOMIC);
 	if (!host)
 		return NULL;
 	host->addr = key;

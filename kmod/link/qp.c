@@ -7,6 +7,7 @@
  */
 #include <linux/slab.h>
 
+#include "account.h"
 #include "device.h"
 #include "qp.h"
 #include "rmb.h"
@@ -143,14 +144,17 @@ static size_t ctrl_bytes(const struct rstream_link *link)
 
 static int alloc_slots(struct rstream_link *link)
 {
+	struct rstream_account account;
 	unsigned int i;
 	u64 dma;
 
-	link->sq = kvcalloc(link->depth, sizeof(*link->sq), GFP_KERNEL);
-	link->rq = kvcalloc(link->depth, sizeof(*link->rq), GFP_KERNEL);
-	link->batch = kzalloc(sizeof(*link->batch), GFP_KERNEL);
+	rstream_account_on(&account, link->ln, GFP_KERNEL);
+	link->sq = kvcalloc(link->depth, sizeof(*link->sq), account.gfp);
+	link->rq = kvcalloc(link->depth, sizeof(*link->rq), account.gfp);
+	link->batch = kzalloc(sizeof(*link->batch), account.gfp);
 	/* first half: sources of credits by send slot; second: receives */
-	link->ctrl = kcalloc(2 * link->depth, RSTREAM_CTRL_BYTES, GFP_KERNEL);
+	link->ctrl = kcalloc(2 * link->depth, RSTREAM_CTRL_BYTES, account.gfp);
+	rstream_account_off(&account);
 	if (!link->sq || !link->rq || !link->batch || !link->ctrl)
 		return -ENOMEM;
 	dma = ib_dma_map_single(link->dev->ib, link->ctrl, ctrl_bytes(link),

@@ -19,6 +19,7 @@
  */
 #include <linux/slab.h>
 
+#include "account.h"
 #include "ring.h"
 #include "wr.h"
 
@@ -213,7 +214,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 
 	size = clamp_t(u32, size, RSTREAM_RING_MIN, RSTREAM_RING_MAX);
 	size = roundup_pow_of_two(size);
-	ring = kzalloc(sizeof(*ring), GFP_ATOMIC);
+	ring = rstream_account_zalloc(link->ln, sizeof(*ring), GFP_ATOMIC);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_bh(&link->lock);
@@ -324,13 +325,20 @@ struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)
 	return rstream_rmb_page(&ring->piece, at & (pub->size - 1));
 }
 
+bool rstream_rxring_left(const struct rstream_rxring *pub)
+{
+	const struct rx_ring *ring = container_of(pub, struct rx_ring, pub);
+
+	return READ_ONCE(ring->done) || !rstream_link_is_up(pub->link);
+}
+
 void rstream_rxring_withdraw(struct rstream_rxring *pub)
 {
 	struct rx_ring *ring = to_rx(pub);
 
 	spin_lock_bh(&pub->link->lock);
 	WARN_ON_ONCE(ring->switched);
-	ring->done = true;
+	WRITE_ONCE(ring->done, true);
 	spin_unlock_bh(&pub->link->lock);
 	rstream_rxring_release(pub);
 }
@@ -400,7 +408,7 @@ static void message_done(struct rstream_link *link, u32 id)
 		rstream_link_break_locked(link, RSTREAM_END_STRAY_END);
 		return;
 	}
-	ring->done = true;
+	WRITE_ONCE(ring->done, true);
 	ring->ctrl.due = DUE_FREED;
 	rstream_ring_flush(link, &ring->ctrl);
 }

@@ -12,6 +12,7 @@
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 
+#include "account.h"
 #include "lent.h"
 #include "ring.h"
 #include "spare.h"
@@ -169,9 +170,9 @@ static void tx_unmap(struct list_head *frags, s64 bytes)
 
 /* ---- the ring ---- */
 
-static struct tx_ring *tx_new(u32 peer_ring)
+static struct tx_ring *tx_new(const struct rstream_link *link, u32 peer_ring)
 {
-	struct tx_ring *ring = kzalloc(sizeof(*ring), GFP_ATOMIC);
+	struct tx_ring *ring = rstream_account_zalloc(link->ln, sizeof(*ring), GFP_ATOMIC);
 
 	if (!ring)
 		return NULL;
@@ -298,7 +299,7 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 	if (size < RSTREAM_GRANT_MIN || !is_power_of_2(size) || !ring_id ||
 	    ring_id > RSTREAM_IMM_ID_MAX || raddr + size < raddr)
 		return ERR_PTR(-EINVAL);
-	ring = tx_new(ring_id);
+	ring = tx_new(link, ring_id);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_bh(&link->lock);
@@ -340,7 +341,7 @@ fail:
 /* Without memory the receiver misses DONE until the link ends, as of any such ring. */
 void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 {
-	struct tx_ring *ring = tx_new(ring_id);
+	struct tx_ring *ring = tx_new(link, ring_id);
 
 	if (!ring)
 		return;

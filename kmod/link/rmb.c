@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "account.h"
 #include "lent.h"
 #include "rmb.h"
 #include "wr.h"
@@ -260,7 +261,7 @@ bool rstream_rmb_short(const struct rstream_link_net *ln)
 }
 
 /* In chunks, as large as they can be had: the fewer the better for the device. */
-static int rmb_alloc_pages(struct rstream_rmb *rmb)
+static int rmb_alloc_pages(struct rstream_rmb *rmb, gfp_t gfp)
 {
 	unsigned int order = get_order(CHUNK_SIZE), i, n = 0;
 	struct page *page;
@@ -268,8 +269,7 @@ static int rmb_alloc_pages(struct rstream_rmb *rmb)
 	while (n < rmb->n_pages) {
 		while (1U << order > rmb->n_pages - n)
 			order--;
-		page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
-				   __GFP_NORETRY, order);
+		page = alloc_pages(gfp | __GFP_ZERO | __GFP_NOWARN | __GFP_NORETRY, order);
 		if (!page && !order)
 			return -ENOMEM;
 		if (!page) {
@@ -286,8 +286,7 @@ static int rmb_alloc_pages(struct rstream_rmb *rmb)
 	/* segments no larger than swiotlb has buffers */
 	return sg_alloc_table_from_pages_segment(&rmb->sgt, rmb->pages,
 						 rmb->n_pages, 0, rmb->size,
-						 max_t(u32, CHUNK_SIZE, PAGE_SIZE),
-						 GFP_KERNEL);
+						 max_t(u32, CHUNK_SIZE, PAGE_SIZE), gfp);
 }
 
 /*
@@ -359,13 +358,32 @@ static int rmb_map(struct rstream_rmb *rmb)
 	return 0;
 }
 
+/* Its memory.  Return: 0, or -ENOMEM, and what it has is for rmb_free(). */
+static int rmb_fill(struct rstream_rmb *rmb)
+{
+	struct rstream_account account;
+	int err = -ENOMEM;
+
+	rstream_account_on(&account, rmb->link->ln, GFP_KERNEL);
+	rmb->map = bitmap_zalloc(rmb->units, account.gfp);
+	rmb->lent = bitmap_zalloc(rmb->units, account.gfp);
+	rmb->pages = kvcalloc(rmb->n_pages, sizeof(*rmb->pages), account.gfp);
+	rmb->dma = kvcalloc(rmb->n_pages, sizeof(*rmb->dma), account.gfp);
+	if (rmb->map && rmb->lent && rmb->pages && rmb->dma)
+		err = rmb_alloc_pages(rmb, account.gfp);
+	if (!err && !rstream_account_leaves(&account))
+		err = -ENOMEM;
+	rstream_account_off(&account);
+	return err;
+}
+
 static struct rstream_rmb *rmb_new(struct rstream_link *link,
 				   enum rstream_rmb_kind kind, size_t size)
 {
 	struct ib_device *ib = link->dev->ib;
 	struct rstream_rmb *rmb;
 
-	rmb = kzalloc(sizeof(*rmb), GFP_KERNEL);
+	rmb = rstream_account_zalloc(link->ln, sizeof(*rmb), GFP_KERNEL);
 	if (!rmb)
 		return ERR_PTR(-ENOMEM);
 	if (!rmb_charge(link, kind, size)) {
@@ -379,16 +397,8 @@ static struct rstream_rmb *rmb_new(struct rstream_link *link,
 	rmb->size = size;
 	rmb->n_pages = size >> PAGE_SHIFT;
 	rmb->units = size / rmb_kinds[kind].unit;
-	rmb->map = bitmap_zalloc(rmb->units, GFP_KERNEL);
-	rmb->lent = bitmap_zalloc(rmb->units, GFP_KERNEL);
-	rmb->pages = kvcalloc(rmb->n_pages, sizeof(*rmb->pages), GFP_KERNEL);
-	rmb->dma = kvcalloc(rmb->n_pages, sizeof(*rmb->dma), GFP_KERNEL);
-	if (!rmb->map || !rmb->lent || !rmb->pages || !rmb->dma)
-		goto nomem;
-	if (rmb_alloc_pages(rmb) || rmb_map(rmb))
-		goto nomem;
-	return rmb;
-nomem:
+	if (!rmb_fill(rmb) && !rmb_map(rmb))
+		return rmb;
 	rmb_free(rmb);
 	return ERR_PTR(-ENOMEM);
 }

@@ -5,6 +5,7 @@
  */
 #include <linux/slab.h>
 
+#include "account.h"
 #include "waiter.h"
 
 static struct rstream_waiter *waiter_find(struct rstream_peer *peer, struct rstream *rs)
@@ -25,7 +26,7 @@ struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstr
 	w = waiter_find(peer, rs);
 	if (w)
 		return w;
-	w = kzalloc(sizeof(*w), GFP_ATOMIC);
+	w = rstream_account_zalloc(peer->ln, sizeof(*w), GFP_ATOMIC);
 	if (!w) {
 		rstream_link_ops->event(rs, RSTREAM_LINK_EV_FAILED);
 		return NULL;

@@ -265,7 +265,7 @@ int rstream_option_listen(struct rstream *rs)
 		tcp_sk(sk)->save_syn = 1;
 	rstream_option_on(rs, sk->sk_family == AF_INET ? &listener4 : &listener6);
 	rstream_set_mode(rs, RSTREAM_LISTEN, RSTREAM_R_NONE);
-	rstream_link_use(sock_net(sk));
+	rstream_link_use(sock_net(sk), sk->sk_memcg);
 	release_sock(sk);
 	return 0;
 }

@@ -246,7 +246,7 @@ void rstream_register(struct rstream *rs)
 			   &rn->tokens[rs->ticket.ours.token & 0xff]);
 	spin_unlock_bh(&rn->streams_lock);
 	rs->registered = true;
-	rstream_link_use(rn->net);
+	rstream_link_use(rn->net, rs->sk->sk_memcg);
 }
 
 void rstream_unregister(struct rstream *rs)

@@ -645,7 +645,7 @@ static int run_rounds(struct rstream *rs)
 	peer = rstream_peer_get(&init_net, &rs->peer_name);
 	if (!peer)
 		return -ENOMEM;
-	rstream_link_use(&init_net);
+	rstream_link_use(&init_net, NULL);
 	for (i = 0; i < rounds && err >= 0 && !READ_ONCE(stopping); ) {
 		err = one_round(rs, peer, &route, i);
 		if (!err)

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Who pays for the links of a namespace of its own: the control group of its first socket.
+# At its limit there are fewer rings, and nothing else happens.  Run by ../hca.sh.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+groups=/sys/fs/cgroup
+load || bail "cannot load the module"
+use ring
+mountpoint -q $groups || mount -t cgroup2 none $groups || bail "no control groups"
+echo +memory >$groups/cgroup.subtree_control || bail "no memory control groups"
+
+kernel() { awk '$1 == "kernel" { print $2 }' $groups/payer/memory.stat; }
+event() { awk -v name="$1" '$1 == name { print $2 }' $groups/payer/memory.events; }
+receives() {	# registered, of VM 1
+	on 1 rsctl -j links | grep -o '"rmb_bytes":[0-9]*' | awk -F : '{ n += $2 } END { print n + 0 }'
+}
+pays() {	# for all that VM 1 has registered, and that is more than its processes cost
+	echo "kernel memory: $(kernel) bytes, registered: $(receives)"
+	[ "$(receives)" -ge $((2 << 20)) ] && [ "$(kernel)" -ge "$(receives)" ]
+}
+is_over() { [ "$(kernel)" -lt $((1 << 20)) ]; }
+
+# Streams that go on until "end".
+begin() {
+	rm -f "$tmp"/go*
+	mkdir $groups/payer || return
+	echo "${1:-max}" >$groups/payer/memory.max
+	(echo "$BASHPID" >$groups/payer/cgroup.procs
+	 exec on 1 rs_stream -s -k inet -p 7300 -C 24 -n 4M -m 64K -t 200) >/dev/null &
+	server=$!
+	on 0 rs_stream -c "$ADDR4_1" -k inet -p 7300 -C 24 -n 4M -m 64K -t 200 --wait \
+		--hold "$tmp/go" >/dev/null &
+	client=$!
+	wait_for 100 test -e "$tmp/go.held"
+}
+end() {
+	touch "$tmp/go"
+	wait $client && wait $server
+}
+no_group() { rmdir $groups/payer; }
+
+use raw
+begin
+end
+ok "streams by TCP" test $? = 0
+peak=$(<$groups/payer/memory.peak)
+ok "in the end the group can go" wait_for 20 no_group
+diag "they need $peak bytes"
+
+use ring
+begin
+ok "registered memory is charged" wait_for 10 pays
+diag "$(pays)"
+all=$(receives)
+end
+ok "streams are whole" test $? = 0
+ok "in the end nothing is charged" wait_for 20 is_over
+no_group
+
+# By TCP it is enough.
+begin $((peak + (4 << 20)))
+diag "$(pays)"
+ok "a limit: it was reached" test "$(event max)" -gt 0
+ok "a limit: less is registered" test "$(receives)" -lt "$all"
+end
+ok "a limit: streams are whole" test $? = 0
+ok "a limit: no process was killed" test "$(event oom_kill)" = 0
+ok "a limit: in the end the group can go" wait_for 20 no_group
+done_testing
