@@ -261,7 +261,7 @@ void rstream_grant_try(struct rstream *rs)
 	struct rstream_link *link;
 
 	/* before accept() nobody would be charged for it */
-	if (rs->mode != RSTREAM_FRAMED || !rs->hello.in || !rs->accepted || rstream_closed(rs) ||
+	if (rs->mode != RSTREAM_FRAMED || !rs->hello.in || !rs->accepted || rstream_closing(rs) ||
 	    rs->error || rs->rx.fin || rs->rxring ||
 	    rs->rx.state != RSTREAM_ON_TCP ||
 	    rs->reason == RSTREAM_R_RING_IDLE ||
@@ -300,7 +300,7 @@ void rstream_link_try(struct rstream *rs)
 {
 	enum rstream_reason reason = grant_policy(rs);
 
-	if (rs->hello.in && !rstream_closed(rs) && !rs->error &&
+	if (rs->hello.in && !rstream_closing(rs) && !rs->error &&
 	    (!reason || reason == RSTREAM_R_WAIT_BYTES))
 		rstream_link_wanted(rs);
 }
@@ -360,7 +360,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_RING,
 			 rec->sw.offset, RSTREAM_R_UPGRADED);
 	rstream_ring_landed(rs);
-	if (rstream_closed(rs) && rs->rx.arrived > rs->rx.consumed)
+	if (rstream_closing(rs) && rs->rx.arrived > rs->rx.consumed)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 	rstream_ring_check(rs);	/* its link may have been lost meanwhile */
 	rstream_wake_readers(rs);
@@ -604,18 +604,13 @@ static void credit(struct rstream *rs)
 }
 
 /*
- * The program closes, and pipes have what it has read: the sender gets no room there, and
- * behind our FIN it cannot be told to leave.  What it sends by TCP is reset.
+ * The program closes: what the sender sends from now on is reset.  It shall do that by TCP,
+ * which answers for us when we are gone, and behind our FIN it cannot be told so.  Nor would
+ * it get room in the ring for what pipes have of it.
  */
 void rstream_ring_closing(struct rstream *rs)
 {
-	u64 consumed;
-
-	if (!rs->rxring)
-		return;
-	consumed = ring_consumed(rs);
-	if (lent_until(rs, consumed) < consumed)
-		rstream_ring_revoke(rs, RSTREAM_R_NONE);
+	rstream_ring_revoke(rs, RSTREAM_R_NONE);
 }
 
 /* The program has read @len bytes of the ring. */
@@ -856,8 +851,9 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 		rstream_fail(rs, RSTREAM_R_RING_OVERRUN, ECONNRESET);
 		return;
 	}
+	smp_mb();	/* pairs with credit(), and with rstream_close() */
 	/* what comes before its SWITCH is looked at then: link->lock is between */
-	if (rstream_closed(rs) &&
+	if (rstream_closing(rs) &&
 	    READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
 	    ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) {
 		/* as TCP: data after close is reset */
@@ -874,7 +870,6 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 			rstream_hist_arrived(rs, READ_ONCE(rs->rx.base) +
 						 ring->landed);
 	}
-	smp_mb();	/* pairs with credit() */
 	/* all consumed, or the end is here: no reader will come by to answer */
 	if ((READ_ONCE(ring->want_credit) &&
 	     ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) ||

@@ -639,7 +639,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 {
 	enum rstream_reason reason;
 
-	if (rstream_closed(rs)) {	/* as TCP: data after close is reset */
+	if (rstream_closing(rs)) {	/* as TCP: data after close is reset */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}
@@ -708,7 +708,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		return 0;
 	if (rs->plain.part_back || rstream_prelude_full(rs))
 		return 0;
-	if (rs->in.data_left && rstream_closed(rs)) {	/* begun before that */
+	if (rs->in.data_left && rstream_closing(rs)) {	/* begun before that */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return 0;
 	}

@@ -187,7 +187,7 @@ u32 rstream_prelude_data(struct rstream *rs)
 /* @n bytes of the program's have come. */
 static bool arrived(struct rstream *rs, size_t n)
 {
-	if (rstream_closed(rs)) {	/* as TCP: data after close is reset */
+	if (rstream_closing(rs)) {	/* as TCP: data after close is reset */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return false;
 	}

@@ -206,6 +206,12 @@ static inline bool rstream_closed(const struct rstream *rs)
 	return READ_ONCE(rs->close.state) >= RSTREAM_CLOSED;
 }
 
+/* close() has begun, and may linger: what comes is for nobody, and is reset as with TCP. */
+static inline bool rstream_closing(const struct rstream *rs)
+{
+	return READ_ONCE(rs->close.state) != RSTREAM_OPEN;
+}
+
 /* Do we send bytes that are in no record?  Then HELLO has not been said. */
 static inline bool rstream_tx_plain(const struct rstream *rs)
 {

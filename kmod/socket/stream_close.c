@@ -168,6 +168,10 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	if (rs->rxring && !rs->rx.fin)
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
 	close_set(rs, RSTREAM_CLOSING);
+	smp_mb();	/* pairs with ring_data(): it sees that, or we what has landed */
+	rstream_ring_landed(rs);
+	if (rstream_rx_ready(rs))
+		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 	rstream_push(rs);
 	linger(rs);
 	/* the peer's TCP is closed: it will send nothing more */
@@ -232,8 +236,14 @@ void rstream_close_late(struct rstream *rs)
 	u64 now = close_progress(rs), moved = now - rs->close.progress;
 	u64 left = rs->txq.mem + rs->sk->sk_wmem_queued;
 
-	/* as TCP: the peer may take its time, unasked */
-	if (rs->close.state == RSTREAM_FIN_WAIT)
+	/*
+	 * As TCP: the peer may take its time, unasked.  But one that has not left our ring
+	 * would write there for ever, and nobody would tell it that we are gone.
+	 */
+	if (rs->close.state == RSTREAM_FIN_WAIT && rs->rxring && !rs->rx.fin &&
+	    !rstream_rxring_left(rs->rxring))
+		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
+	else if (rs->close.state == RSTREAM_FIN_WAIT)
 		close_set(rs, RSTREAM_FORSAKEN);
 	if (rs->close.state != RSTREAM_CLOSED)
 		return;

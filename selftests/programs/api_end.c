@@ -3,6 +3,7 @@
 #include "api.h"
 
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -162,6 +163,29 @@ static void send_after_peer_close(void)
 	EXPECT_ERRNO(send(fd[0], "x", 1, MSG_NOSIGNAL), EPIPE);
 }
 
+/* The peer has closed, and its TCP is gone without a word: what is sent is answered by RST. */
+static void send_to_none(void (*leave)(int fd))
+{
+	int fd[2];
+	char c;
+
+	signal(SIGPIPE, SIG_IGN);
+	pair(fd);
+	EXPECT(send(fd[0], "x", 1, 0) == 1);
+	EXPECT(recv(fd[1], &c, 1, 0) == 1);
+	leave(fd[1]);
+	EXPECT(send(fd[0], "y", 1, 0) == 1);
+	EXPECT_SOON(send(fd[0], "z", 1, 0) < 0);
+}
+
+static void leave_fin_wait(int fd)
+{
+	set_int(fd, IPPROTO_TCP, TCP_LINGER2, 1);
+	close(fd);
+	usleep(2000000);	/* more than that second */
+}
+static void send_after_fin_wait(void) { send_to_none(leave_fin_wait); }
+
 static void killed_in_send(void)
 {
 	static char buf[1 << 22];
@@ -256,6 +280,30 @@ static void linger_waits(void)
 }
 
 /* Unread bytes may still be read after shutdown(SHUT_RD), and new ones, too. */
+static void *close_it(void *fd)
+{
+	close(*(int *)fd);
+	return NULL;
+}
+
+/* What comes while close() waits for the peer to read is for nobody, too. */
+static void send_to_lingering(void)
+{
+	static const struct linger wait = { .l_onoff = 1, .l_linger = 30 };
+	pthread_t closer;
+	int fd[2];
+
+	signal(SIGPIPE, SIG_IGN);
+	pair(fd);
+	fill(fd[1]);
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &wait, sizeof(wait)));
+	pthread_create(&closer, NULL, close_it, &fd[1]);
+	EXPECT_SOON(fcntl(fd[1], F_GETFD) < 0);		/* it closes */
+	EXPECT_SOON(send(fd[0], "x", 1, MSG_DONTWAIT) < 0);
+	EXPECT(errno == ECONNRESET || errno == EPIPE);
+	pthread_join(closer, NULL);
+}
+
 static void shut_read_reads(void)
 {
 	char buf[8];
@@ -528,10 +576,12 @@ const struct api_case end_cases[] = {
 	CASE(close_unread_resets),
 	CASE(linger_zero_resets),
 	CASE(send_after_peer_close),
+	CASE(send_after_fin_wait),
 	CASE(killed_in_send),
 	CASE(fork_shares),
 	CASE(fd_passed),
 	CASE(linger_waits),
+	CASE(send_to_lingering),
 	CASE(shut_read_reads),
 	CASE(half_close_both_orders),
 	CASE(shutdown_again),
