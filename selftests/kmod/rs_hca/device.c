@@ -284,6 +284,9 @@ int hca_dev_add(const char *name, struct net_device *ndev,
 	if (!dev)
 		return -ENOMEM;
 	dev->ndev = ndev;
+	/* where devices are of one namespace only: that of the netdev */
+	if (!rdma_dev_access_netns(&dev->ib, dev_net(ndev)))
+		write_pnet(&dev->ib.coredev.rdma_net, dev_net(ndev));
 	dev->profile = profile;
 	dev->port_up = port_up(dev);
 	INIT_LIST_HEAD(&dev->list);

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many peers of one host: a connection from each of many network namespaces.
+
+Usage: rs_peers ADDRESS NAMESPACE...
+
+The server is in the caller's namespace.  Each client sends and gets back what lets its
+connection move to rings, then each pair exchanges bytes once more while all are there.
+Prints how many pairs have rings in both directions, as the server's end sees it.
+"""
+import ctypes
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+IPPROTO_RDMASTREAM = 257
+CLONE_NEWNET = 0x40000000
+LIMIT = 240     # s
+TEXT = bytes(range(256)) * 64
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def enter(path):
+    fd = os.open(path, os.O_RDONLY)
+    if libc.setns(fd, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), f"setns to {path}")
+    os.close(fd)
+
+
+def receive(sock, size):
+    data = b""
+    while len(data) < size:
+        piece = sock.recv(size - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+def exchange(pairs):
+    for client, server in pairs:
+        client.sendall(TEXT)
+        assert receive(server, len(TEXT)) == TEXT
+        server.sendall(TEXT)
+        assert receive(client, len(TEXT)) == TEXT
+
+
+def with_rings(port):
+    told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
+    return sum(entry["tx"]["carrier"] == "ring" and entry["rx"]["carrier"] == "ring"
+               for entry in json.loads(told)
+               if entry["local"] and entry["local"].endswith(f":{port}") and entry["remote"])
+
+
+def main():
+    address, names = sys.argv[1], sys.argv[2:]
+    home = f"/proc/{os.getpid()}/ns/net"
+    here = os.open(home, os.O_RDONLY)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
+    listener.bind((address, 0))
+    listener.listen(len(names))
+    pairs = []
+    for name in names:
+        enter(f"/run/netns/{name}")
+        client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
+        client.settimeout(60)
+        client.connect(listener.getsockname())
+        libc.setns(here, CLONE_NEWNET)
+        server = listener.accept()[0]
+        server.settimeout(60)
+        pairs.append((client, server))
+    end = time.monotonic() + LIMIT
+    port = listener.getsockname()[1]
+    while True:
+        exchange(pairs)
+        count = with_rings(port)
+        print(f"{count} of {len(pairs)} have rings", flush=True)
+        if count == len(pairs) or time.monotonic() > end:
+            break
+    exchange(pairs)
+    told = subprocess.run(["rsctl", "memory"], capture_output=True, check=True, text=True).stdout
+    print(told.partition("\n")[0])
+    print(with_rings(port))
+
+
+main()

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 kernels=6.12 timeout=300 mem=2048
+# Many peers of one host, with the default bounds: each gets rings.  Hosts are network
+# namespaces with a device of rs_hca each, on a bridge.  From the environment: PEERS (300;
+# a thousand take 2 GiB and ten minutes), HCA, as hca.sh.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+: "${HCA:=$(dirname "$MODULE").test}" "${PEERS:=300}"
+
+server() { nsenter --net=/run/netns/server "$@"; }
+
+add_hosts() {
+	local i
+	# a thousand hosts tell a thousand others of their addresses: not of IPv6, too
+	sysctl -q -w net.core.devconf_inherit_init_net=1 net.ipv6.conf.default.disable_ipv6=1 \
+		net.ipv6.conf.all.disable_ipv6=1 || return
+	ip netns add server && server ip -batch - <<-END || return
+		link add br0 type bridge
+		link set lo up
+		link set br0 up
+		addr add 10.78.0.1/16 dev br0
+	END
+	for ((i = 0; i < PEERS; i++)); do
+		echo "netns add p$i"
+		echo "link add v$i netns server type veth peer name eth0 netns p$i"
+	done | ip -batch - || return
+	for ((i = 0; i < PEERS; i++)); do
+		echo "link set v$i master br0 up"
+	done | server ip -batch - || return
+	for ((i = 0; i < PEERS; i++)); do
+		ip -n p$i -batch - <<-END || return
+			link set lo up
+			link set eth0 up
+			addr add 10.78.$(((i + 256) / 256)).$(((i + 256) % 256))/16 dev eth0
+		END
+	done
+}
+add_devices() {
+	local i
+	server rdma link add hca type rs_hca netdev br0 || return
+	for ((i = 0; i < PEERS; i++)); do
+		nsenter --net=/run/netns/p$i rdma link add hca$i type rs_hca netdev eth0 || return
+	done
+}
+names() {
+	local i
+	for ((i = 0; i < PEERS; i++)); do echo p$i; done
+}
+del_hosts() { { names; echo server; } | sed 's/^/netns del /' | ip -batch -; }
+no_devices() { ! rdma link | grep -q hca; }
+
+ulimit -n 10000 || bail "no room for descriptors"
+modprobe -a ib_core rdma_cm bridge
+insmod "$HCA/rs_hca.ko" || bail "cannot load $HCA/rs_hca.ko"
+# else each namespace has an image of each device
+ok "devices of one namespace" rdma system set netns exclusive
+ok "$PEERS hosts and a server" add_hosts || bail "no hosts"
+ok "a device for each" add_devices || bail "no devices"
+ok "the module" insmod "$MODULE"
+# how long it takes to come round again is no matter
+for ((i = 0; i < PEERS; i++)); do
+	nsenter --net=/run/netns/p$i sysctl -q -w net.rdmastream.ring_idle_ms=600000
+done
+server sysctl -q -w net.rdmastream.ring_idle_ms=600000
+# shellcheck disable=SC2046
+server rs_peers 10.78.0.1 $(names) >"$tmp/peers" 2>&1
+diag "$(grep -E "MemFree|Slab" /proc/meminfo)"
+ok "bytes from and to each" test $? = 0
+diag <"$tmp/peers"
+ok "each has rings" test "$(tail -n 1 "$tmp/peers")" = "$PEERS"
+diag "$(grep -E "MemFree|Slab" /proc/meminfo)"
+ok "the module can be unloaded" wait_for 60 rmmod rdmastream
+ok "the namespaces go" del_hosts
+ok "no device is left" wait_for 60 no_devices
+done_testing
