@@ -49,7 +49,7 @@
 /* No ring is greater; one that a peer grants may be, but that earns it nothing. */
 #define RSTREAM_RING_MAX	SZ_4M
 /* Of a page for copies, as sk_page_frag_refill() allocates it if it can; bytes. */
-#define RSTREAM_SPARE_SIZE	max_t(u32, PAGE_SIZE, SZ_32K)
+#define RSTREAM_CACHED_PAGE_SIZE	max_t(u32, PAGE_SIZE, SZ_32K)
 
 struct rstream;
 struct rstream_link;
@@ -470,9 +470,9 @@ struct rstream_frag {
  * @cell_rkey:	remote key of @cell, for SWITCH
  * @written:	bytes posted since the ring was granted
  * @stalled:	enum rstream_reason: why the last post took not all, or NONE
- * @called:	it waited for a slot or credit, and may post now; read locklessly
+ * @scheduled:	it waited for its turn, and may post now; read locklessly
  * @asks:	the last post has asked for an interrupting credit
- * @tells:	a post with RSTREAM_POST_TELL has not completed; read locklessly
+ * @notify:	a post with RSTREAM_POST_NOTIFY has not completed; read locklessly
  */
 struct rstream_txring {
 	struct rstream_link *link;
@@ -483,9 +483,9 @@ struct rstream_txring {
 	u32 cell_rkey;
 	u64 written;
 	u8 stalled;
-	bool called;
+	bool scheduled;
 	bool asks;
-	bool tells;
+	bool notify;
 };
 
 /**
@@ -526,12 +526,12 @@ void rstream_txring_refuse(struct rstream_link *link, u32 ring_id);
 s64 rstream_txring_acked(struct rstream_txring *ring);
 
 /*
- * The last message asks for an interrupting credit, and tells that it is complete; not
- * if the ring waits to be called for more, see rstream_txring_post().
+ * The last message asks for an interrupting credit and for its completion; not if the
+ * ring waits to be scheduled for the rest, see rstream_txring_post().
  */
 #define RSTREAM_POST_CREDIT	1U
-/* It does so by ops->sent(), too, if no other is to do that yet. */
-#define RSTREAM_POST_TELL	2U
+/* Call ops->sent() when the last message has completed, unless a call is due already. */
+#define RSTREAM_POST_NOTIFY	2U
 
 /**
  * rstream_txring_post() - write frags to the peer
@@ -556,13 +556,14 @@ ssize_t rstream_txring_post(struct rstream_txring *ring,
 			    struct list_head *frags, unsigned int how);
 
 /**
- * rstream_txring_pass() - nothing is to be posted now
+ * rstream_txring_yield() - nothing is to be posted now
  * @ring:	the sending end
  *
- * Who does not post after ops->space() says so: others may wait behind it.
+ * A stream that was scheduled by ops->space() and does not post has to call this: others
+ * may be waiting behind it.
  * Context: socket lock held.
  */
-void rstream_txring_pass(struct rstream_txring *ring);
+void rstream_txring_yield(struct rstream_txring *ring);
 
 /**
  * rstream_txring_ask() - zero-length message that only asks for a credit
@@ -577,8 +578,8 @@ int rstream_txring_ask(struct rstream_txring *ring);
  * @silent:	stop at the first frag with a @uarg
  * @cost:	set to what the frags themselves were charged for, bytes
  *
- * Those which the peer's software has consumed and whose work request has
- * completed.  Who is blocked for want of memory calls rstream_txring_sent() too,
+ * These are the frags that the peer's software has consumed and whose work requests have
+ * completed.  A writer that is blocked for want of memory calls rstream_txring_sent(), too,
  * or waits for the next sweep of the link (settings.probe_ms).
  * Context: socket lock held.  Return: bytes freed (payload).
  */
@@ -586,13 +587,13 @@ size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked, bool silent,
 			   size_t *cost);
 
 /**
- * rstream_txring_spare() - a page whose bytes have been sent and acknowledged
+ * rstream_txring_cached_page() - a page whose bytes have been sent and acknowledged
  * @ring:	the sending end
  *
- * Context: socket lock held.  Return: a compound page of RSTREAM_SPARE_SIZE bytes with
+ * Context: socket lock held.  Return: a compound page of RSTREAM_CACHED_PAGE_SIZE bytes with
  * arbitrary contents, the caller's the only reference; NULL if there is none.
  */
-struct page *rstream_txring_spare(struct rstream_txring *ring);
+struct page *rstream_txring_cached_page(struct rstream_txring *ring);
 
 /**
  * rstream_txring_sent() - have all posted writes completed locally?
@@ -655,7 +656,7 @@ enum rstream_link_event {
  * @data:	bytes have come in a ring, or a request for credit; @bad: more than it holds
  * @space:	a ring may have room again; @credit: that is the peer's answer to what was
  *		asked, else of the link's own resources
- * @sent:	what was posted with RSTREAM_POST_TELL has completed
+ * @sent:	what was posted with RSTREAM_POST_NOTIFY has completed
  * @event:	something has happened to a link of the stream's
  * @find:	is there a living connection with these tokens?  Asked before a link is
  *		accepted; fills the secrets of @ticket, and the name of the peer

@@ -46,7 +46,7 @@
 
 #define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
 #define RSTREAM_SGES_MAX	16	/* of one work request */
-#define RSTREAM_SPARES		16	/* pages for copies that a link keeps */
+#define RSTREAM_CACHED_PAGES		16	/* pages for copies that a link keeps */
 #define RSTREAM_TX_MAX		16384	/* sending ends of a link, zombies with them */
 #define RSTREAM_HOST_TX_MAX	65536	/* likewise, of all links with one address */
 #define RSTREAM_NET_TX_MAX	262144	/* likewise, of all links of a namespace */
@@ -300,7 +300,7 @@ struct rstream_link {
 	struct list_head ctrl_poor;	/* likewise, that found no receive credit */
 	struct list_head tx_waiters;	/* rings that found no slot, the first ones first */
 	unsigned int n_waiting;		/* in it */
-	unsigned int n_called;		/* rings that may post before those */
+	unsigned int n_scheduled;		/* rings that may post before those */
 	struct list_head tx_zombies;	/* closed rings until FREED comes, oldest first */
 	unsigned int n_zombies;		/* in it */
 	struct list_head tx_ending;	/* of them: DONE has not completed, in its order */
@@ -309,8 +309,8 @@ struct rstream_link {
 	struct list_head tx_dead;	/* frags, see rstream_tx_unlock() */
 	struct list_head tx_sent;	/* rings to be told of completions */
 	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
-	struct page *spare[RSTREAM_SPARES];	/* see spare.h */
-	unsigned int n_spare, spare_least;	/* at least, since the last sweep */
+	struct page *page_cache[RSTREAM_CACHED_PAGES];	/* see page_cache.h */
+	unsigned int n_cached, cached_least;	/* at least, since the last sweep */
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
 	u64 settled_bytes;		/* of @tx_bytes: are known to have completed */

@@ -201,7 +201,7 @@ void rstream_ring_kick(struct rstream_link *link)
 			return;
 	}
 	if (rstream_link_alive(link))
-		rstream_tx_call(link);
+		rstream_ring_schedule(link);
 }
 
 /* ---- receiving end ---- */

@@ -56,8 +56,8 @@ struct tx_ring {
 	u32 rkey;
 	u64 raddr;
 	u64 acked;			/* bytes, last good value of the cell */
-	u64 tell_sq;			/* of the one that pub.tells is about */
-	bool whole;			/* that all has completed is waited for */
+	u64 notify_sq;			/* of the one that pub.notify is about */
+	bool notify_all;			/* that all has completed is waited for */
 	bool freed;			/* FREED came: the peer writes no credit */
 	unsigned int owed_at;		/* link->sweeps, since FREED is owed */
 };
@@ -76,6 +76,6 @@ bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 void rstream_tx_credit(struct rstream_link *link, u32 id);
 void rstream_tx_freed(struct rstream_link *link, u32 id);
 /* ... and slots and credits that have come */
-void rstream_tx_call(struct rstream_link *link);
+void rstream_ring_schedule(struct rstream_link *link);
 
 #endif

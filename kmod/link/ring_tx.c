@@ -15,7 +15,7 @@
 #include "account.h"
 #include "lent.h"
 #include "ring.h"
-#include "spare.h"
+#include "page_cache.h"
 #include "wr.h"
 
 /*
@@ -425,77 +425,78 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	return len;
 }
 
-/* ---- the queue before the send queue ---- */
+/* ---- scheduling: which ring may post ---- */
 
 /*
- * A queue pair does in order what it is asked, so what a stream posts waits for all that
- * others have posted.  So when QUEUE_MOST bytes of a link are under way who wants to
- * post more has to wait in a queue.  Who is called while others wait posts TURN bytes,
- * which any ring has room for, then it is the last: many streams are served alike,
- * whatever rings they have.  Few only come so far with great rings, and each posts its
- * part of QUEUE_MOST.  Who has nothing under way and little to say goes before all.
+ * A queue pair works in order, so a stream's writes wait for all that others have posted
+ * before.  Once QUEUE_MOST bytes of a link are in flight, a ring that wants to post more
+ * waits in a queue, which is served round robin: a scheduled ring posts at most a quantum,
+ * then goes to the tail.  With many rings the quantum is QUANTUM, which any ring has room
+ * for, so that all streams get the same whatever their rings' sizes.  Few rings reach
+ * QUEUE_MOST only if they are large; then the quantum is an equal share of it.  A ring
+ * with nothing in flight and few bytes to send does not queue.
  */
 #define QUEUE_MOST	SZ_4M
-#define TURN		SZ_32K		/* the smallest ring of who is busy */
-#define PART_LEAST	SZ_256K		/* of who are few */
-#define LITTLE		SZ_4K
+#define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
+#define SHARE_LEAST	SZ_256K		/* a smaller share is QUANTUM instead */
+#define SMALL_MOST	SZ_4K		/* bytes that need not queue */
 
 /* Bytes of the link that are not known to have completed: exact but for the last 64 KiB. */
-static u64 under_way(const struct rstream_link *link)
+static u64 in_flight(const struct rstream_link *link)
 {
 	return link->tx_bytes - link->settled_bytes;
 }
 
-/* What one posts while others wait, bytes. */
-static u64 turn(const struct rstream_link *link)
+/* What a scheduled ring may post while others wait, bytes. */
+static u64 quantum(const struct rstream_link *link)
 {
-	u64 part = QUEUE_MOST / (link->n_waiting + link->n_called + 1);
+	u64 part = QUEUE_MOST / (link->n_waiting + link->n_scheduled + 1);
 
-	return part < PART_LEAST ? TURN : part;
+	return part < SHARE_LEAST ? QUANTUM : part;
 }
 
-/* Does another ring wait, or was it called and has not posted yet? */
+/* Is another ring waiting, or scheduled and about to post? */
 static bool others_wait(const struct tx_ring *ring)
 {
 	const struct rstream_link *link = ring->pub.link;
-	unsigned int own = ring->pub.called + !list_empty(&ring->waiter);
+	unsigned int own = ring->pub.scheduled + !list_empty(&ring->waiter);
 
-	return link->n_called + link->n_waiting > own;
+	return link->n_scheduled + link->n_waiting > own;
 }
 
-/* Has it nothing under way, and little to say?  What is for those called is theirs. */
-static bool says_little(const struct tx_ring *ring, const struct list_head *frags)
+/* Nothing in flight, few bytes to send, and a credit that no scheduled ring needs? */
+static bool is_small(const struct tx_ring *ring, const struct list_head *frags)
 {
 	const struct rstream_link *link = ring->pub.link;
 	const struct rstream_frag *frag;
 	u32 len = 0;
 
-	if (link->sq_done < ring->ctrl.last_sq || link->rq_credits <= link->n_called)
+	if (link->sq_done < ring->ctrl.last_sq || link->rq_credits <= link->n_scheduled)
 		return false;
 	list_for_each_entry(frag, frags, list) {
 		len += frag->len;
-		if (len > LITTLE)
+		if (len > SMALL_MOST)
 			return false;
 	}
 	return true;
 }
 
 /* Bytes that @ring may post now. */
-static u64 tx_turn(const struct tx_ring *ring, const struct list_head *frags)
+static u64 tx_budget(const struct tx_ring *ring, const struct list_head *frags)
 {
 	const struct rstream_link *link = ring->pub.link;
-	u64 all = under_way(link);
+	u64 all = in_flight(link);
 
-	if (says_little(ring, frags))
-		return LITTLE;
+	if (is_small(ring, frags))
+		return SMALL_MOST;
 	if (all >= QUEUE_MOST)
 		return 0;
 	if (!others_wait(ring))
-		return max_t(u64, QUEUE_MOST - all, TURN);
-	return ring->pub.called ? turn(link) : 0;
+		return max_t(u64, QUEUE_MOST - all, QUANTUM);
+	return ring->pub.scheduled ? quantum(link) : 0;
 }
 
-/* Until rstream_tx_call() calls it. */
+/* Until rstream_ring_schedule() picks it. */
 static void tx_wait(struct tx_ring *ring, bool first)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -514,7 +515,7 @@ static void tx_wait(struct tx_ring *ring, bool first)
 		list_add_tail(&ring->waiter, &link->tx_waiters);
 }
 
-static void tx_wait_no_more(struct tx_ring *ring)
+static void tx_wait_end(struct tx_ring *ring)
 {
 	if (list_empty(&ring->waiter))
 		return;
@@ -522,48 +523,48 @@ static void tx_wait_no_more(struct tx_ring *ring)
 	ring->pub.link->n_waiting--;
 }
 
-/* It was called and has posted what it could, or wants nothing: the next one. */
-static void tx_pass(struct tx_ring *ring, bool next)
+/* It was scheduled, and has posted what it could or has nothing to post: the next one. */
+static void tx_yield(struct tx_ring *ring, bool next)
 {
 	struct rstream_link *link = ring->pub.link;
 
-	if (!ring->pub.called)
+	if (!ring->pub.scheduled)
 		return;
-	WRITE_ONCE(ring->pub.called, false);
-	link->n_called--;
+	WRITE_ONCE(ring->pub.scheduled, false);
+	link->n_scheduled--;
 	if (next && rstream_link_alive(link))
-		rstream_tx_call(link);
+		rstream_ring_schedule(link);
 }
 
-void rstream_txring_pass(struct rstream_txring *pub)
+void rstream_txring_yield(struct rstream_txring *pub)
 {
-	if (!READ_ONCE(pub->called))
+	if (!READ_ONCE(pub->scheduled))
 		return;
 	spin_lock_bh(&pub->link->lock);
-	tx_pass(to_tx(pub), true);
+	tx_yield(to_tx(pub), true);
 	spin_unlock_bh(&pub->link->lock);
 }
 
-/* The first in the queue may post: as many as there are slots, credits and turns for. */
-void rstream_tx_call(struct rstream_link *link)
+/* Schedule rings from the head of the queue: as many as slots, credits and bytes allow. */
+void rstream_ring_schedule(struct rstream_link *link)
 {
 	struct tx_ring *ring, *next;
 	unsigned int n;
 	u64 all;
 
 	lockdep_assert_held(&link->lock);
-	all = under_way(link);
+	all = in_flight(link);
 	if (!link->n_waiting || all >= QUEUE_MOST ||
 	    rstream_wr_room(link) <= RSTREAM_SQ_CTRL)
 		return;
 	n = min3(rstream_wr_room(link) - RSTREAM_SQ_CTRL, link->rq_credits,
-		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, turn(link)));
+		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, quantum(link)));
 	list_for_each_entry_safe(ring, next, &link->tx_waiters, waiter) {
-		if (link->n_called >= n)
+		if (link->n_scheduled >= n)
 			break;
-		tx_wait_no_more(ring);
-		link->n_called++;
-		WRITE_ONCE(ring->pub.called, true);
+		tx_wait_end(ring);
+		link->n_scheduled++;
+		WRITE_ONCE(ring->pub.scheduled, true);
 		rstream_link_ops->space(ring->rs, &ring->pub, false);
 	}
 }
@@ -619,24 +620,24 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 	return total;
 }
 
-/* Who gathers small writes hears of it when the last message has completed. */
-static void tx_tell(struct tx_ring *ring)
+/* A stream that corks small writes is notified when its last message has completed. */
+static void tx_notify(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
 
 	rstream_wr_signal(link);
-	ring->tell_sq = ring->ctrl.last_sq;
-	WRITE_ONCE(ring->pub.tells, true);
+	ring->notify_sq = ring->ctrl.last_sq;
+	WRITE_ONCE(ring->pub.notify, true);
 	if (list_empty(&ring->sent))
 		list_add_tail(&ring->sent, &link->tx_sent);
 }
 
 /* ops->space() is called when all that was posted has completed. */
-static void tx_tell_all(struct tx_ring *ring)
+static void tx_notify_all(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
 
-	ring->whole = true;
+	ring->notify_all = true;
 	if (list_empty(&ring->sent))
 		list_add_tail(&ring->sent, &link->tx_sent);
 	if (link->sq_signalled < ring->ctrl.last_sq)
@@ -661,7 +662,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	acked = tx_acked(ring);
 	if (acked < 0) {
 		total = acked;
-		tx_pass(ring, true);
+		tx_yield(ring, true);
 		goto out;
 	}
 	settled = tx_settled(ring);
@@ -669,7 +670,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (!space && !list_empty(frags))
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
-	most = min(space, tx_turn(ring, frags));
+	most = min(space, tx_budget(ring, frags));
 	if (most && !ib_uses_virt_dma(link->pd->device)) {
 		spin_unlock_bh(&link->lock);
 		mapped = tx_map(ring, frags, most);
@@ -677,7 +678,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		if (link->state != RSTREAM_LINK_UP)
 			goto out;
 		starved = mapped < most;
-		most = tx_whole(frags, mapped, tx_turn(ring, frags));
+		most = tx_whole(frags, mapped, tx_budget(ring, frags));
 	}
 	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
@@ -686,8 +687,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (full || (waits && starved && total == mapped))
 		pub->stalled = RSTREAM_R_STALL_RING;
 	if (waits)
-		tx_wait(ring, pub->called && !total && pub->stalled != RSTREAM_R_STALL_RING);
-	/* who is called for more need not ask */
+		tx_wait(ring, pub->scheduled && !total && pub->stalled != RSTREAM_R_STALL_RING);
+	/* it will be scheduled for the rest: no need to ask */
 	pub->asks = how & RSTREAM_POST_CREDIT && total &&
 		    (!waits || pub->stalled == RSTREAM_R_STALL_RING);
 	if (pub->asks && b->n) {
@@ -698,17 +699,17 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		ring->ctrl.due |= DUE_ASK;
 		rstream_ring_flush(link, &ring->ctrl);
 	}
-	if (how & RSTREAM_POST_TELL && b->n && !pub->tells)
-		tx_tell(ring);
+	if (how & RSTREAM_POST_NOTIFY && b->n && !pub->notify)
+		tx_notify(ring);
 	/* what a failing post took over can be recalled when it is drained */
 	rstream_wr_post(link);
 	if (full && settled < (u64)acked && rstream_link_alive(link))
-		tx_tell_all(ring);
-	/* if who was called can post nothing nobody can; or it lacks memory, which takes time */
-	if (pub->called)
-		tx_pass(ring, total || !waits);
+		tx_notify_all(ring);
+	/* a scheduled ring that can post nothing: no other can; or memory is short for a while */
+	if (pub->scheduled)
+		tx_yield(ring, total || !waits);
 	else if (waits)
-		rstream_tx_call(link);
+		rstream_ring_schedule(link);
 out:
 	spin_unlock_bh(&link->lock);
 	tx_unmap(frags, mapped - max_t(s64, total, 0));
@@ -753,7 +754,7 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent,
 		*cost += frag->charged;
 		list_move_tail(&frag->list, &done);
 		if (frag->copied)
-			rstream_spare_put(link, frag);
+			rstream_page_cache_put(link, frag);
 	}
 	spin_unlock_bh(&link->lock);
 	free_frags(&done);
@@ -761,14 +762,14 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent,
 	return bytes;
 }
 
-struct page *rstream_txring_spare(struct rstream_txring *pub)
+struct page *rstream_txring_cached_page(struct rstream_txring *pub)
 {
 	struct page *page;
 
-	if (!READ_ONCE(pub->link->n_spare))
+	if (!READ_ONCE(pub->link->n_cached))
 		return NULL;
 	spin_lock_bh(&pub->link->lock);
-	page = rstream_spare_get(pub->link);
+	page = rstream_page_cache_get(pub->link);
 	spin_unlock_bh(&pub->link->lock);
 	return page;
 }
@@ -782,7 +783,7 @@ bool rstream_txring_sent(struct rstream_txring *pub)
 	spin_lock_bh(&link->lock);
 	sent = link->sq_done >= ring->ctrl.last_sq;
 	if (!sent && rstream_link_alive(link))
-		tx_tell_all(ring);
+		tx_notify_all(ring);
 	spin_unlock_bh(&link->lock);
 	return sent;
 }
@@ -815,9 +816,9 @@ void rstream_txring_close(struct rstream_txring *pub)
 	ring->rs = NULL;
 	link->n_tx--;
 	link->used_at = jiffies;
-	tx_wait_no_more(ring);
+	tx_wait_end(ring);
 	list_del_init(&ring->sent);
-	tx_pass(ring, true);
+	tx_yield(ring, true);
 	if (link->state == RSTREAM_LINK_DEAD)
 		tx_free(link, ring);
 	else
@@ -898,20 +899,20 @@ void rstream_ring_sq_done(struct rstream_link *link)
 		tx_ended(link, ring);
 	}
 	list_for_each_entry_safe(ring, next, &link->tx_sent, sent) {
-		bool told = ring->pub.tells && link->sq_done >= ring->tell_sq;
+		bool told = ring->pub.notify && link->sq_done >= ring->notify_sq;
 		bool all = link->sq_done >= ring->ctrl.last_sq;
 
 		if (!all)
-			more |= ring->whole && link->sq_signalled < ring->ctrl.last_sq;
+			more |= ring->notify_all && link->sq_signalled < ring->ctrl.last_sq;
 		if (told) {
-			WRITE_ONCE(ring->pub.tells, false);
+			WRITE_ONCE(ring->pub.notify, false);
 			rstream_link_ops->sent(ring->rs);
 		}
-		if (all && ring->whole) {
-			ring->whole = false;
+		if (all && ring->notify_all) {
+			ring->notify_all = false;
 			rstream_link_ops->space(ring->rs, &ring->pub, false);
 		}
-		if (!ring->whole && !ring->pub.tells)
+		if (!ring->notify_all && !ring->pub.notify)
 			list_del_init(&ring->sent);
 	}
 	if (more)
@@ -929,10 +930,10 @@ void rstream_ring_sweep(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	link->sweeps++;
-	/* who was called and did not come has lost its turn */
-	link->n_called = 0;
+	/* a scheduled ring that has not posted by now loses its turn */
+	link->n_scheduled = 0;
 	idr_for_each_entry(&link->tx_rings, ring, id) {
-		WRITE_ONCE(ring->pub.called, false);
+		WRITE_ONCE(ring->pub.scheduled, false);
 		if (!ring->rs || list_empty(&ring->flight))
 			continue;
 		frag = list_first_entry(&ring->flight, struct rstream_frag,
@@ -942,7 +943,7 @@ void rstream_ring_sweep(struct rstream_link *link)
 				  link->sq_done >= frag->sq_seq))
 			rstream_link_ops->space(ring->rs, &ring->pub, false);
 	}
-	rstream_spare_trim(link);
+	rstream_page_cache_trim(link);
 	rstream_ring_kick(link);
 }
 
@@ -978,12 +979,12 @@ void rstream_ring_drained(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	idr_for_each_entry(&link->tx_rings, ring, id) {
-		tx_wait_no_more(ring);
+		tx_wait_end(ring);
 		list_del_init(&ring->sent);
 		if (!ring->rs)
 			tx_free(link, ring);
 	}
-	rstream_spare_free(link);
+	rstream_page_cache_free(link);
 }
 
 int rstream_ring_init(void)

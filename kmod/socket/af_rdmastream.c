@@ -251,7 +251,7 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 	lock_sock(newsock->sk);
 	rstream_rx_accepted(rs);
 	rstream_grant_try(rs);
-	if (rs->out.blocked || rs->out.gathers)		/* said to rstream_nobody so far */
+	if (rs->out.blocked || rs->out.autocorked)	/* noted on rstream_dummy_socket so far */
 		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
@@ -396,7 +396,7 @@ static int shutdown_framed(struct rstream *rs, struct socket *sock, int how)
 	if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
 	WRITE_ONCE(rs->shutdown, rs->shutdown | how);
-	rstream_hold(rs, false);
+	rstream_cork(rs, false);
 	rstream_push(rs);
 	return 0;
 }

@@ -743,18 +743,18 @@ static void ask_credit(struct rstream *rs)
 }
 
 /* Does the ring tell when the bytes that are on their way are there?  So few wait for it. */
-bool rstream_ring_gathers(const struct rstream *rs)
+bool rstream_ring_autocorks(const struct rstream *rs)
 {
 	smp_mb();	/* pairs with ring_sent(): it sees what is queued */
-	return rs->txring && READ_ONCE(rs->txring->tells) && !rs->zc.awaited;
+	return rs->txring && READ_ONCE(rs->txring->notify) && !rs->zc.awaited;
 }
 
 void rstream_push_ring(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent, space;
 	/* the peer has answered nothing since: more may follow before this is there */
-	bool few = rstream_may_gather(rs, queued), want;
-	unsigned int how = few && rs->taken.heard == rs->rx.arrived ? RSTREAM_POST_TELL : 0;
+	bool few = rstream_may_autocork(rs, queued), want;
+	unsigned int how = few && rs->taken.heard == rs->rx.arrived ? RSTREAM_POST_NOTIFY : 0;
 	ssize_t n;
 	s64 acked;
 
@@ -762,14 +762,14 @@ void rstream_push_ring(struct rstream *rs)
 		return;
 	if (queued && rstream_ipsec_moved(rs))
 		rstream_ipsec_look(rs);		/* the link may end, or this stream */
-	if (!queued || rs->error || !rstream_link_is_up(rs->txring->link) || rs->txq.held ||
-	    !rstream_urg_heard(rs) || (few && rstream_ring_gathers(rs))) {
-		rstream_txring_pass(rs->txring);
+	if (!queued || rs->error || !rstream_link_is_up(rs->txring->link) || rs->txq.corked ||
+	    !rstream_urg_heard(rs) || (few && rstream_ring_autocorks(rs))) {
+		rstream_txring_yield(rs->txring);
 		return;
 	}
 	acked = rstream_txring_acked(rs->txring);
 	if (acked < 0) {
-		rstream_txring_pass(rs->txring);
+		rstream_txring_yield(rs->txring);
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 		return;
 	}
@@ -890,7 +890,7 @@ static void ring_space(struct rstream *rs, struct rstream_txring *ring,
 
 static void ring_sent(struct rstream *rs)
 {
-	smp_mb();	/* pairs with rstream_ring_gathers(): it sees that we were here */
+	smp_mb();	/* pairs with rstream_ring_autocorks(): it sees that we were here */
 	if (READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 }

@@ -33,7 +33,7 @@
 #define CHILD_WMEM	(PAGE_SIZE / 2)
 
 /* How often memory is looked for while a program has enough to read, ms. */
-#define HELD_MS	250
+#define THROTTLED_MS	250
 
 /* ---- sending ---- */
 
@@ -328,11 +328,11 @@ static bool tcp_is_full(const struct tcp_sock *tp)
  * two small records under way.  (RFC 896 lets the second wait for the first; but to
  * write twice and then read is common, and would be slow.)  on_write_space() goes on.
  */
-static bool gathers(const struct rstream *rs, u64 queued)
+static bool autocorks(const struct rstream *rs, u64 queued)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	if (!rstream_may_gather(rs, queued))
+	if (!rstream_may_autocork(rs, queued))
 		return false;
 	return tcp_is_full(tp) ||
 	       (rs->out.nagle && queued < tp->mss_cache && tp->snd_una != tp->snd_nxt &&
@@ -360,15 +360,15 @@ static bool next_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u64 window = rstream_tx_window(&rs->tx);
 
-	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->txq.held ||
+	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->txq.corked ||
 	    test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
 	if (!window) {
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_STALL_WINDOW);
 		return false;
 	}
-	if (gathers(rs, queued)) {
-		rs->out.gathers = true;
+	if (autocorks(rs, queued)) {
+		rs->out.autocorked = true;
 		set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
 		return false;
 	}
@@ -408,25 +408,25 @@ static bool next_records(struct rstream *rs)
 }
 
 /* Nothing is posted now, although the link may have called us. */
-static void pass_ring(struct rstream *rs)
+static void yield_ring(struct rstream *rs)
 {
 	if (rs->txring)
-		rstream_txring_pass(rs->txring);
+		rstream_txring_yield(rs->txring);
 }
 
 static void push_all(struct rstream *rs)
 {
 	rs->out.blocked = true;
-	rs->out.gathers = false;
+	rs->out.autocorked = false;
 	do {
 		if (!push_ctl(rs) || !push_payload(rs)) {
-			pass_ring(rs);
+			yield_ring(rs);
 			return;		/* on_write_space() goes on */
 		}
 		if (rs->tx.state == RSTREAM_ON_RING)
 			rstream_push_ring(rs);
 		else
-			pass_ring(rs);
+			yield_ring(rs);
 	} while (next_records(rs));
 	rs->out.blocked = false;
 
@@ -445,7 +445,7 @@ static void stall_look(struct rstream *rs)
 {
 	enum rstream_reason why = RSTREAM_R_NONE;
 
-	if (rs->txq.held || rstream_tx_plain(rs))
+	if (rs->txq.corked || rstream_tx_plain(rs))
 		why = RSTREAM_R_NONE;
 	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
 		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
@@ -471,7 +471,7 @@ static bool may_push(struct rstream *rs)
 		sock_error(sk);
 	if (sk->sk_err) {
 		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
-		rs->out.gathers = false;
+		rs->out.autocorked = false;
 		if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len ||
 		     rs->out.rec_left) && sk->sk_state != TCP_CLOSE)
 			rstream_retry(rs, RSTREAM_RETRY_MS);
@@ -501,7 +501,7 @@ void rstream_push(struct rstream *rs)
 	if (rs->out.pushing || rs->in.parsing)
 		return;
 	if (!may_push(rs)) {
-		pass_ring(rs);
+		yield_ring(rs);
 		return;
 	}
 	rs->out.pushing = true;
@@ -756,14 +756,14 @@ static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
 static void look_at_rest(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
-	bool held = !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
+	bool throttled = !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
 		    rstream_tcp_unread(sk) && !rstream_prelude_full(rs);
 
-	if (held)
-		rstream_retry(rs, rs->rxq.bytes ? HELD_MS : RSTREAM_RETRY_MS);
-	else if (rs->in.held && sk->sk_shutdown & RCV_SHUTDOWN)
+	if (throttled)
+		rstream_retry(rs, rs->rxq.bytes ? THROTTLED_MS : RSTREAM_RETRY_MS);
+	else if (rs->in.throttled && sk->sk_shutdown & RCV_SHUTDOWN)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* was the stream whole? */
-	WRITE_ONCE(rs->in.held, held);
+	WRITE_ONCE(rs->in.throttled, throttled);
 	if (rstream_rx_plain(rs) && !rstream_tcp_unread(sk))
 		rstream_prelude_over(rs);
 }

@@ -39,7 +39,7 @@ struct rstream_out {
 	bool pushing;		/* rstream_push() is at work (it may call itself by way of TCP) */
 	bool nagle;		/* the program has not set TCP_NODELAY; valid while @pushing */
 	bool blocked;		/* records or bytes wait for room in TCP's send queue */
-	bool gathers;		/* bytes are queued until TCP has delivered others */
+	bool autocorked;		/* bytes are queued until TCP has delivered others */
 };
 
 /* What is between TCP's receive queue and a stream. */
@@ -48,7 +48,7 @@ struct rstream_in {
 	u32 skip_left;		/* payload bytes to pass over */
 	u16 part_len;		/* bytes in rstream.part: a header or payload that is not whole */
 	bool parsing;		/* rstream_parse() is at work, as rstream_out.pushing */
-	bool held;		/* TCP has more, but not before rxq is read, or there is memory */
+	bool throttled;		/* TCP has more, but not before rxq is read, or there is memory */
 };
 
 /* Both with the socket held. */

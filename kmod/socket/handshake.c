@@ -76,7 +76,7 @@ static void leave_alone(struct rstream *rs)
 	if ((1 << sk->sk_state) & ~(TCPF_CLOSE_WAIT | TCPF_CLOSING |
 				    TCPF_LAST_ACK | TCPF_CLOSE))
 		sock_reset_flag(sk, SOCK_DONE);
-	if (sk->sk_socket != rstream_nobody)
+	if (sk->sk_socket != rstream_dummy_socket)
 		return;
 	/* not accepted yet: as TCP has such a child */
 	write_lock_bh(&sk->sk_callback_lock);

@@ -154,7 +154,7 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 	if (!rstream_tx_plain(rs))
 		return 0;
 	n = min_t(u64, msg_data_left(msg), rstream_prelude_room(rs));
-	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->txq.held)
+	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->txq.corked)
 		return urgent ? -EAGAIN : 0;
 	sent = send_plain(rs, msg, n);
 	if (sent > 0) {
@@ -172,7 +172,7 @@ u32 rstream_prelude_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u32 n;
 
-	if (rs->txq.held)
+	if (rs->txq.corked)
 		return 0;
 	n = min3(queued, rstream_prelude_room(rs), (u64)RSW_DATA_MAX);
 	if (!n)

@@ -382,7 +382,7 @@ bool rstream_rx_enough(const struct rstream *rs)
 	    !sock_flag(rs->sk, SOCK_URGINLINE))
 		target++;
 	/* what is with TCP: its window may be less than that */
-	return ready >= target || (ready && READ_ONCE(rs->in.held)) ||
+	return ready >= target || (ready && READ_ONCE(rs->in.throttled)) ||
 	       (READ_ONCE(rs->plain.lazy) && tcp_epollin_ready(rs->sk, target));
 }
 

@@ -23,7 +23,7 @@
 #include "stream.h"
 
 struct rstream_tcp rstream_tcp4, rstream_tcp6;
-struct socket *rstream_nobody;
+struct socket *rstream_dummy_socket;
 
 static struct kmem_cache *stream_cache;
 static struct workqueue_struct *stream_wq;
@@ -351,11 +351,11 @@ int rstream_stream_init(void)
 	else if (err)
 		return err;
 	err = sock_create_lite(AF_INET, SOCK_STREAM, IPPROTO_TCP,
-			       &rstream_nobody);
+			       &rstream_dummy_socket);
 	if (err)
 		return err;
 	/* TCP calls sk_write_space() only where somebody waits for it */
-	set_bit(SOCK_NOSPACE, &rstream_nobody->flags);
+	set_bit(SOCK_NOSPACE, &rstream_dummy_socket->flags);
 	err = -ENOMEM;
 	stream_cache = KMEM_CACHE(rstream, SLAB_ACCOUNT);
 	if (!stream_cache)
@@ -369,7 +369,7 @@ int rstream_stream_init(void)
 no_wq:
 	kmem_cache_destroy(stream_cache);
 no_cache:
-	sock_release(rstream_nobody);
+	sock_release(rstream_dummy_socket);
 	return err;
 }
 
@@ -378,5 +378,5 @@ void rstream_stream_exit(void)
 	destroy_workqueue(stream_wq);
 	rcu_barrier();		/* kfree_rcu() and callbacks still running */
 	kmem_cache_destroy(stream_cache);
-	sock_release(rstream_nobody);
+	sock_release(rstream_dummy_socket);
 }

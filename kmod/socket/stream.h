@@ -260,7 +260,7 @@ struct rstream_tcp {
 };
 
 extern struct rstream_tcp rstream_tcp4, rstream_tcp6;	/* prot NULL: no IPv6 */
-extern struct socket *rstream_nobody;	/* stands in where no program has it */
+extern struct socket *rstream_dummy_socket;	/* stands in where no program has it */
 
 /*
  * Is there a living connection with these tokens?  See struct rstream_link_ops.

@@ -75,9 +75,9 @@ static void close_set(struct rstream *rs, enum rstream_close_state to)
 		[RSTREAM_CLOSING] = BIT(RSTREAM_OPEN),
 		[RSTREAM_CLOSED] = BIT(RSTREAM_CLOSING),
 		[RSTREAM_FIN_WAIT] = BIT(RSTREAM_CLOSED),
-		[RSTREAM_FORSAKEN] = BIT(RSTREAM_FIN_WAIT),
+		[RSTREAM_ORPHANED] = BIT(RSTREAM_FIN_WAIT),
 		[RSTREAM_RELEASED] = BIT(RSTREAM_CLOSED) | BIT(RSTREAM_FIN_WAIT) |
-				     BIT(RSTREAM_FORSAKEN),
+				     BIT(RSTREAM_ORPHANED),
 	};
 
 	rstream_assert_held(rs);
@@ -108,8 +108,8 @@ static void detach_program(struct rstream *rs, struct socket *sock)
 	struct sock *sk = rs->sk;
 
 	write_lock_bh(&sk->sk_callback_lock);
-	sk_set_socket(sk, rstream_nobody);
-	rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
+	sk_set_socket(sk, rstream_dummy_socket);
+	rcu_assign_pointer(sk->sk_wq, &rstream_dummy_socket->wq);
 	write_unlock_bh(&sk->sk_callback_lock);
 	sock->sk = NULL;
 	atomic_inc(&n_closed);
@@ -142,7 +142,7 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	struct sock *sk = rs->sk;
 
 	rs->shutdown = SHUTDOWN_MASK;
-	rstream_hold(rs, false);
+	rstream_cork(rs, false);
 	rstream_parse(rs);
 	rstream_ring_landed(rs);
 	/* what a router has said is nobody's business any more; TCP goes on, too */
@@ -244,7 +244,7 @@ void rstream_close_late(struct rstream *rs)
 	    !rstream_rxring_left(rs->rxring))
 		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
 	else if (rs->close.state == RSTREAM_FIN_WAIT)
-		close_set(rs, RSTREAM_FORSAKEN);
+		close_set(rs, RSTREAM_ORPHANED);
 	if (rs->close.state != RSTREAM_CLOSED)
 		return;
 	rs->close.looks = moved ? 0 : rs->close.looks + 1;
@@ -262,7 +262,7 @@ void rstream_close_late(struct rstream *rs)
 bool rstream_close_over(struct rstream *rs)
 {
 	if (rs->close.state == RSTREAM_RELEASED || (rs->sk->sk_state != TCP_CLOSE &&
-						    rs->close.state != RSTREAM_FORSAKEN))
+						    rs->close.state != RSTREAM_ORPHANED))
 		return false;
 	rstream_close_release(rs);
 	return true;
@@ -289,7 +289,7 @@ bool rstream_close_end(struct rstream *rs)
 	struct sock *sk = rs->sk;
 
 	/* once forsaken it is the worker's */
-	if (!rstream_closed(rs) || rs->close.state >= RSTREAM_FORSAKEN ||
+	if (!rstream_closed(rs) || rs->close.state >= RSTREAM_ORPHANED ||
 	    sk->sk_state != TCP_CLOSE || rs->error || rs->txring || rs->rxring ||
 	    sock_owned_by_user(sk) || release_needed(sk))
 		return false;

@@ -78,12 +78,12 @@ static int set_save_syn(struct rstream *rs, struct socket *sock,
 /* @now: whatever TCP_CORK says.  Takes the socket lock. */
 void rstream_uncork(struct rstream *rs, bool now)
 {
-	if (rstream_tx_plain(rs) && !READ_ONCE(rs->txq.held))
+	if (rstream_tx_plain(rs) && !READ_ONCE(rs->txq.corked))
 		return;			/* TCP has done it */
 	lock_sock(rs->sk);
 	if (rs->mode == RSTREAM_FRAMED &&
 	    (now || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
-		rstream_hold(rs, false);
+		rstream_cork(rs, false);
 		if (rs->tx.written != rs->tx.sent || !rstream_hello_waits(rs))
 			rstream_push(rs);
 	}

@@ -112,13 +112,13 @@ void rstream_rx_ack(struct rstream *rs)
 	if (rs->mode != RSTREAM_FRAMED)
 		return;			/* disconnected while the reader slept */
 	rstream_prelude_more(rs);
-	if (rs->in.held)
+	if (rs->in.throttled)
 		rstream_parse(rs);
 	/*
 	 * A packet that found no memory made TCP close its window.  It opens that again
 	 * when its own queue is read, which we have emptied before.
 	 */
-	if (!rs->in.held && !tcp_receive_window(tcp_sk(rs->sk)) &&
+	if (!rs->in.throttled && !tcp_receive_window(tcp_sk(rs->sk)) &&
 	    !(rs->sk->sk_shutdown & RCV_SHUTDOWN))
 		rstream_tcp_ack(rs->sk);
 	if (rs->granted.full && rs->rxq.bytes <= rs->rxq.window)

@@ -29,16 +29,16 @@ static u64 room(struct rstream *rs)
 	return used < limit ? limit - used : 0;
 }
 
-/* ---- gathering ---- */
+/* ---- autocorking ---- */
 
 /* Do they wait?  Then they are sent when it is there, without being pushed. */
-static bool gathers(const struct rstream *rs)
+static bool autocorks(const struct rstream *rs)
 {
-	bool waits = rs->tx.state == RSTREAM_ON_RING ? rstream_ring_gathers(rs) :
-						       rs->out.gathers;
+	bool waits = rs->tx.state == RSTREAM_ON_RING ? rstream_ring_autocorks(rs) :
+						       rs->out.autocorked;
 
 	return waits && !rs->want && !rs->out.blocked &&
-	       rstream_may_gather(rs, rs->tx.written - rs->tx.sent);
+	       rstream_may_autocork(rs, rs->tx.written - rs->tx.sent);
 }
 
 /* ---- state ---- */
@@ -103,12 +103,12 @@ static bool refill(struct rstream *rs, struct page_frag *pfrag)
 	struct page *page = NULL;
 
 	if (rs->txring && used_up(pfrag))
-		page = rstream_txring_spare(rs->txring);
+		page = rstream_txring_cached_page(rs->txring);
 	if (!page)
 		return sk_page_frag_refill(rs->sk, pfrag);
 	if (pfrag->page)
 		put_page(pfrag->page);
-	*pfrag = (struct page_frag){ .page = page, .size = RSTREAM_SPARE_SIZE };
+	*pfrag = (struct page_frag){ .page = page, .size = RSTREAM_CACHED_PAGE_SIZE };
 	return true;
 }
 
@@ -293,7 +293,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	if (rs->txq.mem >= rstream_gather_max(rs) || rs->zc.awaited)
+	if (rs->txq.mem >= rstream_autocork_max(rs) || rs->zc.awaited)
 		rstream_tx_reap(rs);
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
@@ -311,7 +311,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 			done += n;
 			unpushed += n;
 			if (unpushed >= PUSH_EVERY && msg_data_left(msg)) {
-				rstream_hold(rs, false);
+				rstream_cork(rs, false);
 				rstream_push(rs);
 				unpushed = 0;
 			}
@@ -320,7 +320,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 		err = n;
 		if (n != -EAGAIN)
 			break;
-		rstream_hold(rs, false);
+		rstream_cork(rs, false);
 		rstream_push(rs);
 		unpushed = 0;
 		err = room(rs) ? wait_memory(rs, &timeo) :
@@ -331,9 +331,9 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	    !(rstream_tx_plain(rs) && rs->tx.sent == rs->tx.written)) {
 		if (urgent && !rstream_tx_plain(rs))
 			rstream_urg_send(rs);
-		rstream_hold(rs, !urgent && (msg->msg_flags & MSG_MORE ||
+		rstream_cork(rs, !urgent && (msg->msg_flags & MSG_MORE ||
 					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
-		if (!gathers(rs))
+		if (!autocorks(rs))
 			rstream_push(rs);
 	}
 	rstream_zerocopy_end(uarg, done);

@@ -72,7 +72,7 @@ void rstream_wake_writers(struct rstream *rs)
 	if (!rstream_tx_room(rs) || !sk->sk_socket)
 		return;
 	/* while TCP has no room for us either, it has to call us */
-	if (sk->sk_socket != rstream_nobody && !rs->out.blocked && !rs->out.gathers)
+	if (sk->sk_socket != rstream_dummy_socket && !rs->out.blocked && !rs->out.autocorked)
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	/* pairs with rstream_poll(): it sees room, or is seen to ask for it */
 	smp_mb();
@@ -151,41 +151,41 @@ size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
 /* ---- cork ---- */
 
 /* As long as TCP holds back what is corked. */
-#define HOLD_MS	200
+#define CORK_MS	200
 
 /*
  * MSG_MORE or TCP_CORK: a segment that is not full waits for more, for a while.
  * @more: more will follow
  */
-void rstream_hold(struct rstream *rs, bool more)
+void rstream_cork(struct rstream *rs, bool more)
 {
 	if (!more || rs->tx.written - rs->tx.sent >= tcp_sk(rs->sk)->mss_cache) {
-		rs->txq.held = false;
+		rs->txq.corked = false;
 		return;
 	}
-	if (!rs->txq.held)
-		rs->txq.held_at = jiffies;
-	rs->txq.held = true;
-	rstream_held_look(rs);
+	if (!rs->txq.corked)
+		rs->txq.corked_at = jiffies;
+	rs->txq.corked = true;
+	rstream_cork_look(rs);
 }
 
 /* Has it been held for long enough?  Otherwise, look again then. */
-void rstream_held_look(struct rstream *rs)
+void rstream_cork_look(struct rstream *rs)
 {
-	unsigned long end = rs->txq.held_at + msecs_to_jiffies(HOLD_MS);
+	unsigned long end = rs->txq.corked_at + msecs_to_jiffies(CORK_MS);
 
-	if (!rs->txq.held)
+	if (!rs->txq.corked)
 		return;
 	if (time_after_eq(jiffies, end))
-		rs->txq.held = false;
+		rs->txq.corked = false;
 	else
 		rstream_retry_by(rs, end);
 }
 
-/* ---- gathering ---- */
+/* ---- autocorking ---- */
 
 /* So many bytes wait for no others.  They must not fill a small SO_SNDBUF. */
-u64 rstream_gather_max(const struct rstream *rs)
+u64 rstream_autocork_max(const struct rstream *rs)
 {
 	return min_t(u64, SZ_16K, rstream_tx_limit(rs) / 4);
 }
@@ -194,9 +194,9 @@ u64 rstream_gather_max(const struct rstream *rs)
  * May bytes that are @queued wait for what is on its way, to go together?  What is
  * urgent, and the last, does not wait.
  */
-bool rstream_may_gather(const struct rstream *rs, u64 queued)
+bool rstream_may_autocork(const struct rstream *rs, u64 queued)
 {
-	return queued < rstream_gather_max(rs) && rs->urg.sent <= rs->tx.sent &&
+	return queued < rstream_autocork_max(rs) && rs->urg.sent <= rs->tx.sent &&
 	       !(rs->shutdown & SEND_SHUTDOWN);
 }
 

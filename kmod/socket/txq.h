@@ -18,8 +18,8 @@ struct rstream_txq {
 	u64 lost;		/* bytes in flight on a ring when TCP closed, perhaps not there */
 	u64 told;		/* bytes that TCP_INFO has told to be acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */
-	unsigned long held_at;	/* jiffies when the oldest of what is held was queued */
-	bool held;		/* corked: what is queued waits for more, see rstream_hold() */
+	unsigned long corked_at;	/* jiffies when the oldest of what is held was queued */
+	bool corked;		/* what is queued waits for more, see rstream_cork() */
 	bool room_asked;	/* somebody has found no room to write, and wants to be woken */
 };
 
@@ -33,10 +33,10 @@ void rstream_tx_free(struct rstream *rs);	/* what is in flight is the link's, to
 bool rstream_tx_done(struct rstream *rs);
 
 /* What waits for more. */
-void rstream_hold(struct rstream *rs, bool more);
-void rstream_held_look(struct rstream *rs);
-u64 rstream_gather_max(const struct rstream *rs);
-bool rstream_may_gather(const struct rstream *rs, u64 queued);
+void rstream_cork(struct rstream *rs, bool more);
+void rstream_cork_look(struct rstream *rs);
+u64 rstream_autocork_max(const struct rstream *rs);
+bool rstream_may_autocork(const struct rstream *rs, u64 queued);
 
 /* Room.  Without the lock, too. */
 u64 rstream_tx_limit(const struct rstream *rs);

@@ -36,7 +36,7 @@ static void on_write_space(struct sock *sk)
 
 	if (!rs || rs->mode != RSTREAM_FRAMED) {
 		/* TCP's would clear a flag that others of "nobody" need */
-		if (sk->sk_socket != rstream_nobody)
+		if (sk->sk_socket != rstream_dummy_socket)
 			rstream_tcp4.write_space(sk);
 		return;
 	}
@@ -188,7 +188,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	if (todo & BIT(RSTREAM_DO_LOOK))
 		rstream_ipsec_look(rs);
 	rstream_tx_reap(rs);
-	rstream_held_look(rs);
+	rstream_cork_look(rs);
 	rstream_push(rs);
 	rstream_wake_writers(rs);
 	if (rs->txq.room_asked)
@@ -362,8 +362,8 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	if (!sk->sk_socket) {
 		/* a child that nobody has accepted; TCP's send wants a socket */
 		write_lock_bh(&sk->sk_callback_lock);
-		sk_set_socket(sk, rstream_nobody);
-		rcu_assign_pointer(sk->sk_wq, &rstream_nobody->wq);
+		sk_set_socket(sk, rstream_dummy_socket);
+		rcu_assign_pointer(sk->sk_wq, &rstream_dummy_socket->wq);
 		write_unlock_bh(&sk->sk_callback_lock);
 	}
 	spin_lock_bh(&rn->streams_lock);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The page cache of each link, see page_cache.h.  ring_tx.c puts pages in, and takes them
+ * out for streams.  Never allocates one.
+ */
+#include <linux/mm.h>
+
+#include "rmb.h"
+#include "page_cache.h"
+
+void rstream_page_cache_put(struct rstream_link *link, struct rstream_frag *frag)
+{
+	struct page *page = frag->page;
+
+	lockdep_assert_held(&link->lock);
+	if (link->state != RSTREAM_LINK_UP || link->n_cached == RSTREAM_CACHED_PAGES)
+		return;
+	/* with the last reference: nobody can take another */
+	if (page_ref_count(page) != 1 || page_size(page) != RSTREAM_CACHED_PAGE_SIZE ||
+	    page_is_pfmemalloc(page))
+		return;
+	link->page_cache[link->n_cached++] = page;
+	frag->page = NULL;
+}
+
+struct page *rstream_page_cache_get(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	/* one of another node would be slow: the next sweep frees it */
+	if (!link->n_cached ||
+	    page_to_nid(link->page_cache[link->n_cached - 1]) != numa_mem_id())
+		return NULL;
+	link->n_cached--;
+	link->cached_least = min(link->cached_least, link->n_cached);
+	return link->page_cache[link->n_cached];
+}
+
+/* The oldest go first. */
+static void cache_drop(struct rstream_link *link, unsigned int n)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&link->lock);
+	for (i = 0; i < n; i++)
+		put_page(link->page_cache[i]);
+	link->n_cached -= n;
+	memmove(link->page_cache, link->page_cache + n, link->n_cached * sizeof(*link->page_cache));
+	link->cached_least = link->n_cached;
+}
+
+void rstream_page_cache_trim(struct rstream_link *link)
+{
+	cache_drop(link, rstream_rmb_pressure(link) ? link->n_cached : link->cached_least);
+}
+
+void rstream_page_cache_free(struct rstream_link *link)
+{
+	cache_drop(link, link->n_cached);
+}
