@@ -110,12 +110,22 @@ wait $server 2>/dev/null
 
 # By TCP 23 MB are needed.  Rings take what is beyond, but not the last of it.
 at_most() { awk '$1 == "max" { print $2 }' $groups/test/memory.events; }
+was_reached() { [ "$(at_most)" -gt "$before" ]; }
+# Rings are reached for: how much they take, and how soon, is a matter of the kernel.
+until_reached() {
+	local most
+	for ((most = 26; most > 20; most--)); do
+		echo ${most}M >$groups/test/memory.max
+		within rs_backlog -C 24 -z 900K -n 3 -t 100 || return
+		[ $how = ring ] && ! was_reached || break
+	done
+	echo "$most MiB"
+}
 for how in tcp ring; do
 	use $how
-	echo 26M >$groups/test/memory.max
 	before=$(at_most)
-	ok "memory.max: $how" within rs_backlog -C 24 -z 900K -n 3 -t 100
-	[ $how = tcp ] || ok "memory.max: $how, it was reached" test "$(at_most)" -gt "$before"
+	ok "memory.max: $how" until_reached
+	[ $how = tcp ] || ok "memory.max: $how, it was reached" was_reached
 	echo max >$groups/test/memory.max
 	ok "memory.max: $how, as before" wait_for 10 is_charged 0
 done
@@ -165,7 +175,7 @@ ok "files: connect or accept fails" few_files
 ok "files: streams go on" rs_stream -b -k inet -p 7405 -C 4 -n 256K -t 100
 # a user's program has a few threads, and the user no more tasks than these
 as_user() { exec setpriv --reuid 65534 --clear-groups --bounding-set -all "$@"; }
-few_tasks() { (ulimit -u 8 && as_user rs_stream -b -k inet -p 7406 -C 1 -n 256K -t 100); }
+few_tasks() { (ulimit -u 16 && as_user rs_stream -b -k inet -p 7406 -C 1 -n 256K -t 100); }
 locked() { (ulimit -l 64 && as_user rs_stream -b -k inet -p 7407 -C 1 -n 8M -m 0 -w 16K -W zerocopy -t 100); }
 for how in tcp ring; do
 	use $how
