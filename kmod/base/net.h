@@ -104,7 +104,7 @@ struct rstream_net {
 
 extern unsigned int rstream_net_id;
 
-/* Takes a while: who is asked often keeps the pointer. */
+/* Not cheap: callers that need it often keep the pointer. */
 static inline struct rstream_net *rstream_net(const struct net *net)
 {
 	return net_generic(net, rstream_net_id);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who pays for what the links of a namespace are made of: peers, links, rings, RMBs.  Many
- * sockets share them, so it is the first socket's memory control group, for all of them, and
- * when that group is gone the next socket's.  The initial namespace is the host's own: its
- * bounds are the settings, and nobody is charged.
+ * Peers, links, rings and RMBs of a namespace are charged to a memory control group.  Many
+ * sockets share them, so it is the group of the first socket that may use them, and once that
+ * group is gone, the next socket's.  The initial namespace is the host's own: the settings
+ * bound it, and no group is charged.
  *
- * What does not fit into the group is not had: at its limit none of its programs is killed
- * for a link, and none goes beyond it; streams stay on TCP.
+ * Nothing is allocated beyond the limit of the group, and no process is killed for a link:
+ * the streams stay on TCP.
  */
 #ifndef RSTREAM_ACCOUNT_H
 #define RSTREAM_ACCOUNT_H
@@ -15,7 +15,7 @@
 
 struct rstream_account {
 	struct mem_cgroup *memcg;	/* is charged, or NULL */
-	struct mem_cgroup *outer;	/* who was before */
+	struct mem_cgroup *outer;	/* the group that was charged before */
 	gfp_t gfp;			/* how to allocate */
 };
 
@@ -37,8 +37,8 @@ void rstream_account_on(struct rstream_account *account, const struct rstream_li
 void rstream_account_off(struct rstream_account *account);
 
 /*
- * Between them: is there still memory for the programs of who pays?  Tried, not computed:
- * what can be reclaimed is no obstacle.  May sleep.
+ * Between them: does the group have memory left for its programs?  Allocates it for a
+ * moment, since memory that can be reclaimed is no obstacle.  May sleep.
  */
 bool rstream_account_leaves(const struct rstream_account *account);
 

@@ -5,11 +5,11 @@
  * A pipe can be read by anybody at any time, teed, or spliced into a socket, whose
  * packets then refer to the page long after the pipe has let go of it.  So we do
  * not count loans: a page of a ring is lent while it has more references than the
- * one of its RMB.  What belongs to us notices when it drops one, rstream_page_put():
- * buffers of pipes, and frags of streams that send the page on.  Of others' we hear
- * nothing; who waits for them has to look.
+ * one of its RMB.  References of our own, those of pipe buffers and of frags that send the
+ * page on, are dropped by rstream_page_put(), which notices.  Others are dropped unnoticed, so
+ * waiters also have to look from time to time.
  *
- * Owns the table of those who wait.  Its lock is innermost.
+ * Owns the table of waiters.  Its lock is innermost.
  */
 #include <linux/hashtable.h>
 #include <linux/module.h>
@@ -34,14 +34,14 @@ static void tell(const struct page *page)
 	struct rstream_lent *lent;
 	struct hlist_node *next;
 
-	/* who has been added since has seen that the page is back */
+	/* a waiter that is added from here on sees that the page is back */
 	if (hlist_empty(&lent_waits[hash_min((unsigned long)page,
 					     HASH_BITS(lent_waits))]))
 		return;
 	spin_lock_bh(&lent_lock);
 	hash_for_each_possible_safe(lent_waits, lent, next, node,
 				    (unsigned long)page) {
-		/* who waits sees to it that the page is there */
+		/* the waiter keeps the page alive */
 		if (lent->page != page || rstream_page_lent(page))
 			continue;
 		forget(lent);
@@ -53,7 +53,7 @@ static void tell(const struct page *page)
 void rstream_page_put(struct page *page)
 {
 	put_page(page);
-	/* pairs with rstream_lent_wait(): who waits is seen, or sees the count */
+	/* pairs with rstream_lent_wait(): we see the waiter, or it sees the count */
 	smp_mb();
 	if (atomic_read(&lent_count))
 		tell(page);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pages of our rings that are lent: a pipe refers to them, or whoever has them
- * from there.  Nothing but the count of references tells; who has to know when
- * they are back waits here.
+ * Pages of our rings that are lent: pipes refer to them, or whatever they were spliced to.
+ * Only the reference count tells.  A stream that has to know when a page is back waits here.
  */
 #ifndef RSTREAM_LENT_H
 #define RSTREAM_LENT_H
@@ -12,7 +11,7 @@
 #include <linux/pipe_fs_i.h>
 
 /**
- * struct rstream_lent - somebody who waits for a page
+ * struct rstream_lent - waits for a page
  * @node:	in the table, under its lock
  * @page:	NULL: waits for none; changed under the same lock
  * @told:	called once when it is back: process or softirq, under that lock

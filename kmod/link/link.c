@@ -156,7 +156,7 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end)
 	spin_unlock_bh(&link->lock);
 }
 
-/* Both ends can serve rings: up.  up_work tells those who wait. */
+/* Both ends can serve rings: up.  up_work tells the waiters. */
 void rstream_link_try_up(struct rstream_link *link)
 {
 	const struct rstream_path *path;
@@ -244,7 +244,7 @@ u32 rstream_link_peer_id(const struct rstream_link *link)
 
 bool rstream_link_is_up(const struct rstream_link *link)
 {
-	/* who sees BROKEN sees the last count of its rings, too */
+	/* whoever reads BROKEN reads the final counts of the rings, too */
 	return smp_load_acquire(&link->state) == RSTREAM_LINK_UP;
 }
 

@@ -65,9 +65,9 @@ struct ubuf_info;
  * @remote:	its address of the TCP connection, likewise
  * @scope:	interface of a link-local @remote, else 0
  *
- * Anybody can state an instance id.  So it counts only together with the addresses
- * between which it was said: who takes the name of another host shares nothing with
- * that host.  Both ends name the same pair, so they agree whose a link is.
+ * Anybody can state an instance id, so it counts only together with the addresses between
+ * which it was said: a host that takes the name of another shares nothing with it.  Both ends
+ * see the same pair, so they agree on whose a link is.
  */
 struct rstream_peer_name {
 	u8 instance[RSTREAM_INSTANCE_LEN];
@@ -96,7 +96,7 @@ void rstream_peer_put(struct rstream_peer *peer);
  * @theirs:	said by the peer's; its token is 0 until that is here
  *
  * The tokens name the connection to rdma_cm of the peer, where others may read them.
- * The secrets are said on TCP only: who knows them has heard both HELLOs.
+ * The secrets are said on TCP only: knowing them proves that both HELLOs were received.
  */
 struct rstream_ticket {
 	struct {
@@ -188,7 +188,7 @@ void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs);
  * @peer:	the peer
  *
  * If it has declined links before, being drained, that is over: the next try
- * does not wait for the back-off.  Who asks has wanted a link already.
+ * does not wait for the back-off.  A stream must have asked for a link before.
  * Context: any, does not sleep.
  */
 void rstream_peer_asks(struct rstream_peer *peer);
@@ -240,7 +240,7 @@ void rstream_link_put(struct rstream_link *link);	/* any context */
 u32 rstream_link_id(const struct rstream_link *link);	/* ours, per namespace */
 bool rstream_link_is_up(const struct rstream_link *link);
 bool rstream_link_is_dead(const struct rstream_link *link);
-/* Why it ended: for who has seen that it is not up any more. */
+/* Why it ended; only after rstream_link_is_up() has been false. */
 enum rstream_reason rstream_link_reason(const struct rstream_link *link);
 
 /*
@@ -392,9 +392,9 @@ u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
  * @ring:	the receiving end
  * @at:		bytes since the ring was granted
  *
- * Who refers to it can go on reading it: as long as there are such references the
- * memory is not used for another ring, and when the link ends the page stays
- * theirs.  Until then the caller sees to it that the byte is not credited.
+ * With a reference the page can be read for as long as needed: until the last one is
+ * dropped the memory is not used for another ring, even if the link ends.  The caller must
+ * not credit the byte before it has taken its reference.
  */
 struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
 
@@ -420,7 +420,7 @@ void rstream_rxring_withdraw(struct rstream_rxring *ring);
  *
  * No ops->data() for it runs or comes after return.  The memory is
  * reused only after the sender's DONE or after the link's drain, whatever TCP has
- * brought: who refuses a grant or ends the connection need not be who writes.
+ * brought: the end that refuses a grant or ends the connection need not be the writer.
  * Context: any; drops the ring's reference on the link.
  */
 void rstream_rxring_release(struct rstream_rxring *ring);

@@ -135,9 +135,9 @@ static void link_rmb_work(struct work_struct *work)
 }
 
 /*
- * A device that cannot send, because the wire is held up, need not count that as
- * a try: its retries never end.  Probes are counted, not time: who was stopped
- * himself, with the whole machine, has missed but one.
+ * A device that cannot send because the wire is held up need not count that as a retry, so
+ * its retries may never end.  Probes are counted instead of time: if the whole machine was
+ * stopped for a while, only one probe is missing.
  */
 static bool link_is_stalled(struct rstream_link *link, bool quiet)
 {
@@ -342,7 +342,7 @@ static void link_down_work(struct work_struct *work)
 	rstream_link_tell_streams(link, RSTREAM_LINK_EV_DRAINED);
 	rstream_tx_unlock(link);
 	link_unlist(link);
-	/* who waited for memory of this link, or for the link itself */
+	/* streams that waited for memory of this link, or for the link itself */
 	rstream_peer_link_down(link);
 	/* who unmaps or has mapped something without the lock: see ring_tx.c */
 	synchronize_rcu();
@@ -400,8 +400,8 @@ static bool net_enlist(struct rstream_link *link)
 }
 
 /*
- * Into both tables and with its timer, before anybody can break it: who finds it
- * needs its lock for that.
+ * Into both tables and with its timer, before anybody can break it: that needs link->lock,
+ * which we hold until it is done.
  */
 static bool link_enlist(struct rstream_link *link)
 {

@@ -196,7 +196,7 @@ struct rstream_peer {
 	unsigned int n_waiters;
 	struct rstream_path paths[RSTREAM_PATHS_MAX];
 	struct rstream_path *trying;	/* used without the lock */
-	struct rstream_ticket ticket;	/* of who has asked last */
+	struct rstream_ticket ticket;	/* of the stream that asked last */
 	bool want_more;			/* than the links that are up */
 	u64 more_at;			/* 64-bit jiffies; no more links before */
 	bool declined;			/* the last try, by a peer that is drained */
@@ -318,7 +318,7 @@ struct rstream_link {
 };
 
 extern struct workqueue_struct *rstream_link_wq;
-extern const struct rstream_link_ops *rstream_link_ops;	/* of who is above */
+extern const struct rstream_link_ops *rstream_link_ops;	/* of the layer above */
 
 static inline struct net *rstream_link_netns(const struct rstream_link *link)
 {

@@ -627,7 +627,7 @@ void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link)
 	peer->n_links++;
 }
 
-/* Each link that is about to come gets its share of those who wait. */
+/* Each link that is being made gets its share of the waiters. */
 static void tell_up(struct rstream_peer *peer)
 {
 	unsigned int share = peer_connecting(peer) + 1;
@@ -715,7 +715,7 @@ void rstream_peer_net_exit(struct rstream_link_net *ln)
 	struct rstream_peer *peer = NULL;
 	int i;
 
-	/* who has not seen that the namespace exits has scheduled by then */
+	/* after this, whoever missed ln->exiting has queued its work */
 	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
 		while ((peer = rstream_peer_next(ln, &ln->peers[i], peer))) {
 			spin_lock_bh(&peer->lock);

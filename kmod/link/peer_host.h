@@ -7,7 +7,7 @@
 
 #include "link_priv.h"
 
-/* Who has the address, or NULL without memory.  Ends with rstream_host_put(). */
+/* The host with the address of @name, or NULL without memory.  For rstream_host_put(). */
 struct rstream_host *rstream_host_get(struct rstream_link_net *ln,
 				      const struct rstream_peer_name *name);
 void rstream_host_put(struct rstream_link_net *ln, struct rstream_host *host);

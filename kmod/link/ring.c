@@ -183,7 +183,7 @@ static void return_receives(struct rstream_link *link)
 	rstream_wr_post(link);
 }
 
-/* Slots or credits have come: serve those who wait, the smallest first. */
+/* There are slots or credits again: serve the waiters, small messages first. */
 void rstream_ring_kick(struct rstream_link *link)
 {
 	struct ring_ctrl *ctrl, *next_ctrl;
@@ -372,7 +372,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 	landed = ring->pub.landed;
 	at = landed & (ring->pub.size - 1);
 	if (len > ring->pub.size - (landed - ring->credited)) {
-		/* perhaps it is not who was granted the ring that writes */
+		/* the writer may not be the peer that the ring was granted to */
 		if (!ring->switched)
 			rstream_link_break_locked(link, RSTREAM_END_EARLY_DATA);
 		else if (ring->rs)

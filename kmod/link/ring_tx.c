@@ -6,7 +6,7 @@
  * remains of closed rings until the peer has let go of them.  Called by the
  * streams (link.h), by ring.c with messages, by qp.c with completions.
  * Everything but allocation runs under link->lock; callbacks to streams are made
- * under it, too.  It never waits: who finds no slot is called when there is one.
+ * under it, too.  It never waits: a ring without a slot is scheduled when there is one.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>

@@ -44,7 +44,7 @@ static void waiter_del(struct rstream_peer *peer, struct rstream_waiter *w)
 	kfree(w);
 }
 
-/* @n of them.  Who hears that a try has failed goes on waiting for the next one. */
+/* @n of them.  Those told of a failed try go on waiting for the next one. */
 void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 			  unsigned int n)
 {

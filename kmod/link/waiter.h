@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who waits for a link of a peer, or for memory of one. */
+/* Streams that wait for a link to a peer, or for memory of one. */
 #ifndef RSTREAM_WAITER_H
 #define RSTREAM_WAITER_H
 
@@ -17,7 +17,7 @@ struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstr
 void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 			  unsigned int n);
 
-/* The same for those who do not hold the lock. */
+/* The same, without peer->lock held. */
 void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
 void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
 

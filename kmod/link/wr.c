@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work requests of a link: begun, given their SGEs, posted together.  What is sent, and
- * when, is decided by who calls; what has completed is told by qp.c.
+ * Work requests of a link: begun, given their SGEs, posted together.  Callers decide what is
+ * sent and when; qp.c handles completions.
  *
  * link->lock held, but for mapping.
  */

@@ -92,7 +92,7 @@ static void ring_moved(struct rstream *rs, u64 n)
 	/* lockless readers must not count them twice: pairs with rx_ready() */
 	smp_store_release(&rs->rxq.bytes, rs->rxq.bytes + n);
 	if (n)
-		rstream_wake_readers(rs);	/* who looked in between saw too few */
+		rstream_wake_readers(rs);	/* a reader in between saw too few */
 }
 
 /*
@@ -260,7 +260,7 @@ static void rx_check(struct rstream *rs)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		return;
 	}
-	/* the sender's SWITCH comes first: who has written may be somebody else */
+	/* wait for SWITCH, which proves that it is our peer who has written */
 	if (rs->rx.state == RSTREAM_GRANTED) {
 		peer_owes(rs);
 		return;
@@ -427,8 +427,8 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 }
 
 /*
- * TCP is closed: nothing can be sent any more, nor asked for.  Who waits for the end of
- * MSG_ZEROCOPY is told, of what is in flight on a ring when that is over.
+ * TCP is closed: nothing can be sent or asked for any more.  MSG_ZEROCOPY completes, for
+ * bytes in flight on a ring as soon as the ring has drained.
  */
 static void tx_over(struct rstream *rs)
 {
@@ -498,7 +498,7 @@ void rstream_ring_check(struct rstream *rs)
 	rstream_assert_held(rs);
 	if (rs->mode != RSTREAM_FRAMED)
 		return;
-	/* who pushes has frags in hand */
+	/* a push that is under way has frags in hand */
 	if (over && !rs->out.pushing)
 		tx_over(rs);
 	if (rs->error)

@@ -808,7 +808,7 @@ void rstream_tx_waits(struct rstream *rs)
 	if (!rs->txring || (rs->tx.state != RSTREAM_ON_RING &&
 			    rs->tx.state != RSTREAM_LEAVING))
 		return;
-	/* when all is credited no answer can tell more; who waits for its turn is called */
+	/* no answer tells more if all is credited; a ring that waits will be scheduled */
 	if ((rs->tx.state == RSTREAM_LEAVING ||
 	     rs->txring->stalled != RSTREAM_R_STALL_SLOT) &&
 	    rstream_txring_acked(rs->txring) != (s64)rs->txring->written)
@@ -918,7 +918,7 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 		if (READ_ONCE(rs->reason) == RSTREAM_R_RING_IDLE)
 			break;
 		rstream_no_ring(rs, no_link_reason(rs, ev));
-		/* who waits is tried again, but may wait for what will not come */
+		/* waiters are tried again, but this one may wait for something that never comes */
 		rstream_queue(rs, RSTREAM_DO_LATER);
 		break;
 	case RSTREAM_LINK_EV_IDLE:

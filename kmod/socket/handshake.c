@@ -253,7 +253,7 @@ static void framed_late(struct rstream *rs)
 	    before(tp->snd_una, rs->hello.end)) {	/* TCP's own timeouts count */
 		rs->hello.held = true;
 		rstream_timer(rs, hello_timeout(rs));
-	} else if (rs->hello.held) {	/* who knows since when it is there */
+	} else if (rs->hello.held) {	/* it may have been delivered just now */
 		rs->hello.held = false;
 		rstream_timer(rs, hello_timeout(rs));
 	} else {

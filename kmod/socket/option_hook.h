@@ -38,9 +38,8 @@ void rstream_option_client(struct rstream *rs);
  * @rs:	the stream, its options agree
  * @role: RSW_ROLE_CONFIRM, or that of the HELLO
  *
- * Only who knows both nonces can tell.  A program knows neither its own host's, which
- * is only sent, nor can it have the two together: so it can't write a HELLO into its
- * prelude and be taken for the kernel that it runs on.
+ * It depends on both nonces.  A program does not know its own host's nonce, which is only
+ * sent, so it can't write a HELLO into its prelude and be taken for its kernel.
  */
 u64 rstream_role_nonce(const struct rstream *rs, u8 role);
 

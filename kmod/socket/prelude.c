@@ -301,8 +301,8 @@ void rstream_prelude_over(struct rstream *rs)
 }
 
 /*
- * At most.  Who has heard our HELLO answers, be it behind its prelude, because it went
- * on without when ours was on its way.
+ * At most.  A peer that has received our HELLO answers it; the answer may follow its prelude
+ * if ours was still on its way when the peer went on without records.
  */
 static u64 bytes_before_hello(const struct rstream *rs)
 {

@@ -68,8 +68,8 @@ static bool rx_may_keep(struct rstream *rs, struct sk_buff *skb, u32 size)
 }
 
 /*
- * accept() charges the control group of who accepts for what it finds in sk_rmem_alloc;
- * till then this has to be there.
+ * accept() charges the control group of its caller for what it finds in sk_rmem_alloc, so
+ * until then it has to be in there.
  */
 static void rx_charge(struct rstream *rs, u32 size)
 {
@@ -386,7 +386,7 @@ bool rstream_rx_enough(const struct rstream *rs)
 	       (READ_ONCE(rs->plain.lazy) && tcp_epollin_ready(rs->sk, target));
 }
 
-/* Is there more of the stream than was signalled?  Without the lock it may be told twice. */
+/* Is there more to read than was signalled?  Without the lock the same may be news twice. */
 static bool rx_news(struct rstream *rs)
 {
 	/* read first: what is taken meanwhile makes the sum smaller, never larger */
@@ -400,8 +400,9 @@ static bool rx_news(struct rstream *rs)
 }
 
 /*
- * Bytes have come, or none will: is it what somebody waits for?  Who sleeps looks again;
- * SIGIO is for what is new, not for bytes that have changed their carrier.
+ * Bytes have arrived, or none will: wake readers if that is what they may wait for.
+ * Sleepers look again in any case; SIGIO is sent for new bytes only, not for those that have
+ * changed their carrier.
  */
 void rstream_wake_readers(struct rstream *rs)
 {

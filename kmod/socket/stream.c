@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Life of a stream: made, registered with its namespace, its mode changed, its failure
- * noted, its work put off, freed.  It calls nobody: all rooms of the socket call it.
+ * noted, its work put off, freed.  It calls no other file of the socket; they all call it.
  *
- * Who may hold a struct rstream, and why it is safe:
+ * What may hold a struct rstream, and why that is safe:
  *  1. its sock (icsk_ulp_data), until rstream_ulp_release(), which TCP calls
  *     with the socket held while it destroys it;
  *  2. queued work: holds the sock and a reference of its own;

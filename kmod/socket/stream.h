@@ -180,8 +180,8 @@ static inline int rstream_mode(const struct rstream *rs)
 }
 
 /*
- * Are there records in TCP's queue, or can there be?  Who is not holding the socket must
- * look at the mode once: between two looks ASKED becomes FRAMED, and neither is seen.
+ * Are there records in TCP's queue, or can there be?  Without the socket lock read the mode
+ * only once: between two reads ASKED may become FRAMED, and neither would be seen.
  */
 static inline bool rstream_may_have_records(const struct rstream *rs)
 {

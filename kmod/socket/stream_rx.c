@@ -88,7 +88,7 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 			rstream_rx_drop(rs, skb);
 	}
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + len);
-	/* pairs with poll: who looks meanwhile may see them twice, but not miss them */
+	/* pairs with poll(), which may count them twice meanwhile, but never misses them */
 	smp_store_release(&rs->rxq.bytes, rs->rxq.bytes - from_queue);
 	if (rs->urg.state && rs->rx.consumed > rs->urg.at)
 		WRITE_ONCE(rs->urg.state, RSTREAM_URG_NONE);

@@ -15,7 +15,7 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags);
 
 void rstream_rx_accepted(struct rstream *rs);
 
-/* For those who read.  Held. */
+/* For readers.  Held. */
 size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek);
 int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
 		    u64 skip, bool trunc);

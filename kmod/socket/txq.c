@@ -133,8 +133,8 @@ void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 
 /*
  * How many of @n bytes, in @frags fragments at most, is there memory for?  While little is
- * queued some go in any case, as with TCP: somebody who waits for them may be what keeps
- * the memory.  They are charged beyond what was scheduled, which comes back with them.
+ * queued some may go in any case, as with TCP: the memory may be held by a reader who waits
+ * for them.  They are charged beyond what was scheduled; the excess is returned with them.
  */
 size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
 {

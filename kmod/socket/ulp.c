@@ -264,7 +264,7 @@ static void on_work(struct work_struct *work)
 		rs->tcp_ops->release(&sock);
 	}
 out:
-	/* who finds rs with references left takes it that sk is rs's */
+	/* first: whoever still finds a reference to rs assumes that sk belongs to it */
 	rstream_stream_put(rs);
 	sock_put(sk);
 	if (late)
