@@ -4,13 +4,13 @@
 # Each allocation below the module in a life (nomem-lib.sh) fails, whoever makes it: the
 # first one in the first life, the second in the next one, until a life has no more of them.
 # Both ends are here.  Bytes are right or an error is told, and nothing is left.  From the
-# environment: FROM (1), STEP (1: each), LIMIT (seconds).
+# environment: FROM (1), STEP (1: each), LIMIT (seconds), KINDS (slabs pages).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/scenarios/nomem-lib.sh
 . "$(dirname "$0")/nomem-lib.sh"
 
-: "${FROM:=1}" "${STEP:=1}" "${LIMIT:=1000}"
+: "${FROM:=1}" "${STEP:=1}" "${LIMIT:=1000}" "${KINDS:=slabs pages}"
 declare -A counted=([$inject]=0 [$pages]=0)
 
 # A knob counts what it could let fail until it has, and each that "interval" divides fails.
@@ -55,10 +55,12 @@ ok "a life" life
 below_us
 say "allocations fail from here on"
 lives=0 failed=0
-each "$inject" slabs
-ok "slabs: and a life in which none does" test $? = 0
-each "$pages" pages
-ok "pages: and a life in which none does" test $? = 0
+for kind in $KINDS; do
+	knob=$inject
+	[ "$kind" = slabs ] || knob=$pages
+	each "$knob" "$kind"
+	ok "$kind: and a life in which none does" test $? = 0
+done
 put require-start=0 require-end=0xffffffffffffffff times=-1
 say "allocations fail no more"
 diag "$lives lives"
