@@ -182,7 +182,7 @@ static int check_memory(struct check *c)
 	if (c->here.rmb_max >= least)
 		return good("memory", text);
 	return bad("memory", "rmb-limit", text,
-		   "net.rdmastream.rmb_max leaves no room for a single ring.",
+		   "The ceiling (see \"rsctl memory\") leaves no room for a single ring.",
 		   reason_remedy(RDMASTREAM_REASON_RMB_LIMIT));
 }
 

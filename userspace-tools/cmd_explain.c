@@ -66,8 +66,8 @@ static const struct advice advices[] = {
 		"RDMA between the hosts is filtered or not configured.",
 		"Try \"rping\" between the same addresses; RoCE needs UDP port 4791 open." },
 	[RDMASTREAM_REASON_RMB_LIMIT] = {
-		"Rings of other connections use all memory that net.rdmastream.rmb_max allows.",
-		"Raise net.rdmastream.rmb_max or lower ring_size." },
+		"Rings of other connections use all memory that net.rdmastream.rmb_max allows, or an eighth of the control group's memory.max.",
+		"Raise the lower of the two (\"rsctl memory\" shows it), or lower ring_size." },
 	[RDMASTREAM_REASON_HELLO_TIMEOUT] = {
 		"The peer, or the network, stalled just after connecting.",
 		"Raise net.rdmastream.hello_timeout_ms on slow networks." },

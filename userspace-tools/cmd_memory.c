@@ -79,7 +79,7 @@ static int total(void)
 		b = human_bytes(bytes);
 		m = human_bytes(max);
 		drawn = bar(bytes, max);
-		printf("rings: %s of %s (rmb_max) %s%s\n", b, m,
+		printf("rings: %s of %s %s%s\n", b, m,
 		       drawn ? drawn : "",
 		       a.tb[RDMASTREAM_A_INFO_RMB_SHORT] ? "  short" : "");
 		free(b);

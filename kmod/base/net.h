@@ -36,7 +36,8 @@ enum rstream_upgrade {
  * @ring_size:	bytes that a ring may grow to, power of two, 16 KiB to 4 MiB; a
  *		program's SO_RCVBUF comes before it
  * @ring_idle_ms: a ring in which nothing has come for so long is taken back
- * @rmb_max:	ceiling of registered receive memory of the namespace, bytes
+ * @rmb_max:	ceiling of registered receive memory of the namespace, bytes; a control
+ *		group may have a lower one (link/account.h)
  * @hello_timeout_ms: how long a HELLO may be late
  * @cm_port:	rdma_cm port we listen at (RDMA_PS_TCP)
  * @cm_timeout_ms: how long one try to make a link may take

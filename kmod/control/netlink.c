@@ -64,11 +64,11 @@ static struct sk_buff *reply_new(struct genl_info *info, size_t attr_size,
 static int put_memory(struct sk_buff *skb, const struct rstream_net *rn)
 {
 	bool is_short;
-	u64 bytes = rstream_rmb_total(rn->net, &is_short);
+	u64 bytes, max;
 
+	bytes = rstream_rmb_total(rn->net, &max, &is_short);
 	return put_u64(skb, RDMASTREAM_A_INFO_RMB_BYTES, bytes) ||
-	       put_u64(skb, RDMASTREAM_A_INFO_RMB_MAX,
-		       READ_ONCE(rn->set.rmb_max)) ||
+	       put_u64(skb, RDMASTREAM_A_INFO_RMB_MAX, max) ||
 	       (is_short && nla_put_flag(skb, RDMASTREAM_A_INFO_RMB_SHORT));
 }
 

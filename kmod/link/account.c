@@ -12,6 +12,8 @@
  * it asks for next.
  */
 #define ACCOUNT_LEAVES	SZ_2M
+/* RMBs have this part of the limit of a group: they do not give way when it is reached. */
+#define ACCOUNT_PART	8
 
 #ifdef CONFIG_MEMCG
 void rstream_account_to(struct rstream_link_net *ln, struct mem_cgroup *memcg)
@@ -41,6 +43,19 @@ static struct mem_cgroup *account_get(const struct rstream_link_net *ln)
 	rcu_read_unlock();
 	return memcg;
 }
+
+static unsigned long account_part(const struct rstream_link_net *ln)
+{
+	unsigned long pages = ULONG_MAX >> PAGE_SHIFT;
+	struct mem_cgroup *memcg;
+
+	rcu_read_lock();
+	for (memcg = READ_ONCE(ln->memcg); memcg; memcg = parent_mem_cgroup(memcg))
+		pages = min3(pages, READ_ONCE(memcg->memory.max),
+			     READ_ONCE(memcg->memory.high));
+	rcu_read_unlock();
+	return (pages << PAGE_SHIFT) / ACCOUNT_PART;
+}
 #else
 void rstream_account_to(struct rstream_link_net *ln, struct mem_cgroup *memcg)
 {
@@ -50,7 +65,17 @@ static struct mem_cgroup *account_get(const struct rstream_link_net *ln)
 {
 	return NULL;
 }
+
+static unsigned long account_part(const struct rstream_link_net *ln)
+{
+	return ULONG_MAX;
+}
 #endif
+
+unsigned long rstream_account_rmb_max(const struct rstream_link_net *ln)
+{
+	return min(READ_ONCE(rstream_link_set(ln)->rmb_max), account_part(ln));
+}
 
 void rstream_account_on(struct rstream_account *account, const struct rstream_link_net *ln,
 			gfp_t gfp)

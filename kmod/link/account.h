@@ -42,6 +42,13 @@ void rstream_account_off(struct rstream_account *account);
  */
 bool rstream_account_leaves(const struct rstream_account *account);
 
+/*
+ * Ceiling of the RMBs of a namespace, bytes: the setting rmb_max, or less, if that is more
+ * than an eighth of what the group is limited to (memory.max, memory.high, also its
+ * parents').  Any context.
+ */
+unsigned long rstream_account_rmb_max(const struct rstream_link_net *ln);
+
 /* As kzalloc(). */
 void *rstream_account_zalloc(const struct rstream_link_net *ln, size_t size, gfp_t gfp);
 

@@ -8,6 +8,7 @@
 #include <linux/jhash.h>
 #include <linux/slab.h>
 
+#include "account.h"
 #include "cm.h"
 #include "rmb.h"
 
@@ -184,10 +185,11 @@ int rstream_rmb_info_dump(struct net *net, unsigned int skip,
 	return err;
 }
 
-u64 rstream_rmb_total(struct net *net, bool *is_short)
+u64 rstream_rmb_total(struct net *net, u64 *max, bool *is_short)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 
+	*max = rstream_account_rmb_max(ln);
 	*is_short = rstream_rmb_short(ln);
 	return atomic_long_read(&ln->rmb_bytes);
 }

@@ -90,8 +90,8 @@ int rstream_rmb_info_dump(struct net *net, unsigned int skip,
 				    void *arg),
 			  void *arg);
 
-/* Registered memory of the namespace; is it short? */
-u64 rstream_rmb_total(struct net *net, bool *is_short);
+/* Registered memory of the namespace, bytes; what is its ceiling, bytes, and is it short? */
+u64 rstream_rmb_total(struct net *net, u64 *max, bool *is_short);
 
 enum rstream_dev_problem {		/* as in the netlink spec */
 	RSTREAM_DEV_GOOD,

@@ -254,7 +254,7 @@ static void link_look_at_routes(struct rstream_link *link)
 /* Memory lost in rings whose connections are gone, bytes; a new link has it all. */
 static u64 orphans_max(const struct rstream_link *link)
 {
-	u64 max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
+	u64 max = rstream_account_rmb_max(link->ln);
 
 	return min_t(u64, ORPHANS_MAX, max / 4);
 }

@@ -300,7 +300,7 @@ u32 rstream_rxring_larger(struct rstream_rxring *pub, u32 size)
 	u64 bytes, used, most, share;
 
 	spin_lock_bh(&link->lock);
-	most = READ_ONCE(rstream_link_set(link->ln)->rmb_max) / 2;
+	most = rstream_account_rmb_max(link->ln) / 2;
 	share = div_u64(most, link->n_rx_most);
 	while (size > min_t(u64, share, link->ring_most))
 		size /= 2;

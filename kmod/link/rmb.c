@@ -160,7 +160,7 @@ static bool is_first(const struct rstream_link *link, enum rstream_rmb_kind kind
 static unsigned long rmb_ceiling(const struct rstream_link *link,
 				 enum rstream_rmb_kind kind, size_t size)
 {
-	unsigned long max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
+	unsigned long max = rstream_account_rmb_max(link->ln);
 
 	if (kind == RSTREAM_RMB_CELLS)
 		return max + CELLS_BEYOND;
@@ -174,7 +174,7 @@ static unsigned long rmb_ceiling(const struct rstream_link *link,
 static unsigned long host_ceiling(const struct rstream_link *link, enum rstream_rmb_kind kind,
 				  size_t size, unsigned long others)
 {
-	unsigned long max = READ_ONCE(rstream_link_set(link->ln)->rmb_max);
+	unsigned long max = rstream_account_rmb_max(link->ln);
 	unsigned long all = rmb_ceiling(link, kind, size);
 
 	if (is_first(link, kind, size))
