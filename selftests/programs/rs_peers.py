@@ -73,13 +73,14 @@ def main():
         server = listener.accept()[0]
         server.settimeout(60)
         pairs.append((client, server))
-    end = time.monotonic() + LIMIT
+    begin = time.monotonic()
     port = listener.getsockname()[1]
     while True:
         exchange(pairs)
         count = with_rings(port)
-        print(f"{count} of {len(pairs)} have rings", flush=True)
-        if count == len(pairs) or time.monotonic() > end:
+        passed = time.monotonic() - begin
+        print(f"{passed:.0f} s: {count} of {len(pairs)} have rings", flush=True)
+        if count == len(pairs) or passed > LIMIT:
             break
     exchange(pairs)
     told = subprocess.run(["rsctl", "memory"], capture_output=True, check=True, text=True).stdout

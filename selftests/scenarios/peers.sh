@@ -3,14 +3,17 @@
 # vm: n=1 kernels=6.12 timeout=300 mem=2048
 # Many peers of one host, with the default bounds: each gets rings.  Hosts are network
 # namespaces with a device of rs_hca each, on a bridge.  From the environment: PEERS (300;
-# a thousand take 2 GiB and ten minutes), HCA, as hca.sh.
+# a thousand take 5 GiB and six minutes), HCA, as hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 : "${HCA:=$(dirname "$MODULE").test}" "${PEERS:=300}"
 
 server() { nsenter --net=/run/netns/server "$@"; }
+address() { echo "10.78.$((($1 + 256) / 256)).$((($1 + 256) % 256))"; }
+mac() { printf '02:00:00:00:%02x:%02x' $(($1 / 256)) $(($1 % 256)); }
 
+# All know each other's addresses: with a thousand that ask, ARP forgets one for another.
 add_hosts() {
 	local i
 	# a thousand hosts tell a thousand others of their addresses: not of IPv6, too
@@ -19,7 +22,7 @@ add_hosts() {
 	ip netns add server && server ip -batch - <<-END || return
 		link add br0 type bridge
 		link set lo up
-		link set br0 up
+		link set br0 address $(mac 0) up
 		addr add 10.78.0.1/16 dev br0
 	END
 	for ((i = 0; i < PEERS; i++)); do
@@ -28,12 +31,14 @@ add_hosts() {
 	done | ip -batch - || return
 	for ((i = 0; i < PEERS; i++)); do
 		echo "link set v$i master br0 up"
+		echo "neigh add $(address $i) lladdr $(mac $((i + 256))) dev br0 nud permanent"
 	done | server ip -batch - || return
 	for ((i = 0; i < PEERS; i++)); do
 		ip -n p$i -batch - <<-END || return
 			link set lo up
-			link set eth0 up
-			addr add 10.78.$(((i + 256) / 256)).$(((i + 256) % 256))/16 dev eth0
+			link set eth0 address $(mac $((i + 256))) up
+			addr add $(address $i)/16 dev eth0
+			neigh add 10.78.0.1 lladdr $(mac 0) dev eth0 nud permanent
 		END
 	done
 }
