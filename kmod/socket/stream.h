@@ -206,6 +206,12 @@ static inline bool rstream_closed(const struct rstream *rs)
 	return READ_ONCE(rs->close.state) >= RSTREAM_CLOSED;
 }
 
+/* TCP's, which leaves it without a struct socket: not to be touched any more. */
+static inline bool rstream_released(const struct rstream *rs)
+{
+	return READ_ONCE(rs->close.state) == RSTREAM_RELEASED;
+}
+
 /* close() has begun, and may linger: what comes is for nobody, and is reset as with TCP. */
 static inline bool rstream_closing(const struct rstream *rs)
 {

@@ -76,7 +76,8 @@ static void close_set(struct rstream *rs, enum rstream_close_state to)
 		[RSTREAM_CLOSED] = BIT(RSTREAM_CLOSING),
 		[RSTREAM_FIN_WAIT] = BIT(RSTREAM_CLOSED),
 		[RSTREAM_ORPHANED] = BIT(RSTREAM_FIN_WAIT),
-		[RSTREAM_RELEASED] = BIT(RSTREAM_CLOSED) | BIT(RSTREAM_FIN_WAIT) |
+		[RSTREAM_RELEASED] = BIT(RSTREAM_OPEN) | BIT(RSTREAM_CLOSING) |
+				     BIT(RSTREAM_CLOSED) | BIT(RSTREAM_FIN_WAIT) |
 				     BIT(RSTREAM_ORPHANED),
 	};
 
@@ -96,7 +97,7 @@ static bool limited(struct rstream *rs, unsigned int shift)
 /* If the program has closed it: it is TCP's now, and counts there. */
 void rstream_close_release(struct rstream *rs)
 {
-	if (!rstream_closed(rs) || rs->close.state == RSTREAM_RELEASED)
+	if (!rstream_closed(rs) || rstream_released(rs))
 		return;
 	close_set(rs, RSTREAM_RELEASED);
 	atomic_dec(&n_closed);
@@ -136,8 +137,8 @@ static void linger(struct rstream *rs)
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/* Return: true if the socket goes to TCP's release now. */
-bool rstream_close(struct rstream *rs, struct socket *sock)
+/* Return: true if nothing is left to do for us. */
+static bool close_now(struct rstream *rs, struct socket *sock)
 {
 	struct sock *sk = rs->sk;
 
@@ -188,6 +189,15 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	return false;
 }
 
+/* Return: true if the socket goes to TCP's release now: it will have no struct socket. */
+bool rstream_close(struct rstream *rs, struct socket *sock)
+{
+	if (!close_now(rs, sock))
+		return false;
+	close_set(rs, RSTREAM_RELEASED);
+	return true;
+}
+
 /* ---- without a program ---- */
 
 /*
@@ -200,7 +210,7 @@ void rstream_close_step(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	if (sk->sk_state == TCP_CLOSE || !rstream_tx_done(rs))
+	if (rstream_released(rs) || sk->sk_state == TCP_CLOSE || !rstream_tx_done(rs))
 		return;
 	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
@@ -218,7 +228,7 @@ void rstream_close_look(struct rstream *rs)
 {
 	u8 state = rs->sk->sk_state;
 
-	if (!rstream_closed(rs))
+	if (!rstream_closed(rs) || rstream_released(rs))
 		return;
 	/* TCP's FIN is on its way: nothing to do, or just a timer to set */
 	if (state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING)
@@ -261,8 +271,8 @@ void rstream_close_late(struct rstream *rs)
 /* Is the socket to be given back to TCP now?  Then it is TCP's. */
 bool rstream_close_over(struct rstream *rs)
 {
-	if (rs->close.state == RSTREAM_RELEASED || (rs->sk->sk_state != TCP_CLOSE &&
-						    rs->close.state != RSTREAM_ORPHANED))
+	if (rstream_released(rs) || (rs->sk->sk_state != TCP_CLOSE &&
+				     rs->close.state != RSTREAM_ORPHANED))
 		return false;
 	rstream_close_release(rs);
 	return true;

@@ -15,7 +15,7 @@ enum rstream_close_state {
 	RSTREAM_CLOSED,		/* no program has it: all goes out, then TCP's FIN */
 	RSTREAM_FIN_WAIT,	/* TCP is in FIN_WAIT2: the timer is TCP's */
 	RSTREAM_ORPHANED,	/* that timer is over: TCP may have the sock */
-	RSTREAM_RELEASED,	/* it has, or soon will; also from CLOSED and FIN_WAIT */
+	RSTREAM_RELEASED,	/* it has, or soon will: nothing is left to do; from each */
 };
 
 struct rstream_closing {

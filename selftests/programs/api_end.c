@@ -461,6 +461,30 @@ static void disconnected(bool sends)
 static void disconnected_reader(void) { disconnected(false); }
 static void disconnected_writer(void) { disconnected(true); }
 
+/* What a writer that found no room has asked for is of no use to a program that has left. */
+static void close_full(void)
+{
+	static uint8_t buf[65536];
+	size_t len, sum = 0;
+	ssize_t n;
+	int fd[2];
+
+	rs_rcvbuf = 4096;	/* it is full before there are records */
+	pair(fd);
+	set_int(fd[0], SOL_SOCKET, SO_SNDBUF, 4096);
+	len = fill(fd[0]);
+	EXPECT(!(rs_poll(fd[0], POLLOUT, 0) & POLLOUT));
+	close(fd[0]);
+	/* each stream shall look whether there is a link; TCP has none of ours */
+	EXPECT(system("rsctl drain off >/dev/null 2>&1") != -1);
+	turn();
+	while ((n = recv(fd[1], buf, sizeof(buf), 0)) > 0) {
+		EXPECT(pattern_check(buf, n, 1, sum) == (size_t)n);
+		sum += n;
+	}
+	EXPECT(!n && sum == len);
+}
+
 static void dup_keeps(void)
 {
 	int fd[2], other;
@@ -588,6 +612,7 @@ const struct api_case end_cases[] = {
 	CASE(send_cut_by_reset),
 	CASE(disconnected_reader),
 	CASE(disconnected_writer),
+	CASE(close_full),
 	CASE(dup_keeps),
 	CASE(exec_keeps),
 	CASE(last_process),
