@@ -546,7 +546,7 @@ void rstream_ring_tick(struct rstream *rs)
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->leave.owed_since = 0;
 	} else {
-		if (!is_told(rs) || is_held_up(rs))
+		if (!is_told(rs) || is_held_up(rs) || rstream_rx_held(rs))
 			rs->leave.owed_since = jiffies | 1;
 		if (time_after(jiffies, rs->leave.owed_since + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);

@@ -25,6 +25,13 @@
 #define HELLO_WAIT_MS	5
 #define HELLO_WAIT_BYTES	4096
 
+/*
+ * A HELLO that TCP has delivered is answered, or the peer is broken.  But its answer may
+ * be lost, and be sent again only when TCP's longest pause is over: twice that, in times of
+ * hello_timeout_ms' default.
+ */
+#define HELLO_PATIENCE	48
+
 static unsigned int hello_timeout(const struct rstream *rs)
 {
 	return rs->rn->set.hello_timeout_ms;
@@ -236,7 +243,7 @@ void rstream_peek(struct rstream *rs)
 		rstream_tcp4.data_ready(rs->sk);
 }
 
-/* Our HELLO has been sent, the peer's is late: has TCP delivered ours? */
+/* Our HELLO has been sent, the peer's is late: has TCP delivered ours, and do we listen? */
 static void framed_late(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
@@ -249,16 +256,15 @@ static void framed_late(struct rstream *rs)
 		rstream_prelude_late(rs);
 		return;
 	}
+	/* TCP's own timeouts count; or the answer is behind what the program has yet to read */
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
-	    before(tp->snd_una, rs->hello.end)) {	/* TCP's own timeouts count */
-		rs->hello.held = true;
-		rstream_timer(rs, hello_timeout(rs));
-	} else if (rs->hello.held) {	/* it may have been delivered just now */
-		rs->hello.held = false;
-		rstream_timer(rs, hello_timeout(rs));
-	} else {
+	    before(tp->snd_una, rs->hello.end) || rstream_rx_held(rs)) {
+		rs->hello.late = 0;
+	} else if (++rs->hello.late > HELLO_PATIENCE) {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
+		return;
 	}
+	rstream_timer(rs, hello_timeout(rs));
 }
 
 /* We have answered the SYN's option, and must not speak before the client has. */

@@ -24,8 +24,8 @@ struct rstream_handshake {
 	struct rstream_peer_name name;	/* its instance, addresses of the connection */
 	u32 end;		/* TCP sequence number behind ours */
 	u16 cm_port;		/* of the peer's, host order */
+	u8 late;		/* so often the timer was over since TCP has delivered ours */
 	bool in;		/* the peer's has been read, or none will come */
-	bool held;		/* TCP had not delivered ours when the timer was last over */
 	bool urg;		/* the peer understands URG */
 	bool crowded;		/* there was no room for another peer */
 	bool may_speak;		/* no CONFIRM was seen, and no HELLO has come for a while */

@@ -438,6 +438,12 @@ bool rstream_prelude_full(const struct rstream *rs)
 	return by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window;
 }
 
+/* Do bytes that the program does not read, or a want of memory, keep us from what follows? */
+bool rstream_rx_held(const struct rstream *rs)
+{
+	return rs->in.throttled || rstream_prelude_full(rs);
+}
+
 /* The program has read: is there room for more? */
 void rstream_prelude_more(struct rstream *rs)
 {

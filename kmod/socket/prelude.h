@@ -42,6 +42,7 @@ void rstream_prelude_heard(struct rstream *rs);
 void rstream_prelude_over(struct rstream *rs);
 void rstream_prelude_cut(struct rstream *rs);
 bool rstream_prelude_full(const struct rstream *rs);
+bool rstream_rx_held(const struct rstream *rs);
 
 /* to the program */
 void rstream_prelude_more(struct rstream *rs);

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 
+from rs_end import setting
 from rs_peer import (ACK, ANSWER, DATA, HELLO, LIMIT, MAGIC, NONCE, PEER, PSH,
                      ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, URG, Peer, Served, chosen,
                      drain, end, expect, found, hello, nonce_of, option, our_socket,
@@ -91,6 +92,26 @@ def server_hears(tun):
         expect(read_data(served.peer, 6) == b"answer", "our bytes in DATA")
 
 
+def server_answer_late(tun):
+    """The wire was down just then: TCP goes on, and so do we."""
+    served = reaches_end(tun)
+    time.sleep(8)       # twice hello_timeout_ms, and more
+    served.peer.write(hello(ROLE_SYN) + record(DATA, b"framed"))
+    expect(receive(served.sock, 6) == b"framed", "what is in a record")
+
+
+def server_answer_unread(tun):
+    """The peer's answer is behind bytes that the program takes its time to read."""
+    served = reaches_end(tun)
+    said = 6 * FULL
+    with setting("hello_timeout_ms", 100):
+        served.peer.write(said + hello(ROLE_SYN))
+        time.sleep(9)       # more than 48 times that, and the timer that runs
+        expect(receive(served.sock, len(said)) == said, "all bytes")
+    served.peer.write(record(DATA, b"framed"))
+    expect(receive(served.sock, 6) == b"framed", "what is in a record")
+
+
 def server_reaches_end(tun):
     served = reaches_end(tun)
     served.peer.write(b"raw" + hello(ROLE_SYN) + record(DATA, b"framed"))
@@ -125,15 +146,17 @@ def server_hello_is_missing(tun):
     """Ours was said: the peer must answer, in the end."""
     served = reaches_end(tun)
     said = FULL + b"no HELLO here but bytes of a program"
-    served.peer.write(said)
-    data, err = drain(served.sock)
+    with setting("hello_timeout_ms", 100):
+        served.peer.write(said)
+        data, err = drain(served.sock)
     expect(data == said and err == 110, f"ETIMEDOUT, not {err}")
 
 
 def server_hello_is_late(tun):
     served = reaches_end(tun)
-    served.peer.write(b"still plain")
-    data, err = drain(served.sock)
+    with setting("hello_timeout_ms", 100):
+        served.peer.write(b"still plain")
+        data, err = drain(served.sock)
     expect(data == b"still plain" and err == 110, f"ETIMEDOUT, not {err}")
 
 

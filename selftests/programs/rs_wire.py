@@ -17,6 +17,7 @@ import termios
 import threading
 import time
 
+from rs_end import setting
 from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC, NONCE, OURS,
                      PEER, PSH, RESUME, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH,
                      Peer, Served, agreed, chosen, drain, end, expect, found, hello, ip,
@@ -347,7 +348,8 @@ def client_fins_together(tun):
 def client_peer_silent(tun):
     reached = Reached(tun, agree)
     reached.peer.read(HELLO)
-    data, err = drain(reached.sock)
+    with setting("hello_timeout_ms", 100):
+        data, err = drain(reached.sock)
     expect(not data and err == 110, f"ETIMEDOUT, not {err}")
 
 
