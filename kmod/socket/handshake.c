@@ -60,6 +60,7 @@ static void go_framed(struct rstream *rs)
 {
 	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
 	set_window(rs);
+	rs->hello.late = 0;
 	rs->txq.at = jiffies;
 	rs->rxq.at = tcp_jiffies32;
 	rs->out.small_seq[0] = tcp_sk(rs->sk)->snd_una;
@@ -291,6 +292,12 @@ static void asked_late(struct rstream *rs)
 		return;
 	}
 	peek_state(rs, &have);
+	/* the client is one of us, and its HELLO on its way: as framed_late() has it */
+	if ((rs->offer.confirmed || have >= RSW_MAGIC_LEN) &&
+	    ++rs->hello.late <= HELLO_PATIENCE) {
+		rstream_timer(rs, hello_timeout(rs));
+		return;
+	}
 	if (have >= RSW_MAGIC_LEN || (have && rs->offer.confirmed)) {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
 		return;

@@ -103,9 +103,10 @@ def server_hello_cut(tun):
 def server_hello_cut_then_silent(tun):
     for k in (4, 40):
         said = hello(ROLE_SYN)[:k]
-        served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM), said)
-        said = served.peer.said(said)
-        data, err = drain_or_raw(served.sock, said)
+        with setting("hello_timeout_ms", 100):
+            served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM), said)
+            said = served.peer.said(said)
+            data, err = drain_or_raw(served.sock, said)
         expect(err or data == said, f"an error or TCP's bytes, cut at {k}")
         served.peer.close()
 
@@ -124,6 +125,17 @@ def server_hello_slow(tun):
     for byte in served.peer.said(hello(ROLE_SYN)):
         served.peer.write(bytes([byte]))
     served.echo_framed()
+
+
+def server_hello_delayed(tun):
+    """The wire was down just then: TCP goes on, and so do we."""
+    for first in (0, 40):
+        served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM))
+        said = served.peer.said(hello(ROLE_SYN))
+        served.peer.write(said[:first])
+        time.sleep(4)       # more than hello_timeout_ms
+        served.peer.write(said[first:])
+        served.echo_framed()
 
 
 def server_hello_garbage(tun):
