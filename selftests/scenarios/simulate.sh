@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 kernels=6.12,6.1,debug timeout=400 seed=1
+# Random programs on random hosts, in virtual time: what rs_simulate does is given by its
+# seed.  Hosts are network namespaces h0, h1, ... with a device of rs_hca each, on a
+# bridge in the namespace "wire", whose ports p0, p1, ... are their cables.  From the
+# environment: SEED (1), STEPS (3000), HOSTS (4), PROFILE and DMA of the devices, TELL=yes
+# (each step, in $RESULTS/told), PLAIN=yes (sockets of TCP's, for comparison), HCA, as hca.sh.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+: "${HCA:=$(dirname "$MODULE").test}" "${SEED:=1}" "${STEPS:=3000}" "${HOSTS:=4}"
+params=/sys/module/rs_hca/parameters
+
+all() { for ((host = 0; host < HOSTS; host++)); do "$@" || return; done; }
+here() { nsenter --net="/run/netns/h$host" "$@"; }
+
+add_host() {
+	ip netns add h$host || return
+	ip link add p$host netns wire type veth peer name eth0 netns h$host || return
+	ip -n wire link set p$host master br0 up
+	here sysctl -q -w net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
+	here ip -batch - <<-END
+		link set lo up
+		link set eth0 address 02:00:00:00:00:0$((host + 1)) up
+		addr add 10.79.0.$((host + 1))/24 dev eth0
+		addr add fd79::$(printf %x $((host + 1)))/64 dev eth0 nodad
+	END
+}
+add_hosts() {
+	ip netns add wire && ip -n wire link add br0 type bridge mcast_snooping 0 &&
+		ip -n wire link set br0 up && all add_host
+}
+add_device() { here rdma link add hca$host type rs_hca netdev eth0; }
+del_device() { ! here rdma link show hca$host/1 >/dev/null 2>&1 || here rdma link del hca$host; }
+del_hosts() { all eval 'ip netns del h$host' && ip netns del wire; }
+no_devices() { ! rdma link | grep -q hca; }
+no_streams() { ! here rsctl -j sockets | grep -q '"mode"'; }
+sums() { all here rsctl -s -o stats | awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }'; }
+memory() {
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '/^MemFree:/ { print $2 }' /proc/meminfo
+}
+memory_is_back() { [ "$(memory)" -gt $(($1 - 16 * 1024)) ]; }	# KIB: that were free before
+
+modprobe -a ib_core rdma_cm bridge
+insmod "$HCA/rs_hca.ko" profile="${PROFILE:-plain}" dma="${DMA:-virt}" || bail "cannot load $HCA/rs_hca.ko"
+ok "$HOSTS hosts" add_hosts || bail "no hosts"
+ok "a device for each" all add_device || bail "no devices"
+free=$(memory)
+ok "the module" insmod "$MODULE"
+# the links of a namespace other than the initial one go with its last socket
+keepers=()
+for ((host = 0; host < HOSTS; host++)); do
+	nsenter --net="/run/netns/h$host" rs_stream -s -k inet -p 6999 -t 1000000 &
+	keepers+=($!)
+done
+ok "seed $SEED: each byte, each end" eval \
+	'rs_simulate ${TELL:+-v} ${PLAIN:+-p} -s "$SEED" -n "$STEPS" -H "$HOSTS" >"$RESULTS/told" 2>&1 || { tail -n 40 "$RESULTS/told"; false; }'
+diag "$(tail -n 2 "$RESULTS/told")"
+kill "${keepers[@]}"
+wait "${keepers[@]}" 2>/dev/null
+ok "no stream is left" wait_for 200 all no_streams
+sums | sort >"$tmp/sums"
+diag "links: $(value links-up "$tmp/sums") made, $(value links-lost "$tmp/sums") lost; $(awk '/^switch:/ { n += $2 } END { print n + 0 }' "$tmp/sums") switches"
+diag "$(cat $params/counts 2>/dev/null | grep -v ' 0$')"
+ok "the module can be unloaded" wait_for 60 rmmod rdmastream
+ok "memory is back" wait_for 20 memory_is_back "$free"
+ok "the devices go" all del_device
+ok "the hosts go" del_hosts
+ok "no device is left" wait_for 20 no_devices
+ok "rs_hca can be unloaded" wait_for 20 rmmod rs_hca
+done_testing
