@@ -32,6 +32,10 @@ SECONDS ?= 600
 soak:
 	scripts/soak $(SOAKFLAGS) $(SECONDS) $(SEED)
 
+SEEDS ?= 1-100
+simulate:
+	scripts/simulate $(SIMULATEFLAGS) $(SEEDS)
+
 CUTS ?= 10000
 cuts:
 	scripts/run-scenario um-6.12 cuts CUTS=$(CUTS) LIMIT=$(CUTS) -- \
@@ -99,6 +103,8 @@ help:
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
 	@echo "soak          random traffic while links are lost, for SECONDS=N (600); SEED=N"
 	@echo "              repeats a run, SOAKFLAGS=\"-k um-6.1\" chooses the kernel"
+	@echo "simulate      random programs, faults and settings by SEEDS=\"1-100\", in virtual time;"
+	@echo "              SIMULATEFLAGS=-h tells what else can be chosen"
 	@echo "nth           each allocation of a life of connections fails once, on the debug kernel"
 	@echo "cuts          links that break CUTS times (10000) under streams whose bytes are checked"
 	@echo "fuzz          fuzz the pure files of the module with libFuzzer; RUNS=N of each target (10^8)"
@@ -122,4 +128,4 @@ help:
 	@echo "              does not need it"
 	@echo "clean         remove everything that was built; distclean: the kernels, too"
 
-.PHONY: all module tools check check-debug soak cuts nth fuzz mutate suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
+.PHONY: all module tools check check-debug soak simulate cuts nth fuzz mutate suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help

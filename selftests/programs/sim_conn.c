@@ -33,12 +33,15 @@ struct end {
 	int fd;			/* -1: closed */
 	int host, text;
 	uint64_t sent, got;
+	uint64_t dry_at;	/* when it had last read all that was sent */
 	bool shut;		/* it has said that no more follows */
 	bool over;		/* it has read the end, or an error */
 	bool left;		/* it has closed without having read all */
 	bool zerocopy;
 	int err;
 };
+
+#define PATIENT_US	20000000ULL
 
 /* [0] has connected to [1] */
 struct conn {
@@ -290,9 +293,12 @@ static void do_write(struct conn *c, struct end *e)
 {
 	static const char * const names[] = { "send", "send more", "zero copy", "sendfile" };
 	unsigned int how = sim_random(8);
+	struct end *peer = peer_of(c, e);
 	size_t len = sim_size(MOST);
 	ssize_t n;
 
+	if (peer->got == e->sent)
+		peer->dry_at = sim_now_us();
 	how = how < 5 ? 0 : how - 4;
 	if (how == 2 && !e->zerocopy)
 		how = 0;
@@ -415,10 +421,18 @@ static void do_option(struct conn *c, struct end *e)
 		 errno : 0);
 }
 
-/* Both have said and heard the end, or one has failed. */
+/*
+ * Both have said and heard the end, or one has failed.  But TCP forgets what was closed, and
+ * the rest of its bytes, if its peer has not taken them for two minutes.
+ */
 static bool close_done(struct conn *c, struct end *e)
 {
+	const struct end *peer = peer_of(c, e);
+
 	if (!e->err && !(e->shut && e->over))
+		return false;
+	if (!e->err && !peer->over && sim_now_us() - peer->dry_at > PATIENT_US &&
+	    !peer->left)
 		return false;
 	leave(c, e);
 	return true;
