@@ -44,7 +44,7 @@ cuts:
 # one allocation after the other fails
 nth:
 	scripts/run-scenario um-debug nth LIMIT=4000 -- \
-		-n 1 -t 4600 -a kmemleak=on -o build/check/nth.um-debug
+		-n 1 -t 4600 -a kmemleak=on --seed 1 -o build/check/nth.um-debug
 
 RUNS ?= 100000000
 fuzz:

@@ -412,7 +412,8 @@ static int client_open(const struct side *side, bool first)
 
 	for (;;) {
 		fd = rs_connect(&side->kind, host, opt.port, flags);
-		if (fd != -ECONNREFUSED || !first || !opt.wait)
+		/* nobody listens yet; or a busy machine has not answered ARP in time */
+		if (!opt.wait || !((fd == -ECONNREFUSED && first) || fd == -EHOSTUNREACH))
 			return fd;
 		usleep(50000);
 	}
