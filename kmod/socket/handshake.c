@@ -25,13 +25,6 @@
 #define HELLO_WAIT_MS	5
 #define HELLO_WAIT_BYTES	4096
 
-/*
- * A HELLO that TCP has delivered is answered, or the peer is broken.  But its answer may
- * be lost, and be sent again only when TCP's longest pause is over: twice that, in times of
- * hello_timeout_ms' default.
- */
-#define HELLO_PATIENCE	48
-
 static unsigned int hello_timeout(const struct rstream *rs)
 {
 	return rs->rn->set.hello_timeout_ms;
@@ -261,7 +254,7 @@ static void framed_late(struct rstream *rs)
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
 	    before(tp->snd_una, rs->hello.end) || rstream_rx_held(rs)) {
 		rs->hello.late = 0;
-	} else if (++rs->hello.late > HELLO_PATIENCE) {
+	} else if (++rs->hello.late > RSTREAM_HELLO_PATIENCE) {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
 		return;
 	}
@@ -294,7 +287,7 @@ static void asked_late(struct rstream *rs)
 	peek_state(rs, &have);
 	/* the client is one of us, and its HELLO on its way: as framed_late() has it */
 	if ((rs->offer.confirmed || have >= RSW_MAGIC_LEN) &&
-	    ++rs->hello.late <= HELLO_PATIENCE) {
+	    ++rs->hello.late <= RSTREAM_HELLO_PATIENCE) {
 		rstream_timer(rs, hello_timeout(rs));
 		return;
 	}

@@ -18,13 +18,20 @@ struct socket;
  */
 #define RSTREAM_UNCONFIRMED_MS	250U
 
+/*
+ * A HELLO that TCP has delivered is answered, and one that has begun goes on, or the peer is
+ * broken.  But a segment may be lost, and be sent again only when TCP's longest pause is over:
+ * twice that, in times of hello_timeout_ms' default.
+ */
+#define RSTREAM_HELLO_PATIENCE	48
+
 /* The two HELLOs of a connection. */
 struct rstream_handshake {
 	struct rstream_peer *peer;	/* from the peer's, referenced; NULL: none */
 	struct rstream_peer_name name;	/* its instance, addresses of the connection */
 	u32 end;		/* TCP sequence number behind ours */
 	u16 cm_port;		/* of the peer's, host order */
-	u8 late;		/* so often the timer was over since TCP has delivered ours */
+	u8 late;		/* so often the timer was over, and the peer's is what is missing */
 	bool in;		/* the peer's has been read, or none will come */
 	bool urg;		/* the peer understands URG */
 	bool crowded;		/* there was no room for another peer */

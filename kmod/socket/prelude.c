@@ -83,8 +83,12 @@ void rstream_prelude_late(struct rstream *rs)
 		WRITE_ONCE(rs->hello.may_speak, true);
 		rstream_push(rs);
 	}
-	/* what looked like a HELLO at the end of the prelude is none */
-	if (rs->in.part_len && rstream_tx_plain(rs) && rs->rx.arrived == RSW_PRELUDE)
+	if (!rs->in.part_len || !rstream_tx_plain(rs) || rs->rx.arrived != RSW_PRELUDE)
+		return;
+	/* what looks like a HELLO at the end of the prelude is one: the rest is on its way */
+	if (rs->in.part_len >= RSW_MAGIC_LEN && ++rs->hello.late <= RSTREAM_HELLO_PATIENCE)
+		rstream_timer(rs, rs->rn->set.hello_timeout_ms);
+	else
 		rstream_prelude_no_hello(rs, true);
 }
 

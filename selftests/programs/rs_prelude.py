@@ -179,14 +179,27 @@ def server_plain_for_good(tun):
 
 def server_part_of_hello(tun):
     """What might become HELLO and does not is the program's."""
-    for n in (1, 8, 71):
+    for n in (1, 7, 8, 71):
         said = FULL + hello(ROLE_SYN)[:n]
-        served = begun(tun, late=said)
-        said = served.peer.said(said)
-        began = time.monotonic()
-        expect(receive(served.sock, len(said)) == said, "the bytes, after a while")
-        expect(2 < time.monotonic() - began < 8, "that of hello_timeout_ms")
+        with setting("hello_timeout_ms", 3000 if n < 8 else 100):
+            served = begun(tun, late=said)
+            said = served.peer.said(said)
+            began = time.monotonic()
+            expect(receive(served.sock, len(said)) == said, "the bytes, after a while")
+        expect(2 < time.monotonic() - began < 8, "that of hello_timeout_ms, or 48 times")
         served.echo_plain()
+
+
+def server_hello_in_parts(tun):
+    """The wire was down just then: no part of HELLO is the program's."""
+    for n in (8, 71):
+        said = FULL + hello(ROLE_SYN)
+        served = begun(tun, late=said[:PRELUDE])
+        said = served.peer.said(said)[PRELUDE:] + record(DATA, b"framed")
+        served.peer.write(said[:n])
+        time.sleep(4)       # more than hello_timeout_ms
+        served.peer.write(said[n:])
+        expect(receive(served.sock, PRELUDE + 6) == FULL + b"framed", "no byte of HELLO")
 
 
 def server_part_of_hello_then_end(tun):

@@ -59,6 +59,8 @@ void conn_open(void);
 void conn_accept(void);
 /* A call on one end of a connection. */
 void conn_act(void);
+/* The programs of @host end, without a word of TCP's. */
+void conn_die(int host);
 /* All that is open comes to its end, within @us.  Return: it has. */
 bool conn_settle(uint64_t us);
 

@@ -389,16 +389,24 @@ static void do_shut(struct conn *c, struct end *e)
 		 shutdown(e->fd, SHUT_WR) ? errno : 0);
 }
 
-static void do_leave(struct conn *c, struct end *e)
+static void leave_early(struct conn *c, struct end *e, bool hard)
 {
 	struct linger now = { .l_onoff = 1 };
-	bool hard = sim_random(2);
 
 	if (hard)
 		setsockopt(e->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	e->left = true;
 	sim_note("conn %u.%d: leaves, %s", c->id, e == &c->end[1], hard ? "hard" : "softly");
 	leave(c, e);
+}
+
+void conn_die(int host)
+{
+	for (int i = 0; i < SIM_CONNS; i++)
+		for (int k = 0; k < 2; k++)
+			if (conns[i].id && conns[i].end[k].fd >= 0 &&
+			    conns[i].end[k].host == host)
+				leave_early(&conns[i], &conns[i].end[k], true);
 }
 
 static void do_option(struct conn *c, struct end *e)
@@ -469,7 +477,7 @@ void conn_act(void)
 	else if (r < 199)
 		do_shut(c, e);
 	else
-		do_leave(c, e);
+		leave_early(c, e, sim_random(2));
 }
 
 /* ---- the end ---- */

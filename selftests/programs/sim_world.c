@@ -226,9 +226,20 @@ static void setting(int host, unsigned int i, unsigned int to)
 	put(SETTINGS, settings[i].name, settings[i].to[to]);
 }
 
+/* All at once, and without a word; it comes back. */
+static void die(int host)
+{
+	sim_note("host %d: dies", host);
+	cable(host, false);
+	cut_till[host] = later(16000);
+	conn_die(host);
+	if (has_device(host))
+		device(host, false);
+}
+
 void world_act(void)
 {
-	unsigned int r = sim_random(16), i;
+	unsigned int r = sim_random(17), i;
 	int host = sim_random(sim_hosts);
 
 	if (r < 7) {
@@ -247,6 +258,8 @@ void world_act(void)
 		memory("60 90 120");
 		short_till = later(2000);
 		sim_note("memory is short");
+	} else if (r < 14 && !cut_till[host]) {
+		die(host);
 	} else {
 		i = sim_random(N_SETTINGS);
 		r = sim_random(4);
