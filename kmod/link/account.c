@@ -12,7 +12,11 @@
  * it asks for next.
  */
 #define ACCOUNT_LEAVES	SZ_2M
-/* RMBs have this part of the limit of a group: they do not give way when it is reached. */
+/*
+ * RMBs have this part of the limit of a group: they do not give way when it is reached.  So
+ * do all the peers, the links' own queues, and the sending ends of rings, but each kind of
+ * them has a quarter of that.
+ */
 #define ACCOUNT_PART	8
 
 #ifdef CONFIG_MEMCG
@@ -56,6 +60,18 @@ static unsigned long account_part(const struct rstream_link_net *ln)
 	rcu_read_unlock();
 	return (pages << PAGE_SHIFT) / ACCOUNT_PART;
 }
+
+/* Is it, or a parent, above memory.high?  Who charges it then is put to sleep. */
+static bool account_is_high(struct mem_cgroup *memcg)
+{
+	bool high = false;
+
+	rcu_read_lock();
+	for (; memcg && !high; memcg = parent_mem_cgroup(memcg))
+		high = page_counter_read(&memcg->memory) > READ_ONCE(memcg->memory.high);
+	rcu_read_unlock();
+	return high;
+}
 #else
 void rstream_account_to(struct rstream_link_net *ln, struct mem_cgroup *memcg)
 {
@@ -70,6 +86,11 @@ static unsigned long account_part(const struct rstream_link_net *ln)
 {
 	return ULONG_MAX;
 }
+
+static bool account_is_high(struct mem_cgroup *memcg)
+{
+	return false;
+}
 #endif
 
 unsigned long rstream_account_rmb_max(const struct rstream_link_net *ln)
@@ -77,13 +98,24 @@ unsigned long rstream_account_rmb_max(const struct rstream_link_net *ln)
 	return min(READ_ONCE(rstream_link_set(ln)->rmb_max), account_part(ln));
 }
 
-void rstream_account_on(struct rstream_account *account, const struct rstream_link_net *ln,
+unsigned int rstream_account_most(const struct rstream_link_net *ln, unsigned int most,
+				  size_t each)
+{
+	return min_t(unsigned long, most, max(account_part(ln) / 4 / each, 1UL));
+}
+
+bool rstream_account_on(struct rstream_account *account, const struct rstream_link_net *ln,
 			gfp_t gfp)
 {
 	account->memcg = account_get(ln);
+	if (account_is_high(account->memcg)) {
+		mem_cgroup_put(account->memcg);
+		return false;
+	}
 	account->outer = set_active_memcg(account->memcg);
 	account->gfp = account->memcg ? (gfp & ~__GFP_HIGH) | __GFP_ACCOUNT | __GFP_NORETRY |
 					__GFP_NOWARN : gfp;
+	return true;
 }
 
 void rstream_account_off(struct rstream_account *account)
@@ -97,7 +129,8 @@ void *rstream_account_zalloc(const struct rstream_link_net *ln, size_t size, gfp
 	struct rstream_account account;
 	void *mem;
 
-	rstream_account_on(&account, ln, gfp);
+	if (!rstream_account_on(&account, ln, gfp))
+		return NULL;
 	mem = kzalloc(size, account.gfp);
 	rstream_account_off(&account);
 	return mem;

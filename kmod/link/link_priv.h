@@ -23,6 +23,7 @@
 #include "link_info.h"
 
 #define RSTREAM_PEERS_MAX	4096U	/* per namespace */
+#define RSTREAM_LINK_BYTES	SZ_64K	/* that a link and its queues take, about */
 #define RSTREAM_HOST_PEERS_MAX	256U	/* per address */
 #define RSTREAM_CONNECTING_MAX	64	/* links that a namespace makes at once */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */

@@ -70,7 +70,9 @@ void rstream_host_put(struct rstream_link_net *ln, struct rstream_host *host)
 
 bool rstream_host_add_peer(struct rstream_link_net *ln, struct rstream_host *host)
 {
-	unsigned int left = RSTREAM_PEERS_MAX - ln->n_peers;
+	unsigned int most = rstream_account_most(ln, RSTREAM_PEERS_MAX,
+						 sizeof(struct rstream_peer));
+	unsigned int left = most - min(most, ln->n_peers);
 
 	lockdep_assert_held(&ln->lock);
 	/* some are left for the next address, however many have come */
@@ -91,9 +93,11 @@ void rstream_host_del_peer(struct rstream_link_net *ln, struct rstream_host *hos
 bool rstream_host_add_link(struct rstream_link_net *ln, struct rstream_host *host)
 {
 	const struct rstream_settings *set = rstream_link_set(ln);
+	unsigned int most = rstream_account_most(ln, READ_ONCE(set->links_max),
+						 RSTREAM_LINK_BYTES);
 
 	lockdep_assert_held(&ln->lock);
-	if (ln->n_links >= READ_ONCE(set->links_max) ||
+	if (ln->n_links >= most ||
 	    host->n_links >= READ_ONCE(set->links_per_address))
 		return false;
 	ln->n_links++;

@@ -148,7 +148,8 @@ static int alloc_slots(struct rstream_link *link)
 	unsigned int i;
 	u64 dma;
 
-	rstream_account_on(&account, link->ln, GFP_KERNEL);
+	if (!rstream_account_on(&account, link->ln, GFP_KERNEL))
+		return -ENOMEM;
 	link->sq = kvcalloc(link->depth, sizeof(*link->sq), account.gfp);
 	link->rq = kvcalloc(link->depth, sizeof(*link->rq), account.gfp);
 	link->batch = kzalloc(sizeof(*link->batch), account.gfp);

@@ -203,7 +203,9 @@ static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 	if (link->n_tx + link->n_zombies >= RSTREAM_TX_MAX ||
 	    !atomic_add_unless(n_ends, 1, RSTREAM_HOST_TX_MAX))
 		return -ENOMEM;
-	if (!atomic_add_unless(n_all, 1, RSTREAM_NET_TX_MAX)) {
+	if (atomic_inc_return(n_all) > rstream_account_most(link->ln, RSTREAM_NET_TX_MAX,
+							    sizeof(*ring))) {
+		atomic_dec(n_all);
 		atomic_dec(n_ends);
 		return -ENOMEM;
 	}

@@ -364,7 +364,8 @@ static int rmb_fill(struct rstream_rmb *rmb)
 	struct rstream_account account;
 	int err = -ENOMEM;
 
-	rstream_account_on(&account, rmb->link->ln, GFP_KERNEL);
+	if (!rstream_account_on(&account, rmb->link->ln, GFP_KERNEL))
+		return err;
 	rmb->map = bitmap_zalloc(rmb->units, account.gfp);
 	rmb->lent = bitmap_zalloc(rmb->units, account.gfp);
 	rmb->pages = kvcalloc(rmb->n_pages, sizeof(*rmb->pages), account.gfp);

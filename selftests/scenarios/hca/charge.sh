@@ -41,6 +41,7 @@ end() {
 	touch "$tmp/go"
 	wait $client && wait $server
 }
+links() { on 1 rsctl -j links | grep -o '"state":"up"' | wc -l; }
 no_group() { rmdir $groups/payer; }
 
 use ring
@@ -64,4 +65,22 @@ end
 ok "a limit: streams are whole" test $? = 0
 ok "a limit: no process was killed" test "$(event oom_kill)" = 0
 ok "a limit: in the end the group can go" wait_for 20 no_group
+
+# What else is charged, a link and its queues above all, has a thirty-second of it each.
+in_all rsctl set links_per_peer 8 >/dev/null
+streams=(-k inet -p 7301 -e -C 16 -n 1M -m 16K --rcvbuf 16K)
+begin
+ok "eight links" wait_for 20 eval '[ "$(links)" = 8 ]'
+diag "$(links) links"
+end
+ok "eight links: streams are whole" test $? = 0
+wait_for 20 no_group
+begin $((8 << 20))
+sleep 2
+diag "$(links) links; $(pays)"
+ok "a limit: four links" test "$(links)" -le 4
+end
+ok "four links: streams are whole" test $? = 0
+ok "four links: no process was killed" test "$(event oom_kill)" = 0
+ok "four links: in the end the group can go" wait_for 20 no_group
 done_testing
