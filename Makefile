@@ -41,6 +41,16 @@ cuts:
 	scripts/run-scenario um-6.12 cuts CUTS=$(CUTS) LIMIT=$(CUTS) -- \
 		-n 1 -t $$(($(CUTS) + 600)) -o build/check/cuts.um-6.12
 
+# each call of each verb fails, not only some of the later ones
+verbs:
+	scripts/run-scenario um-6.12 hca SUITE=hca/verbs EVERY=100000 PROFILES=plain DMA=virt \
+		REPORTS=no LIMIT=14000 -- -n 1 -t 14400 -o build/check/verbs.um-6.12
+
+PEERS ?= 1000
+peers:
+	scripts/run-scenario um-6.12 peers PEERS=$(PEERS) -- \
+		-n 1 -m $$((2048 + $(PEERS) * 6)) -t 1800 -o build/check/peers.um-6.12
+
 # one allocation after the other fails
 nth:
 	scripts/run-scenario um-debug nth LIMIT=4000 -- \
@@ -107,6 +117,8 @@ help:
 	@echo "              SIMULATEFLAGS=-h tells what else can be chosen"
 	@echo "nth           each allocation of a life of connections fails once, on the debug kernel"
 	@echo "cuts          links that break CUTS times (10000) under streams whose bytes are checked"
+	@echo "verbs         each call of each verb fails once, at either end of a link"
+	@echo "peers         PEERS (1000) hosts that have links with one"
 	@echo "fuzz          fuzz the pure files of the module with libFuzzer; RUNS=N of each target (10^8)"
 	@echo "mutate        changes of the pure files: does a unit test see each?  MUTANTS=N: only so"
 	@echo "              many, by SEED"
@@ -128,4 +140,4 @@ help:
 	@echo "              does not need it"
 	@echo "clean         remove everything that was built; distclean: the kernels, too"
 
-.PHONY: all module tools check check-debug soak simulate cuts nth fuzz mutate suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
+.PHONY: all module tools check check-debug soak simulate cuts verbs peers nth fuzz mutate suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help

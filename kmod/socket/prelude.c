@@ -63,6 +63,7 @@ void rstream_hello_say(struct rstream *rs)
 {
 	rstream_register(rs);
 	set_bit(RSTREAM_WANT_HELLO, &rs->want);
+	rs->hello.late = 0;
 	if (!rs->hello.in)
 		rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 }

@@ -195,6 +195,7 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	if (!close_now(rs, sock))
 		return false;
 	close_set(rs, RSTREAM_RELEASED);
+	rstream_rings_close(rs);	/* links don't wait for TCP */
 	return true;
 }
 
@@ -275,6 +276,7 @@ bool rstream_close_over(struct rstream *rs)
 				     rs->close.state != RSTREAM_ORPHANED))
 		return false;
 	rstream_close_release(rs);
+	rstream_rings_close(rs);
 	return true;
 }
 

@@ -211,10 +211,9 @@ static void work_timeout(struct rstream *rs)
 /* Return: true if the socket is to be given back to TCP now. */
 static bool work_do(struct rstream *rs, unsigned long todo)
 {
-	if (rstream_released(rs)) {
-		rstream_ring_check(rs);	/* links don't wait for TCP */
+	/* also one that TCP was given before it had records */
+	if (rstream_released(rs) || sock_flag(rs->sk, SOCK_DEAD))
 		return false;
-	}
 	if (rs->mode == RSTREAM_FRAMED)
 		work_framed(rs, todo);
 	if (todo & BIT(RSTREAM_DO_TIMEOUT))

@@ -158,13 +158,15 @@ class End:
         theirs, req = self.qp.made(self.qp.ask("await", int(seconds * 1000)))
         return int(theirs), bytes.fromhex(req)[:SIZE]
 
-    def accept(self, theirs, req):
+    def accept(self, theirs, req, **lies):
+        """@lies: as those of the end, but in the answer alone."""
         ours = self.qp.number
         self.host_id, = struct.unpack("!I", req[24:28])
         self.lies.setdefault("slot", req[5])
         asked = self.proof(PROOF_REQ, False, req[:-8] + bytes(8), bytes(SIZE),
                            (0, theirs))
         expect(req[-8:] == struct.pack("!Q", asked), "a REQ that is proven")
+        self.lies.update(lies)
         proof = self.proof(PROOF_REP, False, req, self.hello(), (ours, theirs))
         rep = self.hello(self.lies.get("proof", proof))
         self.qp.ask("accept", rep.hex())

@@ -106,6 +106,25 @@ def impostor_passes_on_in_its_own_name(between):
         other.close()
 
 
+def answers(**lie):
+    """A REQ that is proven, and an answer that is not.  Return: a case."""
+    def case(between):
+        end = between.end
+        try:
+            end.accept(between.theirs, between.req, **lie)
+            heard = end.next(3)
+        except Refused:
+            return              # it has ended already
+        expect(heard is None, f"not a word on this link, not {heard}")
+    return case
+
+
+nobody = gid("10.77.0.77")
+impostor_answers_without_proof = answers(proof=0)
+impostor_answers_for_another_address = answers(gids=(nobody, nobody))
+impostor_answers_for_another_queue_pair = answers(qpns=(7, 7))
+
+
 def with_both(case):
     def run_case(tun):
         between = Between(tun)

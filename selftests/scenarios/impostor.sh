@@ -39,6 +39,8 @@ for vm in 0 1; do
 	ok "VM $vm: no link was there for it" test "$(grown $vm reason:link-lost)" -ge 1
 done
 same() { [ "$(honest)" = "$before" ]; }
+unproven() { echo $(($(grown 0 reason:link-unproven) + $(grown 1 reason:link-unproven))); }
+ok "answers without proof were seen as that" test "$(unproven)" -ge 3
 ok "links and rings of the two are as before" wait_for 30 same
 in_all touch "$hold"
 whole_streams "streams"

@@ -2,13 +2,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 stock=6.12,6.1 timeout=300
 # The kernel itself as the program: a block device whose requests go by a socket of
-# ours.  What the owner of such a socket has forbidden stays forbidden.
+# ours.  What the owner of such a socket has forbidden stays forbidden; and so does what
+# Landlock forbids a program.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 programs=$(realpath "$(dirname "$0")/../programs")
 load || bail "cannot load the module"
 set_net upgrade_self=1
+
+# what Landlock forbids, which the kernels of User-Mode Linux have not
+forbidden() { rs_api -f landlock -k "$1" -l "$ADDR4_0" | tee "$tmp/api"; }
+for kind in tcp4 inet rds4; do
+	if forbidden $kind | grep -q '# SKIP'; then
+		skip "Landlock forbids TCP, $kind" "no such rules in this kernel"
+	else
+		ok "Landlock forbids TCP, $kind" grep -q '^ok' "$tmp/api"
+	fi
+done
 
 if ! modprobe nbd nbds_max=1 2>/dev/null; then
 	skip "a block device by nbd" "no nbd in this kernel"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=1500
-# 1 GiB in both directions at once, by RDMA.
+# 1 GiB in both directions at once, by RDMA; and urgent data that is older than half of
+# TCP's sequence numbers.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -9,4 +10,69 @@ load || bail "cannot load the module"
 ok "a link comes up" want_link
 ok "1 GiB each way on rings" \
 	carried ring $((1024 * 1024 * 1024)) inet inet -t 1400 -w 256K -r 256K
+
+# An urgent byte, 2.2 GiB by TCP, 50 MiB that may go by RDMA, and another urgent byte: each is
+# where it was said, and the first one, which is half of TCP's sequence numbers ago, keeps
+# nothing from a ring.
+urgent='
+import os, socket, sys, time
+MIB = 1 << 20
+BY_TCP, MORE = 2200, 50
+SIZE = (BY_TCP + MORE) * MIB
+ours = socket.socket(proto=257)
+if sys.argv[1] == "-s":
+    ours.bind(("", 6998))
+    ours.listen()
+    sock, _ = ours.accept()
+    buf, got = bytearray(MIB), 0
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+    while n := sock.recv_into(buf):
+        for at in (0, SIZE + 1):
+            if got <= at < got + n:
+                assert buf[at - got] == ord("!"), at
+        got += n
+    assert got == SIZE + 2, got
+    sock.sendall(b"all")
+else:
+    ours.connect((sys.argv[1], 6998))
+    ours.send(b"!", socket.MSG_OOB)
+    piece = bytes(MIB)
+    for n in range(BY_TCP + MORE):
+        if n == BY_TCP:
+            open(sys.argv[2] + ".held", "w").close()
+            while not os.path.exists(sys.argv[2]):
+                time.sleep(0.1)
+        ours.sendall(piece)
+    ours.send(b"!", socket.MSG_OOB)
+    ours.shutdown(socket.SHUT_WR)
+    assert ours.recv(4) == b"all"
+'
+begin_urgent() {
+	printf '%s' "$urgent" >"$tmp/urgent"
+	on 1 mkdir -p "$tmp"
+	on 1 "base64 -d <<<$(base64 -w 0 "$tmp/urgent") >$tmp/urgent"
+	on_bg 1 timeout 400 python3 "$tmp/urgent" -s
+	server=$!
+	wait_for 20 listens 1 6998
+	timeout 400 python3 "$tmp/urgent" "$ADDR4_1" "$tmp/go" &
+	client=$!
+	wait_for 300 test -e "$tmp/go.held"
+}
+by_rings() { [ "$(grown 0 ring-tx-bytes)" -gt $((25 << 20)) ]; }
+if [ "$SLOW" = 1 ]; then
+	use tcp
+	mark 0
+	begin_urgent
+	ok "an urgent byte, and 2.2 GiB by TCP" test -e "$tmp/go.held"
+	use ring
+	ok "the stream gets rings" wait_for 30 have_rings
+	touch "$tmp/go"
+	wait $client
+	ok "all bytes were sent" test $? = 0
+	wait $server
+	ok "... and read, and another urgent one" test $? = 0
+	ok "... the last ones by rings" by_rings
+else
+	skip "urgent data, 2.2 GiB apart" "takes too long on this kernel"
+fi
 done_testing

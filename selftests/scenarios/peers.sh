@@ -3,7 +3,7 @@
 # vm: n=1 kernels=6.12 timeout=300 mem=2048
 # Many peers of one host, with the default bounds: each gets rings.  Hosts are network
 # namespaces with a device of rs_hca each, on a bridge.  From the environment: PEERS (300;
-# a thousand take 5 GiB and six minutes), HCA, as hca.sh.
+# "make peers": a thousand, for which a guest wants 8 GiB), HCA, as hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
