@@ -10,8 +10,10 @@ the name of the other, and says that the other's RDMA address is its own.  They 
 route 10.78.0.0/24 to it.  Its cases pass if each of them leaves M alone; that nothing
 happens to the stream between V and S is for others to see.
 """
+import os
 import struct
 import sys
+import time
 
 from rs_end import CM_PORT, End, Qp, Refused, Ticket, gid
 from rs_peer import (DATA, GRANT, MAGIC, ROLE_CONFIRM, ROLE_SYN, SWITCH, Failed, Peer,
@@ -106,23 +108,41 @@ def impostor_passes_on_in_its_own_name(between):
         other.close()
 
 
+def asked_for(half):
+    """An end, and the REQ for it; what hosts still ask for other connections is refused."""
+    limit = time.monotonic() + 120
+    while time.monotonic() < limit:
+        end = End(half.ticket, half.host, Between.ours)
+        end.listen(OUR_PORT)
+        theirs, req = end.asked(60)
+        if struct.unpack("!Q", req[8:16]) == (half.ticket.token,):
+            return end, theirs, req
+        end.close()
+    raise Failed("a request for this connection")
+
+
 def answers(**lie):
-    """A REQ that is proven, and an answer that is not.  Return: a case."""
-    def case(between):
-        end = between.end
+    """A host makes a link with us, who answer what is not proven.  Return: a case."""
+    def case(tun):
+        # a name that is less than that of the host, which makes the links then
+        half = Half(tun, Between.hosts[0], Between.port, bytes(4) + os.urandom(12),
+                    [gid(Between.ours)])
+        end, theirs, req = asked_for(half)
         try:
-            end.accept(between.theirs, between.req, **lie)
+            end.accept(theirs, req, **lie)
             heard = end.next(3)
         except Refused:
             return              # it has ended already
+        finally:
+            end.close()
         expect(heard is None, f"not a word on this link, not {heard}")
     return case
 
 
 nobody = gid("10.77.0.77")
-impostor_answers_without_proof = answers(proof=0)
-impostor_answers_for_another_address = answers(gids=(nobody, nobody))
-impostor_answers_for_another_queue_pair = answers(qpns=(7, 7))
+answer_without_proof = answers(proof=0)
+answer_for_another_address = answers(gids=(nobody, nobody))
+answer_for_another_queue_pair = answers(qpns=(7, 7))
 
 
 def with_both(case):
@@ -138,4 +158,6 @@ def with_both(case):
 if __name__ == "__main__":
     Between.hosts, Between.ours, Between.port = sys.argv[1:3], sys.argv[3], int(sys.argv[4])
     sys.exit(run([(name, with_both(fn)) for name, fn in sorted(globals().items())
-                  if name.startswith("impostor_")]))
+                  if name.startswith("impostor_")] +
+                 [(name, fn) for name, fn in sorted(globals().items())
+                  if name.startswith("answer_")]))

@@ -41,7 +41,8 @@ done
 same() { [ "$(honest)" = "$before" ]; }
 unproven() { echo $(($(grown 0 reason:link-unproven) + $(grown 1 reason:link-unproven))); }
 ok "answers without proof were seen as that" test "$(unproven)" -ge 3
-ok "links and rings of the two are as before" wait_for 30 same
+ok "links and rings of the two are as before" wait_for 30 same ||
+	{ echo "before:"; echo "$before"; echo "now:"; in_all rsctl -j links; in_all rsctl -d sockets; } | diag
 in_all touch "$hold"
 whole_streams "streams"
 ok "no socket is left" wait_for 60 no_sockets
