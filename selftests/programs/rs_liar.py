@@ -261,12 +261,12 @@ def link_never_freed(tun):
     until(lambda: not linked.links(), "the link to end", 90)
 
 
-def link_too_many(tun):
-    """One address has so many links, whatever it calls itself."""
+def too_many(tun, name, beside):
+    """Three more links may be made than there are; @beside: those that count, too."""
     first = Linked(tun)
     ends, names = [], []
     try:
-        with setting("links_per_address", 4):
+        with setting(name, beside() + 3):
             for _ in range(6):
                 named, ticket = said_hello(tun, instance=new_instance())
                 names.append(named)
@@ -284,6 +284,16 @@ def link_too_many(tun):
             each.sock.close()
             each.peer.close()
     first.leave()
+
+
+def link_too_many(tun):
+    """One address has so many links, whatever it calls itself."""
+    too_many(tun, "links_per_address", lambda: 1)
+
+
+def link_too_many_of_all(tun):
+    """All addresses together have so many."""
+    too_many(tun, "links_max", lambda: sum(link["state"] == "up" for link in dump("links")))
 
 
 def link_rings_for_many(tun):

@@ -168,7 +168,14 @@ echo "$orphans_max" >/proc/sys/net/ipv4/tcp_max_orphans
 
 rmb_max=$(sysctl -n net.rdmastream.rmb_max)
 set_net rmb_max=262144
-ok "rmb_max: who gets no ring goes by TCP" rs_stream -b -k inet -p 7403 -C 24 -n 256K -t 100
+# what is there stays
+nothing_registered() { rsctl -j memory | jq -e '[.. | .bytes? // 0] | add == 0'; }
+rsctl drain on >/dev/null
+wait_for 20 nothing_registered
+rsctl drain off >/dev/null
+mark 0
+ok "rmb_max: who gets no ring goes by TCP" rs_stream -b -k inet -p 7403 -C 24 -n 1M -t 100
+ok "rmb_max: some got none" test "$(grown 0 reason:rmb-limit)" -gt 0
 set_net rmb_max="$rmb_max"
 few_files() { (ulimit -n 40 && ! rs_backlog -p 7404 -C 24 -z 4K); }
 ok "files: connect or accept fails" few_files
