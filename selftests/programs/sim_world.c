@@ -35,7 +35,7 @@ static const struct {
 	const char *name;
 	unsigned int often;
 } faults[] = {
-	{ "delay", 3 }, { "loss", 100 }, { "repeat", 4 }, { "mad", 3 }, { "post_send", 200 },
+	{ "delay", 3 }, { "loss", 100 }, { "repeat", 4 }, { "again", 4 }, { "mad", 3 }, { "post_send", 200 },
 	{ "post_recv", 200 }, { "map", 100 }, { "alloc_pd", 2 }, { "create_cq", 2 },
 	{ "create_qp", 2 }, { "modify_qp", 4 }, { "alloc_mr", 2 }, { "reg_mr", 4 },
 	{ "remove", 400 },

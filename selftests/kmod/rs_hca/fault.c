@@ -63,6 +63,7 @@ static const struct kernel_param_ops at_ops = { .set = at_set, .get = at_get };
 	X(delay, HCA_FAULT_DELAY)		\
 	X(loss, HCA_FAULT_LOSS)			\
 	X(repeat, HCA_FAULT_REPEAT)		\
+	X(again, HCA_FAULT_AGAIN)		\
 	X(mad, HCA_FAULT_MAD)			\
 	X(post_send, HCA_FAULT_POST_SEND)	\
 	X(post_recv, HCA_FAULT_POST_RECV)	\

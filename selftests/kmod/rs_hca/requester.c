@@ -153,6 +153,26 @@ static enum hca_stage plan(struct hca_qp *qp, struct hca_request *req)
 	return HCA_STAGE_NEW;
 }
 
+/*
+ * The answer was lost, so the request is sent once more: its bytes are read from memory
+ * again, and the peer, who knows the number, answers without placing them
+ * (IB specification, volume 1, 9.7.5.1.2).
+ */
+static void send_again(struct hca_qp *qp, const struct hca_request *req)
+{
+	u8 bytes[256];
+	u32 off, n;
+
+	for (off = 0; off < req->wqe->len; off += n) {
+		n = min_t(u32, req->wqe->len - off, sizeof(bytes));
+		if (hca_mem_io(&req->src, off, bytes, n)) {
+			fail(qp, req->wqe, IB_WC_LOC_PROT_ERR);
+			return;
+		}
+	}
+	answered(qp, req->wqe, HCA_ACK, 0);
+}
+
 static void send(struct hca_qp *qp, const struct hca_wqe *wqe)
 {
 	struct hca_request req = {
@@ -177,6 +197,10 @@ static void send(struct hca_qp *qp, const struct hca_wqe *wqe)
 		fail(qp, wqe, IB_WC_LOC_PROT_ERR);
 		return;
 	}
+	if (qp->stage == HCA_STAGE_ANSWERED) {
+		send_again(qp, &req);
+		return;
+	}
 	then = plan(qp, &req);
 	peer = hca_qp_find(qp->attr.dest_qp_num);
 	if (peer) {
@@ -189,6 +213,9 @@ static void send(struct hca_qp *qp, const struct hca_wqe *wqe)
 		qp->stage = then;
 		wait_ns(qp, then == HCA_STAGE_TAIL ? 10 * NSEC_PER_USEC :
 			hca_fault_delay_ns(qp->dev));
+	} else if (answer == HCA_ACK && wqe->len && hca_fault(qp->dev, HCA_FAULT_AGAIN)) {
+		qp->stage = HCA_STAGE_ANSWERED;
+		wait_ns(qp, hca_fault_delay_ns(qp->dev));
 	} else {
 		answered(qp, wqe, answer, rnr_timer);
 	}

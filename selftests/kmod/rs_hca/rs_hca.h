@@ -143,6 +143,7 @@ enum hca_fault {
 	HCA_FAULT_DELAY,	/* a request waits */
 	HCA_FAULT_LOSS,		/* a request ends the connection */
 	HCA_FAULT_REPEAT,	/* bytes are placed a second time, before the completion */
+	HCA_FAULT_AGAIN,	/* the peer has it, and it is read a second time for that */
 	HCA_FAULT_MAD,		/* a datagram of QP 1 is lost */
 	HCA_FAULT_POST_SEND,
 	HCA_FAULT_POST_RECV,
@@ -389,6 +390,7 @@ enum hca_stage {
 	HCA_STAGE_DELAYED,	/* it had to wait, as a fault */
 	HCA_STAGE_TAIL,		/* its tail is placed */
 	HCA_STAGE_REPEATED,	/* all was placed, but it will be again */
+	HCA_STAGE_ANSWERED,	/* ... and the receiver was told, but the answer is lost */
 };
 
 /*
