@@ -184,6 +184,8 @@ retell() {	# NAME
 	ok "$1: has come to its end" test -n "$plan"
 }
 
+# None but those that listen.
+no_streams() { ! in_all rsctl -j sockets | grep '"mode"' | grep -qv '"listen"'; }
 no_sockets() { ! in_all rsctl -j sockets | grep -q '"mode"'; }
 
 has_link() {	# VM

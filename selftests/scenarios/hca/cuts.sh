@@ -15,9 +15,6 @@ use ring
 set_net links_per_peer=8 link_stable_ms=100 upgrade_bytes=4096 ring_size=16384 ring_idle_ms=600000
 go=$(fresh go)
 
-# None but those that listen.
-no_streams() { ! in_all rsctl -j sockets | grep '"mode"' | grep -qv '"listen"'; }
-
 # Both ends count a link that was up and broke.
 cuts() { grown 0 links-lost; }
 

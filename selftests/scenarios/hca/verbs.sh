@@ -74,7 +74,6 @@ for kind in $KINDS; do
 done
 diag <"$tmp/told"
 # but for what hca.sh has to keep the links
-no_streams() { in_all rsctl -j sockets | jq -es 'add | all(.mode == "listen")'; }
 ok "no stream is left" wait_for 40 no_streams
 ok "no connection was reset" test $(($(grown 0 resets) + $(grown 1 resets))) = 0
 hurry
