@@ -54,7 +54,7 @@ peers:
 # one allocation after the other fails
 nth:
 	scripts/run-scenario um-debug nth LIMIT=4000 -- \
-		-n 1 -t 4600 -a kmemleak=on --seed 1 -o build/check/nth.um-debug
+		-n 1 -t 4600 -a kmemleak=on -o build/check/nth.um-debug
 
 RUNS ?= 100000000
 fuzz:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug timeout=1500
+# vm: n=1 kernels=6.12,6.1,debug timeout=1500 seed=1
 # A program cannot tell our socket from TCP's: the same cases on plain TCP, and
 # on ours with each carrier, with a plain end, and while the carriers change.
 # What cases note on plain TCP they must note on ours.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=debug timeout=600 append=kmemleak=on seed=1
+# vm: n=1 kernels=debug timeout=600 append=kmemleak=on
 # The first allocation below each call that the module makes fails once, whoever makes it:
 # a program, a worker or a softirq, while a life goes by (nomem-lib.sh).  Bytes are right or
 # an error is told, and nothing is left.  From the environment: SITES (a pattern of

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 asked=debug timeout=1200 append=kmemleak=on seed=1
+# vm: n=1 asked=debug timeout=1200 append=kmemleak=on
 # Each allocation below the module in a life (nomem-lib.sh) fails, whoever makes it: the
 # first one in the first life, the second in the next one, until a life has no more of them.
 # Both ends are here.  Bytes are right or an error is told, and nothing is left.  From the
