@@ -25,6 +25,13 @@
 #define HELLO_WAIT_MS	5
 #define HELLO_WAIT_BYTES	4096
 
+/*
+ * A HELLO that TCP has delivered is answered, and one that has begun goes on, or the peer is
+ * broken.  But a segment may be lost, and be sent again only when TCP's longest pause is over:
+ * twice that, in times of hello_timeout_ms' default.
+ */
+#define HELLO_PATIENCE	48
+
 static unsigned int hello_timeout(const struct rstream *rs)
 {
 	return rs->rn->set.hello_timeout_ms;
@@ -53,7 +60,6 @@ static void go_framed(struct rstream *rs)
 {
 	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
 	set_window(rs);
-	rs->hello.late = 0;
 	rs->txq.at = jiffies;
 	rs->rxq.at = tcp_jiffies32;
 	rs->out.small_seq[0] = tcp_sk(rs->sk)->snd_una;
@@ -237,6 +243,15 @@ void rstream_peek(struct rstream *rs)
 		rstream_tcp4.data_ready(rs->sk);
 }
 
+/* The peer's HELLO, or the rest of it, is missing.  Return: its timer is set once more. */
+bool rstream_hello_wait_on(struct rstream *rs)
+{
+	if (++rs->hello.late > HELLO_PATIENCE)
+		return false;
+	rstream_timer(rs, hello_timeout(rs));
+	return true;
+}
+
 /* Our HELLO has been sent, the peer's is late: has TCP delivered ours, and do we listen? */
 static void framed_late(struct rstream *rs)
 {
@@ -254,11 +269,10 @@ static void framed_late(struct rstream *rs)
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
 	    before(tp->snd_una, rs->hello.end) || rstream_rx_held(rs)) {
 		rs->hello.late = 0;
-	} else if (++rs->hello.late > RSTREAM_HELLO_PATIENCE) {
+		rstream_timer(rs, hello_timeout(rs));
+	} else if (!rstream_hello_wait_on(rs)) {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
-		return;
 	}
-	rstream_timer(rs, hello_timeout(rs));
 }
 
 /* We have answered the SYN's option, and must not speak before the client has. */
@@ -287,10 +301,8 @@ static void asked_late(struct rstream *rs)
 	peek_state(rs, &have);
 	/* the client is one of us, and its HELLO on its way: as framed_late() has it */
 	if ((rs->offer.confirmed || have >= RSW_MAGIC_LEN) &&
-	    ++rs->hello.late <= RSTREAM_HELLO_PATIENCE) {
-		rstream_timer(rs, hello_timeout(rs));
+	    rstream_hello_wait_on(rs))
 		return;
-	}
 	if (have >= RSW_MAGIC_LEN || (have && rs->offer.confirmed)) {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
 		return;

@@ -18,13 +18,6 @@ struct socket;
  */
 #define RSTREAM_UNCONFIRMED_MS	250U
 
-/*
- * A HELLO that TCP has delivered is answered, and one that has begun goes on, or the peer is
- * broken.  But a segment may be lost, and be sent again only when TCP's longest pause is over:
- * twice that, in times of hello_timeout_ms' default.
- */
-#define RSTREAM_HELLO_PATIENCE	48
-
 /* The two HELLOs of a connection. */
 struct rstream_handshake {
 	struct rstream_peer *peer;	/* from the peer's, referenced; NULL: none */
@@ -47,6 +40,7 @@ void rstream_framed_early(struct rstream *rs);
 void rstream_go_raw(struct rstream *rs, enum rstream_reason reason);
 void rstream_hear_all(struct rstream *rs);
 bool rstream_hello_waits(const struct rstream *rs);	/* without the lock, too */
+bool rstream_hello_wait_on(struct rstream *rs);
 void rstream_hello_wait(struct rstream *rs);
 unsigned int rstream_hello_put(struct rstream *rs, u8 *to);
 enum rstream_reason rstream_hello_got(struct rstream *rs,

@@ -87,9 +87,7 @@ void rstream_prelude_late(struct rstream *rs)
 	if (!rs->in.part_len || !rstream_tx_plain(rs) || rs->rx.arrived != RSW_PRELUDE)
 		return;
 	/* what looks like a HELLO at the end of the prelude is one: the rest is on its way */
-	if (rs->in.part_len >= RSW_MAGIC_LEN && ++rs->hello.late <= RSTREAM_HELLO_PATIENCE)
-		rstream_timer(rs, rs->rn->set.hello_timeout_ms);
-	else
+	if (rs->in.part_len < RSW_MAGIC_LEN || !rstream_hello_wait_on(rs))
 		rstream_prelude_no_hello(rs, true);
 }
 
