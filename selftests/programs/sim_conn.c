@@ -60,10 +60,7 @@ static int text_files[TEXTS];
 static int pipes[2];
 static uint8_t buf[2 * MOST];
 
-static struct rs_kind kinds[2] = {
-	{ AF_INET, 257, AF_INET },
-	{ AF_RDMASTREAM, 1, AF_INET6 },
-};
+static struct rs_kind kinds[2];		/* IPv4, IPv6 */
 
 void conn_init(void)
 {
@@ -77,9 +74,8 @@ void conn_init(void)
 			rs_die("mmap: %m");
 		pattern_fill(texts[i], TEXT_SIZE, i, 0);
 	}
-	if (sim_plain)
-		kinds[0].proto = kinds[1].proto = IPPROTO_TCP;
-	kinds[1].domain = sim_plain ? AF_INET6 : AF_RDMASTREAM;
+	rs_kind_parse(sim_plain ? "tcp4" : "inet", &kinds[0]);
+	rs_kind_parse(sim_plain ? "tcp6" : "rds6", &kinds[1]);
 	if (pipe2(pipes, O_NONBLOCK | O_CLOEXEC))
 		rs_die("pipe: %m");
 	for (int i = 0; i < sim_hosts; i++) {

@@ -22,7 +22,7 @@ add_host() {
 	here sysctl -q -w net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
 	here ip -batch - <<-END
 		link set lo up
-		link set eth0 address 02:00:00:00:00:0$((host + 1)) up
+		link set eth0 address 02:00:00:00:00:$(printf %02x $((host + 1))) up
 		addr add 10.79.0.$((host + 1))/24 dev eth0
 		addr add fd79::$(printf %x $((host + 1)))/64 dev eth0 nodad
 	END
@@ -36,8 +36,7 @@ del_device() { ! here rdma link show hca$host/1 >/dev/null 2>&1 || here rdma lin
 del_host() { ip netns del h$host; }
 del_hosts() { all del_host && ip netns del wire; }
 no_devices() { ! rdma link | grep -q hca; }
-no_stream() { ! here rsctl -j sockets | grep -q '"mode"'; }
-no_streams() { all no_stream; }
+none_open() { ! here rsctl -j sockets | grep -q '"mode"'; }
 # TCP may keep a closed socket for minutes; to look often takes more time than to wait
 patiently() {	# SECONDS CMD...
 	local end=$((SECONDS + $1))
@@ -75,7 +74,7 @@ ok "seed $SEED: each byte, each end" simulate
 diag "$(tail -n 2 "$RESULTS/told")"
 kill "${keepers[@]}"
 wait "${keepers[@]}" 2>/dev/null
-ok "no stream is left" patiently 900 no_streams ||
+ok "no stream is left" patiently 900 all none_open ||
 	{ all here rsctl -d sockets; all here ss -taneoim; } | diag
 # shellcheck disable=SC2154	# lib.sh has it
 sums | sort >"$tmp/sums"

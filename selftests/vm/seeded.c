@@ -12,11 +12,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../programs/pattern.h"
+
 static uint64_t next(void)
 {
 	static uint64_t state;
 	static int begun;
-	uint64_t x;
 
 	if (!begun) {
 		const char *seed = getenv("VM_SEED");
@@ -24,11 +25,7 @@ static uint64_t next(void)
 		state = seed ? strtoull(seed, NULL, 0) : 0;
 		begun = 1;
 	}
-	/* splitmix64 */
-	x = state += 0x9e3779b97f4a7c15ULL;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
+	return pattern_random(&state);
 }
 
 ssize_t getrandom(void *buf, size_t len, unsigned int flags)
@@ -43,13 +40,6 @@ ssize_t getrandom(void *buf, size_t len, unsigned int flags)
 }
 
 /* The kernel's driver of a random number generator: what it finds there is of no use. */
-static int open_at(const char *path, int flags, mode_t mode)
-{
-	if (!strcmp(path, "/dev/random"))
-		path = "/dev/zero";
-	return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-}
-
 int open(const char *path, int flags, ...)
 {
 	va_list args;
@@ -58,16 +48,10 @@ int open(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
 	va_end(args);
-	return open_at(path, flags, mode);
+	if (!strcmp(path, "/dev/random"))
+		path = "/dev/zero";
+	return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-int open64(const char *path, int flags, ...)
-{
-	va_list args;
-	mode_t mode;
-
-	va_start(args, flags);
-	mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
-	va_end(args);
-	return open_at(path, flags | O_LARGEFILE, mode);
-}
+/* the same where files are large in any case */
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));

@@ -156,7 +156,7 @@ static enum hca_stage plan(struct hca_qp *qp, struct hca_request *req)
 /*
  * The answer was lost, so the request is sent once more: its bytes are read from memory
  * again, and the peer, who knows the number, answers without placing them
- * (IB specification, volume 1, 9.7.5.1.2).
+ * (IB specification, volume 1, 9.7).
  */
 static void send_again(struct hca_qp *qp, const struct hca_request *req)
 {
