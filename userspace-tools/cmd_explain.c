@@ -16,7 +16,7 @@ struct advice {
 
 static const struct advice advices[] = {
 	[RDMASTREAM_REASON_NONE] = {
-		"The connection is as it should be.", "Nothing." },
+		"Nothing prevents the use of RDMA.", "Nothing." },
 	[RDMASTREAM_REASON_OFF] = {
 		"net.rdmastream.negotiate is 0 in this network namespace.",
 		"sysctl net.rdmastream.negotiate=1" },
@@ -24,7 +24,7 @@ static const struct advice advices[] = {
 		"A rule of \"rsctl run\" (-i, -x) or of RDMASTREAM_RULES excludes the connection.",
 		"Change the rules if this connection should use RDMA." },
 	[RDMASTREAM_REASON_NO_DEVICE] = {
-		"On this host or the peer, no RDMA device has a GID for an address.",
+		"No RDMA device on this host, or none on the peer, has a GID for an address.",
 		"See \"rdma link\" and \"ibv_devinfo -v\" on both hosts." },
 	[RDMASTREAM_REASON_FASTOPEN] = {
 		"The program sent data with its SYN, which leaves no time to negotiate.",
@@ -51,8 +51,8 @@ static const struct advice advices[] = {
 		"The hosts run very different versions of the module.",
 		"Compare \"rsctl version\" on both hosts." },
 	[RDMASTREAM_REASON_SELF] = {
-		"Connections of a host with itself stay on TCP by default.",
-		"To use RDMA all the same: sysctl net.rdmastream.upgrade_self=1" },
+		"Connections within a network namespace stay on TCP by default.",
+		"To use RDMA anyway: sysctl net.rdmastream.upgrade_self=1" },
 	[RDMASTREAM_REASON_UPGRADE_OFF] = {
 		"net.rdmastream.upgrade is 0 in this network namespace.",
 		"sysctl net.rdmastream.upgrade=1" },
@@ -61,7 +61,7 @@ static const struct advice advices[] = {
 		"Nothing, or lower net.rdmastream.upgrade_bytes." },
 	[RDMASTREAM_REASON_WAIT_LINK] = {
 		"The first connections to a peer wait until rdma_cm has established a link.",
-		"Nothing; if it lasts, see \"rsctl links\"." },
+		"Nothing; if it persists, see \"rsctl links\"." },
 	[RDMASTREAM_REASON_LINK_FAILED] = {
 		"RDMA between the hosts is filtered or not configured.",
 		"Try \"rping\" between the same addresses; RoCE needs UDP port 4791 open." },
@@ -101,7 +101,7 @@ static const struct advice advices[] = {
 		"The program at the other end reads more slowly than this one writes, or the ring is too small for the round-trip time.",
 		"Check what that program does; if it is waiting for data itself, raise net.rdmastream.ring_size there." },
 	[RDMASTREAM_REASON_STALL_SLOT] = {
-		"The RDMA device is busy; the link is at its limit.",
+		"The RDMA device is busy; the link has reached its capacity.",
 		"Use more links: raise net.rdmastream.links_per_peer on both hosts." },
 	[RDMASTREAM_REASON_STALL_CREDIT] = {
 		"The other host's CPUs are busy, so it processes messages slowly.",
@@ -113,26 +113,26 @@ static const struct advice advices[] = {
 		"The connection for which the peer wants a link has just ended here.",
 		"Nothing; the peer tries again for its next connection." },
 	[RDMASTREAM_REASON_PEER_LIMIT] = {
-		"More network namespaces than there is room for connect from one address, or from all.",
+		"Too many network namespaces connect from one address, or in total.",
 		"Nothing; their connections stay on TCP.  See Documentation/security.rst." },
 	[RDMASTREAM_REASON_IPSEC] = {
-		"An IPsec policy, MACsec or a tunnel protects this connection, or may do so; RDMA would carry its data in clear.",
+		"An IPsec policy, MACsec or a tunnel protects this connection, or may do so; RDMA would carry its data unencrypted.",
 		"Nothing, or exempt the peer from the policy or tunnel if the RDMA network is protected otherwise." },
 	[RDMASTREAM_REASON_CLOSED_LIMIT] = {
-		"Programs have closed many connections whose peers do not read what is left, or TCP has used up net.ipv4.tcp_mem.",
-		"Look for the peers that do not read (rsctl sockets); raise net.rdmastream.closed_max or net.ipv4.tcp_mem if they are yours." },
+		"Programs have closed many connections whose peers do not read the remaining data, or TCP has used up net.ipv4.tcp_mem.",
+		"Find the peers that do not read (rsctl sockets); if they are legitimate, raise net.rdmastream.closed_max or net.ipv4.tcp_mem." },
 	[RDMASTREAM_REASON_LINK_UNPROVEN] = {
-		"Another host forwards, replays or forges what this peer says; or there is NAT on the way of RoCE.",
+		"Another host forwards, replays or forges what this peer says; or there is NAT on the path of RoCE.",
 		"\"rsctl monitor\" shows which address sends it; see Documentation/security.rst." },
 	[RDMASTREAM_REASON_LINK_BUSY] = {
 		"This host is short of memory, or the peer establishes very many links.",
 		"See dmesg, \"rsctl devices\", net.rdmastream.links_per_peer on the peer, and links_per_address and links_max here." },
 	[RDMASTREAM_REASON_GRANT_REFUSED] = {
 		"The peer had no memory or no link for the ring, or had nothing more to send.",
-		"Nothing; the grant is repeated.  If it lasts, see \"rsctl stats\" on the peer." },
+		"Nothing; the grant is repeated.  If it persists, see \"rsctl stats\" on the peer." },
 };
 
-/* Reasons that are not in the list are faults of the peer. */
+/* For all other reasons, which are faults of the peer. */
 static const struct advice peer_fault = {
 	"The peer's module is faulty or malicious, or data was altered on the way.",
 	"Compare \"rsctl version\" on both hosts; if the versions are equal, please report it.",

@@ -15,16 +15,16 @@
 
 /* X(name, "what it counts") */
 #define RSTREAM_MIB_LIST(X) \
-	X(ACTIVE_OPENS, "connects that sent the option") \
-	X(PASSIVE_OPENS, "accepted connections whose SYN had the option") \
+	X(ACTIVE_OPENS, "connect() calls that sent the TCP option") \
+	X(PASSIVE_OPENS, "accepted connections whose SYN had the TCP option") \
 	X(PLAIN_ACCEPTS, "accepted connections that are plain TCP") \
-	X(FRAMED, "connections whose HELLOs were exchanged") \
-	X(RAW, "connections of ours that became plain TCP") \
-	X(RESETS, "connections reset by us, all reasons") \
+	X(FRAMED, "connections that exchanged HELLOs") \
+	X(RAW, "rdmastream connections that became plain TCP") \
+	X(RESETS, "connections that this host reset, for any reason") \
 	X(GRANTS_SENT, "rings granted to peers") \
-	X(GRANTS_RCVD, "rings granted to us") \
-	X(SWITCHES_TX, "streams of ours moved to another carrier") \
-	X(SWITCHES_RX, "peers' streams moved to another carrier") \
+	X(GRANTS_RCVD, "rings granted by peers") \
+	X(SWITCHES_TX, "sending directions that switched to another carrier") \
+	X(SWITCHES_RX, "receiving directions that switched to another carrier") \
 	X(TCP_TX_BYTES, "stream bytes sent on the tcp carrier") \
 	X(TCP_TX_MSGS, "DATA records sent on the tcp carrier") \
 	X(TCP_RX_BYTES, "stream bytes received on the tcp carrier") \
@@ -36,37 +36,37 @@
 	X(CREDITS_SILENT, "credits written without an interrupt") \
 	X(CREDITS_INTR, "credits written with an interrupt") \
 	X(LINKS_UP, "links that came up") \
-	X(LINKS_FAILED, "tries to make a link that failed") \
-	X(LINKS_LOST, "links that were up and broke") \
-	X(LINKS_CLOSED, "links closed because idle") \
+	X(LINKS_FAILED, "failed attempts to establish a link") \
+	X(LINKS_LOST, "established links that broke") \
+	X(LINKS_CLOSED, "established links that were closed because they were idle") \
 	X(STALL_RING, "sends that found no space in the ring") \
-	X(STALL_SLOT, "sends that found no send-queue slot, or others before them") \
+	X(STALL_SLOT, "sends that found no free send-queue slot, or queued behind other streams") \
 	X(STALL_RQ, "sends that found no receive-queue credit") \
-	X(STALL_WINDOW, "sends that found the peer's window closed") \
-	X(CM_REJECTED, "link requests of peers that we refused") \
-	X(WR_ERRORS, "work requests completed in error") \
+	X(STALL_WINDOW, "sends that found the peer's receive window full") \
+	X(CM_REJECTED, "link requests from peers that this host refused") \
+	X(WR_ERRORS, "work requests that completed with an error") \
 	X(PROBES, "liveness probes posted") \
-	X(RESUMES, "streams of ours that lost a ring and went on over TCP") \
+	X(RESUMES, "sending directions that lost a ring and continued over TCP") \
 	X(RESENT_BYTES, "stream bytes sent again after a ring was lost") \
-	X(REVOKES_TX, "rings that we took back") \
+	X(REVOKES_TX, "rings that this host took back") \
 	X(REVOKES_RX, "rings that peers took back") \
-	X(LINKS_DRAINED, "links that were up and ended because this host is drained") \
-	X(GRANTS_REFUSED, "rings granted to us that we did not take up") \
-	X(GRANTS_UNUSED, "rings granted to peers that they did not take up") \
-	X(LINKS_FLAPPED, "links that broke soon: the next one waits longer") \
-	X(LINKS_OTHER, "links that came up between other addresses than TCP's") \
-	X(STALL_WINDOW_US, "microseconds that streams waited for the peer's window") \
+	X(LINKS_DRAINED, "established links that were closed by a drain of this host") \
+	X(GRANTS_REFUSED, "rings granted by peers that this host did not use") \
+	X(GRANTS_UNUSED, "rings granted to peers that they did not use") \
+	X(LINKS_FLAPPED, "links that broke soon after they came up, which delays the next attempt") \
+	X(LINKS_OTHER, "links that came up between addresses other than those of TCP") \
+	X(STALL_WINDOW_US, "microseconds that streams waited for the peer's receive window") \
 	X(STALL_RING_US, "microseconds that streams waited for space in a ring") \
-	X(STALL_SLOT_US, "microseconds that streams waited for a send-queue slot or a turn") \
+	X(STALL_SLOT_US, "microseconds that streams waited for a send-queue slot, or behind others") \
 	X(STALL_CREDIT_US, "microseconds that streams waited for a receive-queue credit") \
-	X(SENT_PAGE_BYTES, "stream bytes sent from the pages where they were") \
-	X(SENT_COPY_BYTES, "stream bytes that were copied to be sent") \
-	X(SPLICED_PAGE_BYTES, "stream bytes spliced out in the pages where they came") \
-	X(SPLICED_COPY_BYTES, "stream bytes that were copied to be spliced out") \
-	X(WRS, "work requests posted") \
-	X(WRS_SIGNALLED, "of these, which tell when they have completed") \
-	X(POSTS, "calls of the RDMA device to post work requests") \
-	X(COMPLETIONS, "completions of sends and receives")
+	X(SENT_PAGE_BYTES, "stream bytes sent in place, without copying") \
+	X(SENT_COPY_BYTES, "stream bytes copied to be sent") \
+	X(SPLICED_PAGE_BYTES, "stream bytes spliced out without copying") \
+	X(SPLICED_COPY_BYTES, "stream bytes copied to be spliced out") \
+	X(WRS, "send work requests posted") \
+	X(WRS_SIGNALLED, "send work requests posted that were signalled") \
+	X(POSTS, "calls of ib_post_send()") \
+	X(COMPLETIONS, "work completions processed")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,
@@ -82,54 +82,54 @@ enum rstream_mib_item {
  */
 /* X(name, "text") */
 #define RSTREAM_REASON_LIST(X) \
-	X(NONE, "no reason: as wished") \
+	X(NONE, "no reason: nothing prevents RDMA") \
 	X(OFF, "negotiation is switched off") \
-	X(NO_DEVICE, "no RDMA device can be used in this namespace") \
+	X(NO_DEVICE, "this namespace has no usable RDMA device") \
 	X(FASTOPEN, "TCP Fast Open was used") \
 	X(NO_MEMORY, "no memory for the stream") \
-	X(NO_OPTION, "no TCP option came from the peer") \
-	X(BAD_OPTION, "peer's TCP option is malformed or an echo of ours") \
+	X(NO_OPTION, "peer did not send the TCP option") \
+	X(BAD_OPTION, "peer's TCP option is malformed, or an echo of this host's option") \
 	X(NO_ROOM, "no room for the option in the TCP header") \
-	X(NO_HELLO, "peer's first bytes are no HELLO") \
-	X(SPOKE_FIRST, "program sent before the peer's HELLO was certain") \
+	X(NO_HELLO, "peer's first bytes are not a HELLO") \
+	X(SPOKE_FIRST, "program sent data before it was certain that the peer would send HELLO") \
 	X(VERSION, "no common protocol version") \
-	X(SELF, "connection of the host with itself") \
-	X(UPGRADE_OFF, "upgrade is switched off") \
-	X(WAIT_BYTES, "too few bytes so far") \
-	X(WAIT_LINK, "link is being made") \
-	X(LINK_FAILED, "link could not be made") \
-	X(RMB_LIMIT, "ceiling of ring memory reached") \
-	X(HELLO_TIMEOUT, "peer's HELLO did not come in time") \
+	X(SELF, "client and server are in the same namespace") \
+	X(UPGRADE_OFF, "granting rings is switched off") \
+	X(WAIT_BYTES, "too few bytes transferred so far") \
+	X(WAIT_LINK, "link is being established") \
+	X(LINK_FAILED, "link could not be established") \
+	X(RMB_LIMIT, "limit on ring memory reached") \
+	X(HELLO_TIMEOUT, "peer's HELLO did not arrive in time") \
 	X(BAD_HELLO, "peer's HELLO is malformed") \
-	X(LATE_HELLO, "peer's HELLO came after the decision for plain TCP") \
+	X(LATE_HELLO, "peer's HELLO arrived after the decision for plain TCP") \
 	X(BAD_RECORD, "peer sent a malformed record") \
-	X(BAD_WINDOW, "peer sent more than its window") \
-	X(BAD_OFFSET, "peer named an impossible stream offset") \
+	X(BAD_WINDOW, "peer sent beyond the receive window") \
+	X(BAD_OFFSET, "peer sent an impossible stream offset") \
 	X(BAD_GRANT, "peer granted an impossible ring") \
 	X(BAD_SWITCH, "peer switched to an unknown ring") \
-	X(BAD_CREDIT, "peer acknowledged what was never sent") \
-	X(RING_OVERRUN, "peer wrote more than the ring holds") \
+	X(BAD_CREDIT, "peer acknowledged data that was never sent") \
+	X(RING_OVERRUN, "peer wrote more than the ring has room for") \
 	X(TRUNCATED, "TCP ended before the stream did") \
-	X(LINK_LOST, "link of the stream's ring broke") \
-	X(BAD_RESUME, "peer resumed a lost ring from an impossible count") \
-	X(RING_IDLE, "ring was taken back, because the stream was idle") \
+	X(LINK_LOST, "link to which the ring belonged broke") \
+	X(BAD_RESUME, "peer sent an impossible count for a lost ring") \
+	X(RING_IDLE, "ring was taken back because it was idle") \
 	X(RING_REVOKED, "peer took its ring back") \
-	X(UPGRADED, "a ring was granted and taken up") \
+	X(UPGRADED, "a ring was granted and is in use") \
 	X(DRAINED, "this host is drained of RDMA") \
 	X(PEER_DRAINED, "peer is drained of RDMA") \
-	X(GRANT_REFUSED, "peer did not take up the ring that it was granted") \
-	X(STALL_WINDOW, "peer's window is closed: its program does not read") \
-	X(STALL_RING, "no space in the ring: the peer's program does not read") \
-	X(STALL_SLOT, "no slot in the send queue of the link, or others before it") \
-	X(STALL_CREDIT, "no receive of the peer is free on the link") \
-	X(LINK_MALFORMED, "peer's request for a link is none of ours") \
-	X(LINK_STRANGER, "peer's request for a link names no living connection") \
-	X(LINK_BUSY, "no memory, no device or too many links for a request of the peer") \
-	X(EXCLUDED, "program does not want this peer or port") \
-	X(LINK_UNPROVEN, "request for a link does not prove whose it is") \
-	X(PEER_LIMIT, "too many peers, here or at one address") \
-	X(IPSEC, "IPsec protects the connection, and would not protect RDMA") \
-	X(CLOSED_LIMIT, "too many closed sockets still send, or TCP is out of memory")
+	X(GRANT_REFUSED, "peer did not use the ring that it was granted") \
+	X(STALL_WINDOW, "peer's receive window is full: its program does not read") \
+	X(STALL_RING, "ring is full: the peer's program does not read") \
+	X(STALL_SLOT, "no free slot in the send queue of the link, or queued behind other streams") \
+	X(STALL_CREDIT, "peer has no free receive on the link") \
+	X(LINK_MALFORMED, "peer's link request is not one of rdmastream") \
+	X(LINK_STRANGER, "peer's link request names no existing connection") \
+	X(LINK_BUSY, "no memory, no device or too many links for a peer's link request") \
+	X(EXCLUDED, "a rule of the program excludes this peer or port") \
+	X(LINK_UNPROVEN, "peer's link request is not authentic") \
+	X(PEER_LIMIT, "too many peers, in total or at one address") \
+	X(IPSEC, "IPsec, MACsec or a tunnel may protect the connection, but not RDMA") \
+	X(CLOSED_LIMIT, "too many closed sockets still have data to send, or TCP is out of memory")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

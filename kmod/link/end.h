@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Why a link ends: each cause with what it means for counters and path, and its words. */
+/* Why a link ends: each cause, what it means for counters and path, and its text. */
 #ifndef RSTREAM_END_H
 #define RSTREAM_END_H
 
-/* What the end of a link was. */
+/* What the end of a link means. */
 enum rstream_end_kind {
-	RSTREAM_END_KIND_FAULT,		/* a loss; the path is the worse for it */
-	RSTREAM_END_KIND_IDLE,		/* no loss: no ring was on it */
-	RSTREAM_END_KIND_DRAINED,	/* as an administrator wants it */
-	RSTREAM_END_KIND_RENEWED,	/* a loss, to get its memory back */
-	RSTREAM_END_KIND_REFUSED,	/* before it was up: the other end does not want it now */
-	RSTREAM_END_KIND_AGAIN,		/* likewise, but may if it hears of another connection */
+	RSTREAM_END_KIND_FAULT,		/* a loss, which counts against the path */
+	RSTREAM_END_KIND_IDLE,		/* no loss: it had no ring */
+	RSTREAM_END_KIND_DRAINED,	/* an administrator wants it */
+	RSTREAM_END_KIND_RENEWED,	/* a loss, to reclaim its memory */
+	RSTREAM_END_KIND_REFUSED,	/* never up: the peer refuses for now */
+	RSTREAM_END_KIND_AGAIN,		/* likewise, but retry with another connection */
 	RSTREAM_END_KINDS
 };
 
 #define RSTREAM_LINK_ENDS(X) \
 	/* streams */ \
-	X(PEER_BROKEN, FAULT, "peer says that it is broken") \
+	X(PEER_BROKEN, FAULT, "peer reports that the link broke") \
 	X(PEER_RESUMES, FAULT, "peer resumes on tcp") \
-	X(IPSEC, FAULT, "IPsec protects a connection of it") \
+	X(IPSEC, FAULT, "IPsec protects one of its connections") \
 	/* link_life.c */ \
 	X(NO_CELLS, FAULT, "no memory for credit cells") \
-	X(LATE, FAULT, "not connected in time") \
+	X(LATE, FAULT, "not established in time") \
 	X(IDLE, IDLE, "idle") \
 	X(STALLED, FAULT, "nothing completes") \
-	X(ORPHANS, RENEWED, "rings that nobody ends") \
+	X(ORPHANS, RENEWED, "too many abandoned rings") \
 	/* link_net.c: without rings, and with some */ \
 	X(DRAINED, DRAINED, "the host is drained") \
 	X(UNUSED, IDLE, "namespace is unused") \
@@ -32,37 +32,37 @@ enum rstream_end_kind {
 	X(NET, IDLE, "namespace ends") \
 	X(NET_RINGS, FAULT, "namespace ends") \
 	/* peer.c */ \
-	X(REPLACED, FAULT, "peer made a new one") \
+	X(REPLACED, FAULT, "replaced by the peer") \
 	/* cm.c */ \
-	X(NO_WAY, FAULT, "no way to the address") \
-	X(CM_EVENT, FAULT, "rdma_cm") \
+	X(NO_WAY, FAULT, "cannot resolve the address") \
+	X(CM_EVENT, FAULT, "rdma_cm reports an error") \
 	X(REJECTED, REFUSED, "rejected") \
 	X(PEER_DRAINED, REFUSED, "peer is drained") \
 	X(BAD_TOKEN, REFUSED, "peer does not know the connection") \
 	X(OLD_TOKEN, AGAIN, "peer does not know the connection") \
-	X(UNPROVEN, FAULT, "answer does not prove whose it is") \
-	X(NOT_ACCEPTED, FAULT, "cannot accept") \
+	X(UNPROVEN, FAULT, "answer is not authentic") \
+	X(NOT_ACCEPTED, FAULT, "cannot accept the request") \
 	X(PEER_IDLE, IDLE, "disconnected") \
 	X(DISCONNECTED, FAULT, "disconnected") \
 	/* device.c, qp.c, wr.c */ \
-	X(DEVICE, FAULT, "device is removed") \
+	X(DEVICE, FAULT, "device was removed") \
 	X(QP, FAULT, "queue pair in error") \
 	X(POST_RECV, FAULT, "ib_post_recv failed") \
 	X(POST_SEND, FAULT, "ib_post_send failed") \
 	X(WR, FAULT, "work request failed") \
-	X(NO_IMM, FAULT, "message without an immediate value") \
-	/* ring.c, ring_tx.c: what the peer must not do */ \
+	X(NO_IMM, FAULT, "message without immediate data") \
+	/* ring.c, ring_tx.c: faults of the peer */ \
 	X(UNKNOWN, FAULT, "unknown message") \
 	X(OUT_OF_ORDER, FAULT, "message lost or repeated") \
-	X(STRAY_DATA, FAULT, "data for no ring") \
-	X(EARLY_DATA, FAULT, "too much for a ring not switched to") \
+	X(STRAY_DATA, FAULT, "data for an unknown ring") \
+	X(EARLY_DATA, FAULT, "too much data before SWITCH") \
 	X(BEYOND, FAULT, "data beyond the end of a ring") \
-	X(STRAY_END, FAULT, "end of no ring") \
-	X(STRAY_CREDIT, FAULT, "credit for no ring") \
-	X(STRAY_FREED, FAULT, "no ring to free") \
-	X(NOT_FREED, FAULT, "rings that the peer never frees") \
-	X(RQ_CREDITS, FAULT, "too many credits") \
-	X(NO_RQ_CREDITS, FAULT, "the peer gives no credits")
+	X(STRAY_END, FAULT, "DONE for an unknown ring") \
+	X(STRAY_CREDIT, FAULT, "credit for an unknown ring") \
+	X(STRAY_FREED, FAULT, "FREED for an unknown ring") \
+	X(NOT_FREED, FAULT, "peer never frees its rings") \
+	X(RQ_CREDITS, FAULT, "too many receive credits") \
+	X(NO_RQ_CREDITS, FAULT, "peer gives no receive credits")
 
 enum rstream_link_end {
 	RSTREAM_END_NONE,		/* the link has not ended */

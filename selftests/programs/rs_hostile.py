@@ -380,7 +380,7 @@ def lie_behind_done(tun):
         expect(linked.end.hear(FREED)[1] == linked.ring, "FREED of this ring")
         with contextlib.suppress(Refused):      # it ends before this is acknowledged
             linked.put(b"x")
-        linked.over("data for no ring")
+        linked.over("data for an unknown ring")
         honest.untouched()
         linked.leave()
         liar.forgotten()

@@ -573,7 +573,7 @@ def link_credits_withheld(tun):
         linked, count = starved(liar, tun)
         expect(linked.grown("stall-rq"), "the want of a credit to be counted")
         linked.sock.sendall(b"more")
-        linked.over("the peer gives no credits", 90)
+        linked.over("peer gives no receive credits", 90)
         expect(linked.record(BROKEN)[1] == struct.pack("!II", 1, 0), "BROKEN")
         linked.peer.write(resume(1, count))
         linked.switched((count, 0))
@@ -598,7 +598,7 @@ def link_credits_dribbled(tun):
             liar.end.say(RQ_CREDIT, 1)
             while liar.end.next(2):         # that of the credit, then none
                 linked.sock.sendall(b"x")
-        linked.over("the peer gives no credits", 5)
+        linked.over("peer gives no receive credits", 5)
         linked.sock.close()
         linked.peer.close()
     beside.left_alone()
@@ -690,7 +690,7 @@ def link_freed_oldest_only(tun):
             expect(time.monotonic() < began + 80,
                    f"the link to end: {rings[-1] - ring + 1} rings are still owed")
             liar.end.say(FREED, ring)
-        stays.over("rings that the peer never frees")
+        stays.over("peer never frees its rings")
         stays.leave()
         liar.forgotten()
     beside.left_alone()

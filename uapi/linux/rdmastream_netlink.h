@@ -12,16 +12,16 @@
 #define RDMASTREAM_INSTANCE_LEN	16
 
 /**
- * enum rdmastream_mode - What a socket is at the moment.
+ * enum rdmastream_mode - Mode of a socket.
  * @RDMASTREAM_MODE_UNCONNECTED: Neither connected nor listening.
  * @RDMASTREAM_MODE_LISTEN: Listens.
  * @RDMASTREAM_MODE_CONNECTING: The option was sent, there is no answer yet.
- * @RDMASTREAM_MODE_HELLO: Both ends agreed by the option, a HELLO is awaited.
- * @RDMASTREAM_MODE_FRAMED: Bytes travel in records or rings; carriers may
+ * @RDMASTREAM_MODE_HELLO: Both ends have sent the option and exchange HELLOs.
+ * @RDMASTREAM_MODE_FRAMED: Data travels in records or rings; carriers may
  *   change.
  * @RDMASTREAM_MODE_RAW: A plain TCP connection.
  * @RDMASTREAM_MODE_CLOSED: Closed or reset.
- * @RDMASTREAM_MODE_PRELUDE: Both ends agreed by the option; the first bytes go
+ * @RDMASTREAM_MODE_PRELUDE: Both ends have sent the option; the first bytes go
  *   without records.
  */
 enum rdmastream_mode {
@@ -36,7 +36,7 @@ enum rdmastream_mode {
 };
 
 /**
- * enum rdmastream_carrier - What moves the bytes of one direction.
+ * enum rdmastream_carrier - What carries the bytes of one direction.
  * @RDMASTREAM_CARRIER_TCP: The TCP connection.
  * @RDMASTREAM_CARRIER_RING: A ring, by RDMA.
  */
@@ -56,12 +56,12 @@ enum rdmastream_way {
 };
 
 /**
- * enum rdmastream_link_state - Life of a link.
- * @RDMASTREAM_LINK_STATE_CONNECTING: Being made by rdma_cm.
+ * enum rdmastream_link_state - State of a link.
+ * @RDMASTREAM_LINK_STATE_CONNECTING: Being established by rdma_cm.
  * @RDMASTREAM_LINK_STATE_UP: Usable.
- * @RDMASTREAM_LINK_STATE_BROKEN: In error, being drained; nothing is posted
- *   any more.
- * @RDMASTREAM_LINK_STATE_DEAD: Drained, about to vanish.
+ * @RDMASTREAM_LINK_STATE_BROKEN: The queue pair is in error and is drained;
+ *   nothing more is posted.
+ * @RDMASTREAM_LINK_STATE_DEAD: Drained; only references are left.
  */
 enum rdmastream_link_state {
 	RDMASTREAM_LINK_STATE_CONNECTING,
@@ -71,12 +71,12 @@ enum rdmastream_link_state {
 };
 
 /**
- * enum rdmastream_device_problem - Why no link can be made over a port of an
- *   RDMA device.
+ * enum rdmastream_device_problem - Why no link can use a port of an RDMA
+ *   device.
  * @RDMASTREAM_DEVICE_PROBLEM_NONE: Nothing: it can be used.
  * @RDMASTREAM_DEVICE_PROBLEM_NO_REGISTRATION: The device lacks fast memory
  *   registration.
- * @RDMASTREAM_DEVICE_PROBLEM_IWARP: The device speaks iWARP, which has no
+ * @RDMASTREAM_DEVICE_PROBLEM_IWARP: It is an iWARP device, which has no
  *   immediate data.
  * @RDMASTREAM_DEVICE_PROBLEM_SMALL_QUEUES: The queues of the device are too
  *   short.
@@ -94,9 +94,9 @@ enum rdmastream_device_problem {
 };
 
 /**
- * enum rdmastream_rmb_kind - What registered memory is for.
- * @RDMASTREAM_RMB_KIND_RINGS: Rings that peers write into.
- * @RDMASTREAM_RMB_KIND_CELLS: Credits that peers write.
+ * enum rdmastream_rmb_kind - Use of registered memory.
+ * @RDMASTREAM_RMB_KIND_RINGS: Rings, into which peers write data.
+ * @RDMASTREAM_RMB_KIND_CELLS: Credit cells, into which peers write credits.
  */
 enum rdmastream_rmb_kind {
 	RDMASTREAM_RMB_KIND_RINGS,
@@ -107,68 +107,67 @@ enum rdmastream_rmb_kind {
  * enum rdmastream_reason - Why a connection is plain TCP, is not on a ring,
  *   has switched to another carrier, waits, or was reset; why a link ended or
  *   was refused.
- * @RDMASTREAM_REASON_NONE: no reason: as wished
+ * @RDMASTREAM_REASON_NONE: no reason: nothing prevents RDMA
  * @RDMASTREAM_REASON_OFF: negotiation is switched off
- * @RDMASTREAM_REASON_NO_DEVICE: no RDMA device can be used in this namespace
+ * @RDMASTREAM_REASON_NO_DEVICE: this namespace has no usable RDMA device
  * @RDMASTREAM_REASON_FASTOPEN: TCP Fast Open was used
  * @RDMASTREAM_REASON_NO_MEMORY: no memory for the stream
- * @RDMASTREAM_REASON_NO_OPTION: no TCP option came from the peer
- * @RDMASTREAM_REASON_BAD_OPTION: peer's TCP option is malformed or an echo of
- *   ours
+ * @RDMASTREAM_REASON_NO_OPTION: peer did not send the TCP option
+ * @RDMASTREAM_REASON_BAD_OPTION: peer's TCP option is malformed, or an echo of
+ *   this host's option
  * @RDMASTREAM_REASON_NO_ROOM: no room for the option in the TCP header
- * @RDMASTREAM_REASON_NO_HELLO: peer's first bytes are no HELLO
- * @RDMASTREAM_REASON_SPOKE_FIRST: program sent before the peer's HELLO was
- *   certain
+ * @RDMASTREAM_REASON_NO_HELLO: peer's first bytes are not a HELLO
+ * @RDMASTREAM_REASON_SPOKE_FIRST: program sent data before it was certain that
+ *   the peer would send HELLO
  * @RDMASTREAM_REASON_VERSION: no common protocol version
- * @RDMASTREAM_REASON_SELF: connection of the host with itself
- * @RDMASTREAM_REASON_UPGRADE_OFF: upgrade is switched off
- * @RDMASTREAM_REASON_WAIT_BYTES: too few bytes so far
- * @RDMASTREAM_REASON_WAIT_LINK: link is being made
- * @RDMASTREAM_REASON_LINK_FAILED: link could not be made
- * @RDMASTREAM_REASON_RMB_LIMIT: ceiling of ring memory reached
- * @RDMASTREAM_REASON_HELLO_TIMEOUT: peer's HELLO did not come in time
+ * @RDMASTREAM_REASON_SELF: client and server are in the same namespace
+ * @RDMASTREAM_REASON_UPGRADE_OFF: granting rings is switched off
+ * @RDMASTREAM_REASON_WAIT_BYTES: too few bytes transferred so far
+ * @RDMASTREAM_REASON_WAIT_LINK: link is being established
+ * @RDMASTREAM_REASON_LINK_FAILED: link could not be established
+ * @RDMASTREAM_REASON_RMB_LIMIT: limit on ring memory reached
+ * @RDMASTREAM_REASON_HELLO_TIMEOUT: peer's HELLO did not arrive in time
  * @RDMASTREAM_REASON_BAD_HELLO: peer's HELLO is malformed
- * @RDMASTREAM_REASON_LATE_HELLO: peer's HELLO came after the decision for
+ * @RDMASTREAM_REASON_LATE_HELLO: peer's HELLO arrived after the decision for
  *   plain TCP
  * @RDMASTREAM_REASON_BAD_RECORD: peer sent a malformed record
- * @RDMASTREAM_REASON_BAD_WINDOW: peer sent more than its window
- * @RDMASTREAM_REASON_BAD_OFFSET: peer named an impossible stream offset
+ * @RDMASTREAM_REASON_BAD_WINDOW: peer sent beyond the receive window
+ * @RDMASTREAM_REASON_BAD_OFFSET: peer sent an impossible stream offset
  * @RDMASTREAM_REASON_BAD_GRANT: peer granted an impossible ring
  * @RDMASTREAM_REASON_BAD_SWITCH: peer switched to an unknown ring
- * @RDMASTREAM_REASON_BAD_CREDIT: peer acknowledged what was never sent
- * @RDMASTREAM_REASON_RING_OVERRUN: peer wrote more than the ring holds
+ * @RDMASTREAM_REASON_BAD_CREDIT: peer acknowledged data that was never sent
+ * @RDMASTREAM_REASON_RING_OVERRUN: peer wrote more than the ring has room for
  * @RDMASTREAM_REASON_TRUNCATED: TCP ended before the stream did
- * @RDMASTREAM_REASON_LINK_LOST: link of the stream's ring broke
- * @RDMASTREAM_REASON_BAD_RESUME: peer resumed a lost ring from an impossible
- *   count
- * @RDMASTREAM_REASON_RING_IDLE: ring was taken back, because the stream was
- *   idle
+ * @RDMASTREAM_REASON_LINK_LOST: link to which the ring belonged broke
+ * @RDMASTREAM_REASON_BAD_RESUME: peer sent an impossible count for a lost ring
+ * @RDMASTREAM_REASON_RING_IDLE: ring was taken back because it was idle
  * @RDMASTREAM_REASON_RING_REVOKED: peer took its ring back
- * @RDMASTREAM_REASON_UPGRADED: a ring was granted and taken up
+ * @RDMASTREAM_REASON_UPGRADED: a ring was granted and is in use
  * @RDMASTREAM_REASON_DRAINED: this host is drained of RDMA
  * @RDMASTREAM_REASON_PEER_DRAINED: peer is drained of RDMA
- * @RDMASTREAM_REASON_GRANT_REFUSED: peer did not take up the ring that it was
+ * @RDMASTREAM_REASON_GRANT_REFUSED: peer did not use the ring that it was
  *   granted
- * @RDMASTREAM_REASON_STALL_WINDOW: peer's window is closed: its program does
- *   not read
- * @RDMASTREAM_REASON_STALL_RING: no space in the ring: the peer's program does
- *   not read
- * @RDMASTREAM_REASON_STALL_SLOT: no slot in the send queue of the link, or
- *   others before it
- * @RDMASTREAM_REASON_STALL_CREDIT: no receive of the peer is free on the link
- * @RDMASTREAM_REASON_LINK_MALFORMED: peer's request for a link is none of ours
- * @RDMASTREAM_REASON_LINK_STRANGER: peer's request for a link names no living
+ * @RDMASTREAM_REASON_STALL_WINDOW: peer's receive window is full: its program
+ *   does not read
+ * @RDMASTREAM_REASON_STALL_RING: ring is full: the peer's program does not
+ *   read
+ * @RDMASTREAM_REASON_STALL_SLOT: no free slot in the send queue of the link,
+ *   or queued behind other streams
+ * @RDMASTREAM_REASON_STALL_CREDIT: peer has no free receive on the link
+ * @RDMASTREAM_REASON_LINK_MALFORMED: peer's link request is not one of
+ *   rdmastream
+ * @RDMASTREAM_REASON_LINK_STRANGER: peer's link request names no existing
  *   connection
  * @RDMASTREAM_REASON_LINK_BUSY: no memory, no device or too many links for a
- *   request of the peer
- * @RDMASTREAM_REASON_EXCLUDED: program does not want this peer or port
- * @RDMASTREAM_REASON_LINK_UNPROVEN: request for a link does not prove whose it
- *   is
- * @RDMASTREAM_REASON_PEER_LIMIT: too many peers, here or at one address
- * @RDMASTREAM_REASON_IPSEC: IPsec protects the connection, and would not
- *   protect RDMA
- * @RDMASTREAM_REASON_CLOSED_LIMIT: too many closed sockets still send, or TCP
- *   is out of memory
+ *   peer's link request
+ * @RDMASTREAM_REASON_EXCLUDED: a rule of the program excludes this peer or
+ *   port
+ * @RDMASTREAM_REASON_LINK_UNPROVEN: peer's link request is not authentic
+ * @RDMASTREAM_REASON_PEER_LIMIT: too many peers, in total or at one address
+ * @RDMASTREAM_REASON_IPSEC: IPsec, MACsec or a tunnel may protect the
+ *   connection, but not RDMA
+ * @RDMASTREAM_REASON_CLOSED_LIMIT: too many closed sockets still have data to
+ *   send, or TCP is out of memory
  */
 enum rdmastream_reason {
 	RDMASTREAM_REASON_NONE,
