@@ -91,7 +91,7 @@ enum rstream_mib_item {
 	X(BAD_OPTION, "peer's TCP option is malformed, or an echo of this host's option") \
 	X(NO_ROOM, "no room for the option in the TCP header") \
 	X(NO_HELLO, "peer's first bytes are not a HELLO") \
-	X(SPOKE_FIRST, "program sent data before it was certain that the peer would send HELLO") \
+	X(SPOKE_FIRST, "program sent data before the peer confirmed the option") \
 	X(VERSION, "no common protocol version") \
 	X(SELF, "client and server are in the same namespace") \
 	X(UPGRADE_OFF, "granting rings is switched off") \
@@ -120,7 +120,7 @@ enum rstream_mib_item {
 	X(GRANT_REFUSED, "peer did not use the ring that it was granted") \
 	X(STALL_WINDOW, "peer's receive window is full: its program does not read") \
 	X(STALL_RING, "ring is full: the peer's program does not read") \
-	X(STALL_SLOT, "no free slot in the send queue of the link, or queued behind other streams") \
+	X(STALL_SLOT, "link's send queue is full, or other streams are first") \
 	X(STALL_CREDIT, "peer has no free receive on the link") \
 	X(LINK_MALFORMED, "peer's link request is not one of rdmastream") \
 	X(LINK_STRANGER, "peer's link request names no existing connection") \
@@ -129,7 +129,7 @@ enum rstream_mib_item {
 	X(LINK_UNPROVEN, "peer's link request is not authentic") \
 	X(PEER_LIMIT, "too many peers, in total or at one address") \
 	X(IPSEC, "IPsec, MACsec or a tunnel may protect the connection, but not RDMA") \
-	X(CLOSED_LIMIT, "too many closed sockets still have data to send, or TCP is out of memory")
+	X(CLOSED_LIMIT, "too many closed sockets with data to send, or no TCP memory")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

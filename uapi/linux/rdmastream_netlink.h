@@ -117,8 +117,8 @@ enum rdmastream_rmb_kind {
  *   this host's option
  * @RDMASTREAM_REASON_NO_ROOM: no room for the option in the TCP header
  * @RDMASTREAM_REASON_NO_HELLO: peer's first bytes are not a HELLO
- * @RDMASTREAM_REASON_SPOKE_FIRST: program sent data before it was certain that
- *   the peer would send HELLO
+ * @RDMASTREAM_REASON_SPOKE_FIRST: program sent data before the peer confirmed
+ *   the option
  * @RDMASTREAM_REASON_VERSION: no common protocol version
  * @RDMASTREAM_REASON_SELF: client and server are in the same namespace
  * @RDMASTREAM_REASON_UPGRADE_OFF: granting rings is switched off
@@ -151,8 +151,8 @@ enum rdmastream_rmb_kind {
  *   does not read
  * @RDMASTREAM_REASON_STALL_RING: ring is full: the peer's program does not
  *   read
- * @RDMASTREAM_REASON_STALL_SLOT: no free slot in the send queue of the link,
- *   or queued behind other streams
+ * @RDMASTREAM_REASON_STALL_SLOT: link's send queue is full, or other streams
+ *   are first
  * @RDMASTREAM_REASON_STALL_CREDIT: peer has no free receive on the link
  * @RDMASTREAM_REASON_LINK_MALFORMED: peer's link request is not one of
  *   rdmastream
@@ -166,8 +166,8 @@ enum rdmastream_rmb_kind {
  * @RDMASTREAM_REASON_PEER_LIMIT: too many peers, in total or at one address
  * @RDMASTREAM_REASON_IPSEC: IPsec, MACsec or a tunnel may protect the
  *   connection, but not RDMA
- * @RDMASTREAM_REASON_CLOSED_LIMIT: too many closed sockets still have data to
- *   send, or TCP is out of memory
+ * @RDMASTREAM_REASON_CLOSED_LIMIT: too many closed sockets with data to send,
+ *   or no TCP memory
  */
 enum rdmastream_reason {
 	RDMASTREAM_REASON_NONE,
