@@ -700,6 +700,8 @@ void rstream_link_exit(void);
  */
 /* @memcg: the user's, see account.h.  Any context. */
 void rstream_link_use(struct net *net, struct mem_cgroup *memcg);
+/* So may the group of a user that was not known before: a listener's may be the host's. */
+void rstream_link_pays(struct net *net, struct mem_cgroup *memcg);
 void rstream_link_unuse(struct net *net);	/* any context */
 
 /*

@@ -89,6 +89,11 @@ static void link_listen_work(struct work_struct *work)
 	put_net(ln->net);
 }
 
+void rstream_link_pays(struct net *net, struct mem_cgroup *memcg)
+{
+	rstream_account_to(rstream_net(net)->links, memcg);
+}
+
 void rstream_link_use(struct net *net, struct mem_cgroup *memcg)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;

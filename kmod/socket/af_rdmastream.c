@@ -249,6 +249,7 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 		return 0;
 	}
 	lock_sock(newsock->sk);
+	rstream_link_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
 	rstream_rx_accepted(rs);
 	rstream_grant_try(rs);
 	if (rs->out.blocked || rs->out.autocorked)	/* noted on rstream_dummy_socket so far */

@@ -23,6 +23,8 @@ pays() {	# for all that VM 1 has registered, and that is more than its processes
 }
 is_over() { [ "$(kernel)" -lt $((1 << 20)) ]; }
 
+framed() { on 1 rsctl -j sockets | grep -o '"mode":"framed"' | wc -l; }
+
 # Streams that go on until "end".  Receive buffers are small: what TCP itself needs is charged
 # to the group, too.
 begin() {
@@ -30,11 +32,16 @@ begin() {
 	in_all rsctl drain on >/dev/null && in_all rsctl drain off >/dev/null || return
 	mkdir $groups/payer || return
 	echo "${1:-max}" >$groups/payer/memory.max
-	(echo "$BASHPID" >$groups/payer/cgroup.procs
+	([ "$listener" = host ] || echo "$BASHPID" >$groups/payer/cgroup.procs
 	 exec on 1 rs_stream -s "${streams[@]}" -t 200) >/dev/null &
 	server=$!
+	wait_for 20 listens 1 "${streams[3]}" && echo $server >$groups/payer/cgroup.procs || return
+	[ "$listener" = group ] || kill -STOP $server
 	on 0 rs_stream -c "$ADDR4_1" "${streams[@]}" -t 200 --wait --hold "$tmp/go" >/dev/null &
 	client=$!
+	if [ "$listener" = host ]; then
+		wait_for 30 eval '[ "$(framed)" = 64 ]' && kill -CONT $server || return
+	fi
 	wait_for 100 test -e "$tmp/go.held"
 }
 end() {
@@ -45,6 +52,7 @@ links() { on 1 rsctl -j links | grep -o '"state":"up"' | wc -l; }
 no_group() { rmdir $groups/payer; }
 
 use ring
+listener=group
 begin
 ok "registered memory is charged" wait_for 10 pays
 diag "$(pays)"
@@ -53,6 +61,16 @@ end
 ok "streams are whole" test $? = 0
 ok "in the end nothing is charged" wait_for 20 is_over
 no_group
+
+# Something else makes the socket that listens, then starts the server: who accepts is charged.
+listener=host
+begin
+ok "a listener of no group: registered memory is charged" wait_for 10 pays
+diag "$(pays)"
+end
+ok "a listener of no group: streams are whole" test $? = 0
+wait_for 20 no_group
+listener=group
 
 # RMBs have an eighth of it: too little for that.
 limit=$((24 << 20))
