@@ -391,9 +391,9 @@ static bool rx_news(struct rstream *rs)
 {
 	/* read first: what is taken meanwhile makes the sum smaller, never larger */
 	u64 consumed = READ_ONCE(rs->rx.consumed);
-	u32 here = consumed + rstream_rx_ready(rs) + READ_ONCE(rs->rx.fin);
+	u64 here = consumed + rstream_rx_ready(rs) + READ_ONCE(rs->rx.fin);
 
-	if ((s32)(here - READ_ONCE(rs->rxq.told)) <= 0)
+	if (here <= READ_ONCE(rs->rxq.told))
 		return false;
 	WRITE_ONCE(rs->rxq.told, here);
 	return true;

@@ -13,8 +13,8 @@ struct rstream_rxq {
 	u64 bytes;		/* in @skbs */
 	u64 mem;		/* bytes charged for them; until accept() in sk_rmem_alloc, too */
 	u64 window;		/* bytes that the peer may be ahead of the program on tcp */
+	u64 told;		/* the stream up to here, and its end, has been signalled */
 	u32 at;			/* tcp_jiffies32 when bytes last came */
-	u32 told;		/* the stream up to here, and its end, has been signalled */
 	ktime_t stamp;		/* when the ring's last came, if the program wants to know */
 };
 
