@@ -10,6 +10,7 @@
  *	insmod linktest.ko role=server
  *	insmod linktest.ko role=client addr=10.77.0.1 rounds=8 mbytes=4
  *	insmod linktest.ko role=self addr=10.77.0.1
+ *	insmod linktest.ko role=bounds addr=10.77.0.1
  *
  * A link that breaks ends a round early: what was recalled is compared with what
  * was in flight, and the round is done again (@losses of them are allowed).
@@ -28,6 +29,7 @@
 #include "link/link_info.h"
 #include "link/link.h"
 #include "base/net.h"
+#include "linktest.h"
 
 #define LINKTEST_PORT	7471
 
@@ -65,6 +67,12 @@ struct rstream {
 	const char *name;
 	bool server;
 };
+
+/* One host, without rings: linktest_bounds.c. */
+static bool bounds(void)
+{
+	return !strcmp(role, "bounds");
+}
 
 static LIST_HEAD(streams);
 static DEFINE_SPINLOCK(streams_lock);
@@ -715,6 +723,7 @@ static int __net_init linktest_net_init(struct net *net)
 		.retry_count = 6,
 		.links_per_address = 64,
 		.links_max = 64,
+		.links_per_peer = bounds() ? 3 : 1,
 	};
 	get_random_bytes(rn->instance, sizeof(rn->instance));
 	err = rstream_mib_net_init(net);
@@ -774,13 +783,17 @@ static int __init linktest_init(void)
 {
 	int err;
 
-	err = rstream_link_init(&ops);
+	err = rstream_link_init(bounds() ? &linktest_bounds_ops : &ops);
 	if (err)
 		return err;
 	err = register_pernet_subsys(&linktest_net_ops);
 	if (err) {
 		rstream_link_exit();
 		return err;
+	}
+	if (bounds()) {
+		linktest_bounds(addr, rstream_net(&init_net)->set.cm_port);
+		return 0;
 	}
 	if (strcmp(role, "client"))
 		err = start(&ends[0], true, "server");

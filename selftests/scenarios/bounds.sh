@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 kernels=6.12,6.1,debug timeout=300 mem=2048
+# The bounds that are numbers, each reached: peers, sending ends, cells (linktest.ko: links
+# without sockets).  What is beyond is refused, and all comes back.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+: "${TESTS:=$(dirname "$MODULE").test}"	# with linktest.ko, built as rs_hca.ko is
+
+memory() {	# KiB that are free when nothing is kept for later
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '/^MemFree:/ { print $2 }' /proc/meminfo
+}
+# Some MiB are the kernel's own; a peer takes 4 KiB, a sending end half of one.
+memory_is_back() {
+	local now
+	now=$(memory)
+	echo "free before: $free KiB, now: $now"
+	[ "$now" -gt $((free - 16 * 1024)) ]
+}
+
+modprobe -a ib_core rdma_cm
+free=$(memory)
+ok "links without sockets" insmod "$TESTS/linktest.ko" role=bounds addr="$ADDR4_0"
+retell "bounds" < <(dmesg | sed -n 's/^\[[^]]*\] linktest: //p')
+ok "the module can be unloaded" rmmod linktest
+ok "memory is back" wait_for 20 memory_is_back
+diag "$(memory_is_back)"
+done_testing
