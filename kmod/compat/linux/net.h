@@ -18,7 +18,10 @@
 #define RSTREAM_ACCEPT_FLAGS	(accept_arg->flags)
 #endif
 
-/* 6.19: the addresses of bind() and connect() have a type that states no size */
+/*
+ * 6.19: the addresses of bind() and connect() have a type that states no size ("net:
+ * Convert proto_ops bind() callbacks to use sockaddr_unsized", and the same of connect())
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
 #define sockaddr_unsized	sockaddr
 #endif

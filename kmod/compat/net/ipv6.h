@@ -5,7 +5,7 @@
 
 #include_next <net/ipv6.h>
 
-/* Where IPv6 cannot be a module any more, there are no stubs for it (seen in 7.3). */
+/* Where IPv6 cannot be a module any more, there are no stubs for it (7.x, see flags.mk). */
 #ifdef RSTREAM_HAVE_IPV6_STUBS
 #include <net/ipv6_stubs.h>
 
