@@ -216,7 +216,7 @@ static int tcp_listen(struct socket **lsk)
 	if (err)
 		return err;
 	sock_set_reuseaddr((*lsk)->sk);
-	err = kernel_bind(*lsk, (struct sockaddr *)&sin, sizeof(sin));
+	err = kernel_bind(*lsk, (struct sockaddr_unsized *)&sin, sizeof(sin));
 	return err ?: kernel_listen(*lsk, 4);
 }
 
@@ -250,7 +250,7 @@ static int tcp_connect_to(struct rstream *rs)
 				       IPPROTO_TCP, &rs->sock);
 		if (err)
 			return err;
-		err = kernel_connect(rs->sock, (struct sockaddr *)&sin,
+		err = kernel_connect(rs->sock, (struct sockaddr_unsized *)&sin,
 				     sizeof(sin), 0);
 		if (!err)
 			return 0;

@@ -16,6 +16,13 @@ typedef struct uverbs_attr_bundle hca_cq_udata;
 typedef struct ib_udata hca_cq_udata;
 #endif
 
+/* 6.17: user memory may have a DMA handle ("IB: Extend UVERBS_METHOD_REG_MR to get DMAH") */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#define HCA_DMAH_PARAM	struct ib_dmah *dmah,
+#else
+#define HCA_DMAH_PARAM
+#endif
+
 /* 6.10: the configuration symbol was renamed. */
 #if defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)
 #define HCA_HAS_DMA_OPS 1
@@ -23,6 +30,20 @@ typedef struct ib_udata hca_cq_udata;
 #define HCA_HAS_DMA_OPS 0
 #endif
 
+/* 6.19: mapped by physical address ("dma-mapping: remove unused map_page callback") */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define HCA_MAP_OP		map_phys
+#define HCA_UNMAP_OP		unmap_phys
+#define HCA_MAP_PARAMS		phys_addr_t phys
+#define HCA_MAP_AT		phys_to_virt(phys)
+#else
+#define HCA_MAP_OP		map_page
+#define HCA_UNMAP_OP		unmap_page
+#define HCA_MAP_PARAMS		struct page *page, unsigned long off
+#define HCA_MAP_AT		(page_address(page) + off)
+#endif
+
+/* 6.13: the function is given with the clock ("hrtimers: Introduce hrtimer_setup() ...") */
 static inline void hca_timer_init(struct hrtimer *timer,
 				  enum hrtimer_restart (*fn)(struct hrtimer *))
 {

@@ -147,7 +147,7 @@ static int destroy_ah(struct ib_ah *ib, u32 flags)
 /* ---- what user space or iw_cm would use ---- */
 
 static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 len, u64 virt,
-				 int access, struct ib_udata *udata)
+				 int access, HCA_DMAH_PARAM struct ib_udata *udata)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }

@@ -226,17 +226,17 @@ static void map_publish(struct hca_dma *dma, struct hca_map *map, u64 addr)
 	spin_unlock_irqrestore(&dma->lock, flags);
 }
 
-static dma_addr_t hca_map_page(struct device *dev, struct page *page,
-			       unsigned long off, size_t len,
-			       enum dma_data_direction dir, unsigned long attrs)
+static dma_addr_t hca_map_one(struct device *dev, HCA_MAP_PARAMS, size_t len,
+			      enum dma_data_direction dir, unsigned long attrs)
 {
 	struct hca_dma *dma = dma_of(dev);
+	void *at = HCA_MAP_AT;
 	struct hca_map *map;
 
-	map = map_new(dma, page_address(page) + off, len, dir);
+	map = map_new(dma, at, len, dir);
 	if (!map)
 		return DMA_MAPPING_ERROR;
-	map_publish(dma, map, reserve(dma, off & ~PAGE_MASK, len));
+	map_publish(dma, map, reserve(dma, offset_in_page(at), len));
 	return map->addr;
 }
 
@@ -273,8 +273,8 @@ static void hca_unmap(struct hca_dma *dma, u64 addr, size_t len,
 	map_put(map);
 }
 
-static void hca_unmap_page(struct device *dev, dma_addr_t addr, size_t len,
-			   enum dma_data_direction dir, unsigned long attrs)
+static void hca_unmap_one(struct device *dev, dma_addr_t addr, size_t len,
+			  enum dma_data_direction dir, unsigned long attrs)
 {
 	hca_unmap(dma_of(dev), addr, len, dir, attrs);
 }
@@ -461,8 +461,8 @@ static int hca_dma_supported(struct device *dev, u64 mask)
 
 /* No coherent memory: nothing of a kernel's user of verbs needs it. */
 static const struct dma_map_ops hca_dma_ops = {
-	.map_page = hca_map_page,
-	.unmap_page = hca_unmap_page,
+	.HCA_MAP_OP = hca_map_one,
+	.HCA_UNMAP_OP = hca_unmap_one,
 	.map_sg = hca_map_sg,
 	.unmap_sg = hca_unmap_sg,
 	.sync_single_for_cpu = hca_sync_for_cpu,
