@@ -35,7 +35,7 @@ use tcp
 mark 0
 api "tcp carrier" -k inet -l "$ADDR4_0" -C "$tmp/tcp4"
 [ -n "${ONLY-}" ] ||
-	ok "a signed SYN has no room for the option" test "$(grown 0 reason:no-room)" -gt 0
+	ok "a SYN with TCP-MD5 has no room for the option" test "$(grown 0 reason:no-room)" -gt 0
 api "tcp carrier, IPv6" -k rds6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
 
 use ring
@@ -65,10 +65,10 @@ chmod +x "$tmp/turn"
 mark 0
 api "turned" -k inet -l "$ADDR4_0" -w 20 -C "$tmp/tcp4" -t 40 -S "$tmp/turn >/dev/null"
 [ -n "${ONLY-}" ] ||
-	ok "carriers have changed" test "$(grown 0 switch:drained)" -gt 20
+	ok "carriers changed" test "$(grown 0 switch:drained)" -gt 20
 touch "$tmp/go"
 wait $held
-ok "the held connection was not disturbed" test $? = 0
-ok "no socket is left" wait_for 70 no_sockets ||
+ok "the idle connection was not disturbed" test $? = 0
+ok "no socket remains" wait_for 70 no_sockets ||
 	{ in_all rsctl -d sockets; in_all ss -aimno --tcp; } | diag
 done_testing

@@ -14,11 +14,11 @@ server=$!
 ok "redis-server listens" wait_for 20 listens 1 6379
 mark 0
 cli() { [ "$(timeout 20 "$@" -h "$ADDR4_1" get greeting)" = hello ]; }
-ok "redis-cli by rdmastream" timeout 20 rsctl run redis-cli -h "$ADDR4_1" set greeting hello
-ok "... what it set is there" cli rsctl run redis-cli
-ok "redis-cli of plain TCP, the same server" cli redis-cli
+ok "redis-cli over rdmastream" timeout 20 rsctl run redis-cli -h "$ADDR4_1" set greeting hello
+ok "... the value is set" cli rsctl run redis-cli
+ok "redis-cli over plain TCP to the same server" cli redis-cli
 ok "redis-benchmark" timeout 60 rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n 2000 -c 10 -d 4096 -q
-ok "its bytes went by RDMA" test "$(grown 0 ring-tx-bytes)" -gt 1000000
+ok "its data used RDMA" test "$(grown 0 ring-tx-bytes)" -gt 1000000
 kill $server
 
 on_bg 1 rsctl run iperf3 -s >/dev/null
@@ -28,9 +28,9 @@ for more in "" "-R" "-P 4"; do
 	mark 0
 	# shellcheck disable=SC2086
 	ok "iperf3 $more" timeout 40 rsctl run iperf3 -c "$ADDR4_1" -t 3 $more
-	ok "its bytes went by RDMA" \
+	ok "its data used RDMA" \
 		test $(($(grown 0 ring-tx-bytes) + $(grown 0 ring-rx-bytes))) -gt 1000000
 done
 kill $server
-ok "no socket is left" wait_for 20 no_sockets
+ok "no socket remains" wait_for 20 no_sockets
 done_testing

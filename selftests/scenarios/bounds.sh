@@ -22,9 +22,9 @@ memory_is_back() {
 
 modprobe -a ib_core rdma_cm
 free=$(memory)
-ok "links without sockets" insmod "$TESTS/linktest.ko" role=bounds addr="$ADDR4_0"
+ok "limits of links without sockets" insmod "$TESTS/linktest.ko" role=bounds addr="$ADDR4_0"
 retell "bounds" < <(dmesg | sed -n 's/^\[[^]]*\] linktest: //p')
 ok "the module can be unloaded" rmmod linktest
-ok "memory is back" wait_for 20 memory_is_back
+ok "all memory is freed" wait_for 20 memory_is_back
 diag "$(memory_is_back)"
 done_testing

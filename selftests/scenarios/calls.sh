@@ -27,12 +27,12 @@ diag "bytes by rings: $(grown 0 ring-tx-bytes), by TCP: $(grown 0 tcp-tx-bytes);
 [ -n "${CALLS_REPLAY:-}" ] || ok "they came to rings" test "$(grown 0 ring-tx-bytes)" -gt 1000000
 # A TCP that hears nothing (options have made it deaf: a key for MD5, another device) repeats
 # its last for 102 to 205 seconds, as its timer doubles
-ok "no socket is left" wait_for 240 no_sockets || {
+ok "no socket remains" wait_for 240 no_sockets || {
 	rsctl -d sockets
 	ss -tanoi | grep -v TIME-WAIT
 } | diag
 ok "the module can be unloaded" wait_for 40 unload_module
 if [ -e /sys/kernel/debug/kmemleak ]; then
-	ok "nothing has leaked" kmemleak_check
+	ok "no memory leaks" kmemleak_check
 fi
 done_testing

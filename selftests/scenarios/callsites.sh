@@ -63,13 +63,13 @@ done 4< <(sites)
 put require-start=0 require-end=0xffffffffffffffff times=-1
 say "allocations fail no more"
 diag "$lives calls, $reached_sites have failed; not reached:$missed"
-ok "there are calls" test $lives -gt 0
-ok "bytes are right or an error is told, whichever call fails" test $failed = 0
-ok "more than half of the calls have been reached" test $((2 * reached_sites)) -gt $lives
+ok "call sites are found" test $lives -gt 0
+ok "whichever call fails, data is correct or an error is returned" test $failed = 0
+ok "more than half of the call sites are reached" test $((2 * reached_sites)) -gt $lives
 new_rxe
 rsctl drain off >/dev/null
 ok "streams work again" rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60
-ok "no socket is left" wait_for 60 none_left
+ok "no socket remains" wait_for 60 none_left
 ok "the module can be unloaded" wait_for 20 rmmod rdmastream
-ok "nothing has leaked" kmemleak_check
+ok "no memory leaks" kmemleak_check
 done_testing

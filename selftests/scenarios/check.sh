@@ -58,42 +58,42 @@ mend() { in_all nft "add table inet broken; delete table inet broken"; }
 # ---- nothing is wrong ----
 
 serve
-ok "all is well" check 0
-ok "... up to the link's round trip" ends_with rtt
-ok "all is well under load" check 0 probe
-ok "... both ways" ends_with receive
-to=$ADDR6_1 ok "all is well with IPv6" check 0 probe
+ok "all steps pass" check 0
+ok "... up to the round trip of the link" ends_with rtt
+ok "all steps pass with probe" check 0 probe
+ok "... in both directions" ends_with receive
+to=$ADDR6_1 ok "all steps pass with IPv6" check 0 probe
 to="[$ADDR6_1]" ok "... in brackets, too" check 0
-ok "it is readable" rsctl check "$ADDR4_1" $port
+ok "text output" rsctl check "$ADDR4_1" $port
 
 # ---- rings that are wanted late ----
 
 on 1 rsctl set upgrade 2
 on 1 rsctl set upgrade_bytes 1M
-ok "the other host wants many bytes first" check 0 probe
+ok "large upgrade_bytes on the other host" check 0 probe
 on 1 rsctl set upgrade 1
 rsctl set upgrade 2
 rsctl set upgrade_bytes 2M
-ok "this host wants more" check 0 probe
+ok "large upgrade_bytes on this host" check 0 probe
 rsctl set upgrade 1
 
 # ---- this host ----
 
-ok "drain" rsctl drain on
+ok "start a drain" rsctl drain on
 ok "this host is drained" blames settings drained
 rsctl drain off
-ok "set" rsctl set negotiate 0
+ok "switch negotiation off" rsctl set negotiate 0
 ok "negotiation is off" blames settings off
 rsctl set negotiate 1
-ok "memory ceiling" rsctl set rmb_max 0
-ok "no ring fits" blames memory rmb-limit
+ok "lower the memory limit" rsctl set rmb_max 0
+ok "no ring fits below the limit" blames memory rmb-limit
 rsctl set rmb_max 64M
 ip netns add apart
 ip -n apart link set lo up
 usable_apart() { rsctl -N apart -j devices | jq -e "any(.[]; .usable)"; }
-ok "another namespace can use no device" eval "! usable_apart"
+ok "another namespace has no usable device" eval "! usable_apart"
 rsctl -N apart -j check "$ADDR4_1" $port >"$tmp/check"
-ok "... has no address of a device" jq -e '.[-1] | .step == "device" and .reason == "no-address"' "$tmp/check"
+ok "... because it has no address of a device" jq -e '.[-1] | .step == "device" and .reason == "no-address"' "$tmp/check"
 ip netns del apart
 
 # ---- on the way ----
@@ -102,14 +102,14 @@ to=10.77.0.99 ok "nobody has the address" blames connect unreachable
 at=1 ok "nothing listens" blames connect refused
 filter 1 "tcp option 254 exists drop" 2>"$tmp/err" && have_option=1
 if [ -n "${have_option-}" ]; then
-	ok "the option is dropped" blames connect option-dropped
+	ok "packets with the option are dropped" blames connect option-dropped
 else
-	skip "the option is dropped" "nft knows no TCP option by number here"
+	skip "packets with the option are dropped" "nft knows no TCP option by number here"
 fi
 mend
 if filter 1 "tcp flags & (syn | ack) == syn reset tcp option 254" 2>/dev/null; then
 	ok "the option is stripped on the way there" blames option option-lost-there probe
-	ok "... and alone it is one of several" blames option no-option
+	ok "... without probe, the cause is one of several" blames option no-option
 	mend
 	filter 0 "tcp flags & (syn | ack) == syn | ack reset tcp option 254"
 	ok "the option is stripped on the way back" blames option option-lost-back probe
@@ -117,48 +117,48 @@ if filter 1 "tcp flags & (syn | ack) == syn reset tcp option 254" 2>/dev/null; t
 else
 	skip "the option is stripped" "nft cannot strip TCP options here"
 fi
-ok "no link is left" fresh
+ok "no link remains" fresh
 filter 1 "udp dport 4791 drop"
 ok "RDMA is filtered" blames link rdma-unreachable
 mend
-ok "no link is left" fresh
+ok "no link remains" fresh
 filter 1 "udp dport 4791 meta length gt 700 drop"
-ok "large RDMA packets vanish" blames load mtu probe
+ok "large RDMA packets are lost" blames load mtu probe
 mend
 
 # ---- the other host ----
 
-ok "no link is left" fresh
+ok "no link remains" fresh
 on 1 rsctl drain on
 ok "the other host is drained" blames link peer-drained
 on 1 rsctl drain off
 on 1 rsctl set rmb_max 0
-ok "no ring fits there" blames rings rmb-limit-there probe
+ok "no ring fits on the other host" blames rings rmb-limit-there probe
 on 1 rsctl set rmb_max 64M
 on 1 rsctl set negotiate 0
 serve
-ok "negotiation is off there" blames option off-there probe
+ok "negotiation is off on the other host" blames option off-there probe
 on 1 rsctl set negotiate 1
 on 1 rdma link del rxe0
 serve
-ok "no device there" blames option no-device-there probe
+ok "no device on the other host" blames option no-device-there probe
 on 1 rdma link add rxe0 type rxe netdev eth0
 rdma link del rxe0
-ok "no device here" blames device no-device
+ok "no device on this host" blames device no-device
 rdma link add rxe0 type rxe netdev eth0
 kill "$server"
 wait "$server" 2>/dev/null
-ok "no socket is left" wait_for 40 no_sockets
-ok "no module there" wait_for 20 on 1 rmmod rdmastream
+ok "no socket remains" wait_for 40 no_sockets
+ok "no module on the other host" wait_for 20 on 1 rmmod rdmastream
 server=
 serve
-ok "no module there" blames option no-module-there probe
-ok "... and alone it is one of several" blames option no-option
+ok "no module on the other host" blames option no-module-there probe
+ok "... without probe, the cause is one of several" blames option no-option
 kill "$server"
 wait "$server" 2>/dev/null
 no_sockets_here() { ! rsctl -j sockets | grep -q mode; }
-ok "no socket is left here" wait_for 40 no_sockets_here
+ok "no socket remains on this host" wait_for 40 no_sockets_here
 ok "the module can be unloaded" wait_for 20 rmmod rdmastream
 rsctl check "$ADDR4_1" $port 2>"$tmp/err"
-ok "no module here" test $? = 3 -a "$(wc -l <"$tmp/err")" = 1
+ok "no module on this host" test $? = 3 -a "$(wc -l <"$tmp/err")" = 1
 done_testing

@@ -85,5 +85,5 @@ for how in raw tcp ring; do
 	done
 done
 ok "rings carried bytes" test "$(grown 0 ring-tx-bytes)" -gt 10000
-ok "no socket is left" wait_for 100 no_sockets
+ok "no socket remains" wait_for 100 no_sockets
 done_testing

@@ -13,10 +13,10 @@ tcpdump -i eth0 -s 0 -B 16384 -U -w "$tmp/capture" tcp 2>"$tmp/tcpdump" &
 tcpdump=$!
 wait_for 30 grep -q listening "$tmp/tcpdump" || bail "tcpdump does not listen"
 counters 0 >"$tmp/before"
-ok "a stream goes by ring" carried ring 300000 inet inet
+ok "a stream on a ring" carried ring 300000 inet inet
 use prelude
-ok "a short one by plain TCP" carried tcp 5000 inet inet
-ok "one of middle length begins so" carried tcp 30000 inet inet
+ok "a short connection on plain TCP" carried tcp 5000 inet inet
+ok "a longer connection starts on plain TCP" carried tcp 30000 inet inet
 cp "$tmp/before" "$tmp/mark.0"
 growth 0 >"$tmp/growth"
 sleep 1		# what is captured comes with a delay
@@ -47,10 +47,10 @@ every_byte() {
 }
 none() { [ -s "$tmp/seen" ] && ! values "$1"; }
 
-ok "SYN, SYN-ACK and what confirms them" has $option 1 2 3
+ok "SYN, SYN-ACK and CONFIRM" has $option 1 2 3
 ok "both HELLOs" has $hello 1 2
 ok "DATA, ACK, GRANT, SWITCH, FIN" has $type 1 2 3 4 8
-ok "a prelude was agreed on, and not" has $bit 0 1
-ok "every byte of DATA and preludes" every_byte
+ok "with and without a prelude" has $bit 0 1
+ok "every byte of DATA and of preludes" every_byte
 ok "nothing is malformed" none $malformed
 done_testing

@@ -93,34 +93,34 @@ for vm in 0 1; do
 	ok "VM $vm: not drained" state $vm '.[0].drain == false and .[0].links > 0'
 	# not within "ok": they leave processes behind
 	monitor $vm && monitor $other
-	ok "VM $vm: events can be heard" test $? = 0
+	ok "VM $vm: monitor receives events" test $? = 0
 	start
 	ok "VM $vm: streams are on rings" test $? = 0
 	mark 0
 	mark 1
 	ok "VM $vm: drained" on $vm rsctl drain on
 	ok "VM $vm: it has no links" no_links $vm
-	ok "VM $vm: it says so" state $vm '.[0].drain and .[0].links == 0'
-	ok "VM $vm: drained twice" on $vm rsctl drain on
+	ok "VM $vm: rsctl shows it" state $vm '.[0].drain and .[0].links == 0'
+	ok "VM $vm: a second drain is no error" on $vm rsctl drain on
 	ok "VM $vm: all streams are on TCP" wait_for 30 all_on tcp
-	ok "VM $vm: each knows why" wait_for 10 each $vm '.reason == "drained" and .tx.switch_reason == "drained" and .tx.switches >= 2'
+	ok "VM $vm: every socket shows the reason" wait_for 10 each $vm '.reason == "drained" and .tx.switch_reason == "drained" and .tx.switches >= 2'
 	ok "VM $vm: no link was lost" test "$(grown $vm links-lost)" = 0 -a "$(grown $vm links-drained)" -gt 0
 	if [ "$active" = true ]; then
-		ok "VM $other: it hears that its peer is drained" wait_for 60 at_least $conns $other '.reason == "peer-drained"'
+		ok "VM $other: sockets show that the peer is drained" wait_for 60 at_least $conns $other '.reason == "peer-drained"'
 	fi
-	ok "VM $vm: streams go on" wait_for 30 carries tcp 200000
+	ok "VM $vm: streams continue" wait_for 30 carries tcp 200000
 	ok "VM $vm: the driver can be unloaded" remove $vm
 	idle 2 $((7000 + RANDOM % 20000)) 4
-	ok "VM $vm: streams that begin now have records" wait_for 60 \
+	ok "VM $vm: new streams use records" wait_for 60 \
 		at_least 2 $vm '.tx.switches == null and .tx.tcp_bytes >= 1048576'
-	ok "VM $vm: the driver comes back" restore $vm
+	ok "VM $vm: the driver can be loaded" restore $vm
 	ok "VM $vm: still no links" no_links $vm
 	ok "VM $vm: no longer drained" on $vm rsctl drain off
 	ok "VM $vm: streams return to RDMA" wait_for 60 all_on ring
-	ok "VM $vm: also those that began meanwhile" at_least 2 $vm '.tx.switches == 1'
-	ok "VM $vm: each knows why" each $vm '.tx.switch_reason == "upgraded" and .tx.switch_to == "ring" and .tx.epoch > 0 and .tx.offset >= 1048576 and .tx.switch_ms < 600000'
-	ok "VM $vm: streams are whole" whole
-	ok "VM $vm: no socket is left" wait_for 20 no_sockets
+	ok "VM $vm: streams that started during the drain move to RDMA" at_least 2 $vm '.tx.switches == 1'
+	ok "VM $vm: every socket shows the reason" each $vm '.tx.switch_reason == "upgraded" and .tx.switch_to == "ring" and .tx.epoch > 0 and .tx.offset >= 1048576 and .tx.switch_ms < 600000'
+	ok "VM $vm: all streams are complete" whole
+	ok "VM $vm: no socket remains" wait_for 20 no_sockets
 	for e in '.event == "drain" and .drain' '.event == "drain" and (.drain | not)' \
 		'.event == "link-down" and .reason == "drained" and .device == "rxe0"' \
 		'.event == "link-up" and .local and .remote' \
@@ -149,7 +149,7 @@ refused() {	# STATUS WORDS CMD...
 noadmin() { setpriv --bounding-set=-net_admin --inh-caps=-net_admin "$@"; }
 
 ok "an unprivileged user cannot start a drain" refused 1 CAP_NET_ADMIN noadmin rsctl drain on
-ok "... and has not started one" state 0 '.[0].drain == false'
+ok "... and no drain was started" state 0 '.[0].drain == false'
 ok "an unprivileged user can see whether it is drained" noadmin rsctl drain
 ok "a timeout that is not a number is refused" refused 2 "not a number" rsctl drain on tomorrow
 ok "an argument other than on and off is refused" refused 2 '"on" or "off"' rsctl drain half
@@ -157,14 +157,14 @@ ok "\"drain off\" with a timeout is refused" refused 2 "unexpected argument" rsc
 ok "a drain in a new network namespace" unshare -Urn rsctl drain on
 ok "... does not drain this one" state 0 '.[0].drain == false'
 ok "monitor with an argument is refused" refused 2 "no argument" rsctl monitor all
-ok "counters name switches" sh -c "rsctl -j stats | jq -e '[.[] | select(.kind == \"switch\" and .name == \"drained\")] | length == 1'"
+ok "counters show switches by reason" sh -c "rsctl -j stats | jq -e '[.[] | select(.kind == \"switch\" and .name == \"drained\")] | length == 1'"
 
 # ---- alone ----
 
-ok "drained without links" sh -c 'rsctl drain off && rsctl drain off && rsctl drain on && rsctl drain on'
-ok "streams on the tcp carrier" carried tcp $((1024 * 1024)) inet inet
+ok "a drain without links" sh -c 'rsctl drain off && rsctl drain off && rsctl drain on && rsctl drain on'
+ok "streams use the tcp carrier" carried tcp $((1024 * 1024)) inet inet
 ok "no longer drained" rsctl drain off
-ok "streams on rings" wait_for 30 try_link
+ok "streams use rings" wait_for 30 try_link
 
 # ---- in silence ----
 
@@ -172,11 +172,11 @@ roce() { in_all nft "$@"; }
 roce "add table inet lost; add chain inet lost in { type filter hook prerouting priority -400; };
 	add rule inet lost in udp dport 4791 drop"
 before=$SECONDS
-ok "drained, and the peer does not answer" rsctl drain on
+ok "a drain when the peer does not answer" rsctl drain on
 diag "that took $((SECONDS - before)) s"
 roce "delete table inet lost"
 ok "no longer drained" rsctl drain off
-ok "streams on rings" wait_for 60 try_link
+ok "streams use rings" wait_for 60 try_link
 
 # ---- traces ----
 
@@ -184,8 +184,8 @@ trace=/sys/kernel/tracing
 [ -d $trace/events ] || mount -t tracefs tracefs $trace
 traced() { grep -q "$1" $trace/trace; }
 ok "events can be traced" sh -c "echo 1 >$trace/events/rdmastream/enable"
-ok "a stream that is traced" carried ring $((1024 * 1024)) inet inet
-ok "a drain that is traced" rsctl drain on
+ok "a stream while tracing" carried ring $((1024 * 1024)) inet inet
+ok "a drain while tracing" rsctl drain on
 for e in 'rstream_grant:.* epoch=1 ' 'rstream_switch:.* to=ring .* reason=UPGRADED' \
 	'rstream_link_lost:.* device=rxe0 reason=DRAINED why="the host is drained"'; do
 	ok "traced: $e" traced "$e"

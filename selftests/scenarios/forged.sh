@@ -36,7 +36,7 @@ for try in 1 2; do
 	client=$!
 	ok "message repeated, $try: the link is lost" forge repeated
 	wait $client
-	ok "message repeated, $try: all bytes are right" test $? = 0
+	ok "message repeated, $try: all data is correct" test $? = 0
 done
 kill $server
 wait $server 2>/dev/null

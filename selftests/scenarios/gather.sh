@@ -34,20 +34,20 @@ for how in tcp ring; do
 	[ $how != ring ] || ok "a link comes up" want_link
 	for nodelay in 0 1; do
 		title="$how, $([ $nodelay = 1 ] || echo "no ")TCP_NODELAY"
-		ok "$title: a long way" far
+		ok "$title: a long round-trip time" far
 		mark 0
 		ok "$title: many small writes" rs_gather stream "$ADDR4_1" 7000 20000 $nodelay
 		# TCP itself gathers them if it has to
 		[ $how$nodelay = tcp1 ] || ok "$title: in fewer messages" few $how
-		ok "$title: a short way" near
+		ok "$title: a short round-trip time" near
 		ok "$title: bursts" rs_gather bursts "$ADDR4_1" 7000 $nodelay
 	done
 	mark 0
-	ok "$how: by turns" rs_gather turns "$ADDR4_1" 7000 500
-	ok "$how: ... a message each" alone $how 501
+	ok "$how: request and response" rs_gather turns "$ADDR4_1" 7000 500
+	ok "$how: ... one message each" alone $how 501
 done
 kill $server
 wait $server 2>/dev/null
-ok "no socket is left" wait_for 40 no_sockets
+ok "no socket remains" wait_for 40 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -94,27 +94,27 @@ reports() {	# DMA
 	echo -n seeded >$params/report_as
 	[ "$dma" != bounce ] || there="not there"
 	ok "$dma: two devices" add_devices plain "$dma" || return
-	ok "$dma: all is well" wrong good 0 there
-	ok "$dma: an unmapped source" wrong unmapped 4 "not there" "reads from .*, where nothing is mapped"
+	ok "$dma: correct use causes no report" wrong good 0 there
+	ok "$dma: source is not mapped" wrong unmapped 4 "not there" "reads from .*, where nothing is mapped"
 	if [ -n "$(cat /proc/self/stack 2>/dev/null)" ]; then
 		for who in "request posted by" "made by" "ended by"; do
-			ok "$dma: ... $who" explained "$who"
+			ok "$dma: ... the report has the stack: $who" explained "$who"
 		done
 	else
-		skip "$dma: ... who has done it" "a kernel without stack traces"
+		skip "$dma: ... the report has the stack" "a kernel without stack traces"
 	fi
-	ok "$dma: the other direction" wrong direction 4 "not there" "reads from .* the other direction"
-	ok "$dma: a page that was freed" wrong freed 4 "not there" "reads from .* freed"
-	ok "$dma: more than is registered" wrong bounds 10 "not there" "writes 1000 bytes .* by key"
-	ok "$dma: a key that is no more" wrong dereg 10 "not there" "by key .* does not exist"
-	ok "$dma: a target that is unmapped" wrong unregistered 10 "not there" "writes to .* nothing is mapped"
-	ok "$dma: a source that is not synced" wrong unsynced 0 "$there"
-	ok "$dma: a target that is not synced" wrong unread 0 "$there"
+	ok "$dma: wrong direction" wrong direction 4 "not there" "reads from .* the other direction"
+	ok "$dma: freed page" wrong freed 4 "not there" "reads from .* freed"
+	ok "$dma: access beyond the region" wrong bounds 10 "not there" "writes 1000 bytes .* by key"
+	ok "$dma: invalidated key" wrong dereg 10 "not there" "by key .* does not exist"
+	ok "$dma: target is not mapped" wrong unregistered 10 "not there" "writes to .* nothing is mapped"
+	ok "$dma: source is not synced" wrong unsynced 0 "$there"
+	ok "$dma: target is not synced" wrong unread 0 "$there"
 	# those kernels complain, too
 	[ -d /sys/kernel/debug/dma-api ] ||
 		ok "$dma: unmapped twice" wrong twice 0 there "unmaps .* nothing is mapped"
-	ok "$dma: a mapping is forgotten" wrong leak 0 there
-	ok "$dma: ... as is seen in the end" forgotten
+	ok "$dma: mapping is leaked" wrong leak 0 there
+	ok "$dma: ... is reported when the device is removed" forgotten
 	echo -n DMA-API >$params/report_as
 }
 
@@ -137,7 +137,7 @@ suites() {	# PROFILE DMA
 	local name="$1, $2" suite i free keepers=()
 	ok "$name: two devices" add_devices "$1" "$2" || return
 	free=$(memory)
-	ok "$name: the module" insmod "$MODULE"
+	ok "$name: the module loads" insmod "$MODULE"
 	# the links of a namespace other than the initial one go with its last socket
 	for i in 0 1; do
 		nsenter --net="/run/netns/h$i" rs_stream -s -k inet -p 6999 -t "$((${LIMIT:-300} + 700))" &
@@ -148,14 +148,14 @@ suites() {	# PROFILE DMA
 	done
 	diag "$(grep -v ' 0$' $params/counts)"
 	[ "$2" = virt ] ||
-		ok "$name: mapped and unmapped where that may take time" no_time_stolen
+		ok "$name: no DMA mapping with bottom halves disabled" no_time_stolen
 	unset once
 	kill "${keepers[@]}"
 	wait "${keepers[@]}" 2>/dev/null
 	ok "$name: the module can be unloaded" wait_for 30 rmmod rdmastream
-	ok "$name: memory is back" wait_for 20 memory_is_back "$free"
+	ok "$name: all memory is freed" wait_for 20 memory_is_back "$free"
 	diag "$(memory_is_back "$free")"
-	ok "$name: the devices go" del_devices
+	ok "$name: the devices can be removed" del_devices
 }
 
 modprobe -a ib_core rdma_cm
@@ -188,7 +188,7 @@ for pair in $pairs; do
 		skip "${pair/\// }" "this kernel has no such addresses for one device"
 	fi
 done
-ok "the namespaces go" del_hosts
-ok "no device is left" wait_for 20 no_devices
+ok "the namespaces can be removed" del_hosts
+ok "no device remains" wait_for 20 no_devices
 ok "rs_hca can be unloaded" wait_for 20 rmmod rs_hca
 done_testing

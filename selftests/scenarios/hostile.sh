@@ -15,10 +15,10 @@ on_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
 mark 0
 hold=$tmp/go
 begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
-ok "honest streams use it" wait_for 30 on_rings
+ok "honest streams use the link" wait_for 30 on_rings
 retell "hostile" < <(rs_hostile "$@" 2>&1)
 in_all touch "$hold"
 whole_streams "honest"
-ok "no socket is left" wait_for 20 no_sockets
+ok "no socket remains" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

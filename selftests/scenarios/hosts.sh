@@ -40,12 +40,12 @@ nothing_left() {
 	! in_all ls -d /tmp/rdmastream-bench.* && ! in_all pgrep -l 'rs_bench|^ssh$'
 }
 
-ok "it is not there" eval '! bench_hosts root@10.77.0.99 10.77.0.99'
-ok "... nothing is left" nothing_left
-ok "two ways are measured" bench_hosts "root@$ADDR4_1" "$ADDR4_1"
-ok "... by what is in the file" measured
+ok "refused: the module is not loaded" eval '! bench_hosts root@10.77.0.99 10.77.0.99'
+ok "... no files remain" nothing_left
+ok "two carriers are measured" bench_hosts "root@$ADDR4_1" "$ADDR4_1"
+ok "... with the settings in the file" measured
 ok "settings are as before" as_before
-ok "nothing is left" wait_for 10 nothing_left
+ok "no files remain" wait_for 10 nothing_left
 kill $server
 wait $server 2>/dev/null
 done_testing

@@ -15,7 +15,7 @@ on_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
 mark 0
 hold=$tmp/go port=6999
 begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
-ok "streams use it" wait_for 30 on_rings
+ok "streams use the link" wait_for 30 on_rings
 honest() { in_all rsctl -j links | jq -c '.[] | select(.state == "up") | [.id, .qpn, .tx_rings, .rx_rings]' | sort; }
 before=$(honest)
 
@@ -36,15 +36,15 @@ retell "impostor" < <(on 2 rs_impostor "$ADDR4_0" "$ADDR4_1" "$ADDR4_2" $port 2>
 kill "${listeners[@]}" 2>/dev/null
 for vm in 0 1; do
 	ok "VM $vm has refused a grant" test "$(grown $vm grants-refused)" -ge 1
-	ok "VM $vm: no link was there for it" test "$(grown $vm reason:link-lost)" -ge 1
+	ok "VM $vm: because the link is unknown" test "$(grown $vm reason:link-lost)" -ge 1
 done
 same() { [ "$(honest)" = "$before" ]; }
 unproven() { echo $(($(grown 0 reason:link-unproven) + $(grown 1 reason:link-unproven))); }
-ok "answers without proof were seen as that" test "$(unproven)" -ge 3
-ok "links and rings of the two are as before" wait_for 30 same ||
+ok "answers without proof are recognised" test "$(unproven)" -ge 3
+ok "links and rings of the two hosts are unchanged" wait_for 30 same ||
 	{ echo "before:"; echo "$before"; echo "now:"; in_all rsctl -j links; in_all rsctl -d sockets; } | diag
 in_all touch "$hold"
 whole_streams "streams"
-ok "no socket is left" wait_for 60 no_sockets
+ok "no socket remains" wait_for 60 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -33,15 +33,15 @@ some_esp() { [ "$(esp_packets)" -gt 0 ]; }
 
 # ---- from the start ----
 
-ok "policies for TCP" protect
+ok "IPsec policies for TCP" protect
 mark 0
 mark 1
-ok "from the start: a stream" stream inet inet -n 1M
-ok "from the start: it was protected" some_esp
-ok "from the start: nothing went by RDMA" test "$(grown 0 ring-tx-bytes)" = 0
+ok "from the start: a stream works" stream inet inet -n 1M
+ok "from the start: IPsec protected it" some_esp
+ok "from the start: nothing used RDMA" test "$(grown 0 ring-tx-bytes)" = 0
 ok "from the start: it is plain TCP" test "$(grown 0 raw)" -gt 0
-ok "from the start: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
-ok "policies are gone" unprotect
+ok "from the start: the reason is ipsec" test "$(grown 0 reason:ipsec)" -gt 0
+ok "policies can be removed" unprotect
 
 # ---- while rings are in use ----
 
@@ -51,23 +51,23 @@ on_tcp() { on "$1" rsctl -j sockets | jq -e 'all(.[]; (.tx.ring_size // 0) == 0)
 
 had=$(ring_bytes 0)
 begin_streams -n 1M --until "$tmp/enough" --pace 20 -t 250
-ok "later: a stream is on rings" wait_for 60 moves
+ok "later: a stream uses rings" wait_for 60 moves
 mark 0
-ok "later: policies come" protect
+ok "later: add policies" protect
 for vm in 0 1; do
-	ok "later: VM $vm sends on no ring any more" wait_for 30 on_tcp $vm
+	ok "later: VM $vm no longer sends on rings" wait_for 30 on_tcp $vm
 done
 had=$(ring_bytes 0)
-ok "later: it goes on" wait_for 30 some_esp
-ok "later: by TCP" test "$(ring_bytes 0)" = "$had"
-ok "later: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
-ok "later: policies are gone" unprotect
+ok "later: the stream continues" wait_for 30 some_esp
+ok "later: over TCP" test "$(ring_bytes 0)" = "$had"
+ok "later: the reason is ipsec" test "$(grown 0 reason:ipsec)" -gt 0
+ok "later: policies can be removed" unprotect
 in_all touch "$tmp/enough"
 whole_streams later
 
 mark 0
-ok "without policies: a stream" stream inet inet -n 1M
-ok "without policies: on rings again" test "$(grown 0 ring-tx-bytes)" -gt 0
+ok "without policies: a stream works" stream inet inet -n 1M
+ok "without policies: it uses rings again" test "$(grown 0 ring-tx-bytes)" -gt 0
 
 # ---- a policy that blocks ----
 
@@ -76,9 +76,9 @@ in_all rm -f "$tmp/enough"
 block() { ip xfrm policy add dir out src "$ADDR4_0" dst "$ADDR4_1" proto tcp action block; }
 had=$(ring_bytes 0)
 begin_streams -n 1M --until "$tmp/enough" --pace 20 -t 250
-ok "block: a stream is on rings" wait_for 60 moves
-ok "block: a policy" block
-ok "block: VM 0 sends on no ring any more" wait_for 30 on_tcp 0
+ok "block: a stream uses rings" wait_for 60 moves
+ok "block: add a policy" block
+ok "block: VM 0 no longer sends on rings" wait_for 30 on_tcp 0
 ip xfrm policy flush
 in_all touch "$tmp/enough"
 whole_streams block
@@ -95,23 +95,23 @@ into() { on "$1" "ip route add $3/32 dev tunnel src $2"; }	# VM OWN OTHER
 tunnel_bytes() { on 0 cat /sys/class/net/tunnel/statistics/tx_bytes; }
 rm -f "$tmp/enough"
 in_all rm -f "$tmp/enough"
-ok "tunnel: VM 0 has one" tunnel 0 "$ADDR4_0" "$ADDR4_1"
-ok "tunnel: VM 1 has one" tunnel 1 "$ADDR4_1" "$ADDR4_0"
+ok "tunnel: VM 0 creates a tunnel" tunnel 0 "$ADDR4_0" "$ADDR4_1"
+ok "tunnel: VM 1 creates a tunnel" tunnel 1 "$ADDR4_1" "$ADDR4_0"
 had=$(ring_bytes 0)
 begin_streams -n 1M --until "$tmp/enough" --pace 20 -t 250
-ok "tunnel: a stream is on rings" wait_for 60 moves
+ok "tunnel: a stream uses rings" wait_for 60 moves
 ok "tunnel: VM 0 routes into it" into 0 "$ADDR4_0" "$ADDR4_1"
 ok "tunnel: VM 1 routes into it" into 1 "$ADDR4_1" "$ADDR4_0"
 for vm in 0 1; do
-	ok "tunnel: VM $vm sends on no ring any more" wait_for 30 on_tcp $vm
+	ok "tunnel: VM $vm no longer sends on rings" wait_for 30 on_tcp $vm
 done
 in_all touch "$tmp/enough"
 whole_streams tunnel
 mark 0
-ok "tunnel: a new stream" stream inet inet -n 1M
-ok "tunnel: it went there" test "$(tunnel_bytes)" -gt 1000000
-ok "tunnel: nothing of it by RDMA" test "$(grown 0 ring-tx-bytes)" = 0
-ok "tunnel: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
+ok "tunnel: a new stream works" stream inet inet -n 1M
+ok "tunnel: it used the tunnel" test "$(tunnel_bytes)" -gt 1000000
+ok "tunnel: nothing used RDMA" test "$(grown 0 ring-tx-bytes)" = 0
+ok "tunnel: the reason is ipsec" test "$(grown 0 reason:ipsec)" -gt 0
 
 # ---- a route of its own for marked packets, with a lightweight tunnel; nothing but the
 # mark of one socket changes ----
@@ -162,22 +162,22 @@ mark_route() {
 		ip -6 rule add fwmark 7 lookup 7 &&
 		ip -6 route add "$ADDR6_1" table 7 encap seg6 mode inline segs fd99::2 dev "$dev" src "$ADDR6_0"
 }
-ok "mark: a lightweight tunnel for it" mark_route
+ok "mark: a route with a lightweight tunnel for the mark" mark_route
 sink
-ok "mark: a receiver" test $? = 0
+ok "mark: a receiver starts" test $? = 0
 had=$(ring_bytes 0)
 marked >"$tmp/sent" &
 client=$!
-ok "mark: a stream is on rings" wait_for 60 moves
+ok "mark: a stream uses rings" wait_for 60 moves
 mark 0
 touch "$tmp/mark"
-ok "mark: it has one now" wait_for 20 test -s "$tmp/marked"
-ok "mark: it is reset" wait_for 20 test -s "$tmp/sent"
+ok "mark: set SO_MARK" wait_for 20 test -s "$tmp/marked"
+ok "mark: the stream is reset" wait_for 20 test -s "$tmp/sent"
 wait $client
-ok "mark: with an error" test "$(<"$tmp/sent")" = ENETUNREACH
-ok "mark: for this reason" test "$(grown 0 reason:ipsec)" -gt 0
-ok "mark: no byte of it went on a ring" test "$(ring_bytes 0)" = "$(<"$tmp/marked")"
-ok "mark: the link of others stays" test "$(grown 0 links-lost)" = 0
+ok "mark: the error is ENETUNREACH" test "$(<"$tmp/sent")" = ENETUNREACH
+ok "mark: the reason is ipsec" test "$(grown 0 reason:ipsec)" -gt 0
+ok "mark: no more of its data used a ring" test "$(ring_bytes 0)" = "$(<"$tmp/marked")"
+ok "mark: the link stays up for others" test "$(grown 0 links-lost)" = 0
 wait $sink
 ip -6 rule del fwmark 7
 

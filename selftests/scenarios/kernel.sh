@@ -22,7 +22,7 @@ for kind in tcp4 inet rds4; do
 done
 
 if ! modprobe nbd nbds_max=1 2>/dev/null; then
-	skip "a block device by nbd" "no nbd in this kernel"
+	skip "a block device over nbd" "no nbd in this kernel"
 	done_testing
 fi
 

@@ -111,9 +111,9 @@ equal_ends() {
 }
 
 whole_streams() {	# NAME
-	ok "$1: the client's streams are whole" content "$client" "$tmp/client"
-	ok "$1: the server's streams are whole" content "$server" "$tmp/server"
-	ok "$1: as many bytes at both ends" equal_ends
+	ok "$1: the client's streams are complete" content "$client" "$tmp/client"
+	ok "$1: the server's streams are complete" content "$server" "$tmp/server"
+	ok "$1: both ends have the same number of bytes" equal_ends
 	kill "$client" "$server" 2>/dev/null
 	wait "$client" "$server" 2>/dev/null
 }
@@ -181,7 +181,7 @@ retell() {	# NAME
 		*)		echo "# ${line#\# }" ;;
 		esac
 	done
-	ok "$1: has come to its end" test -n "$plan"
+	ok "$1: has ended" test -n "$plan"
 }
 
 # None but those that listen.

@@ -26,24 +26,24 @@ is_charged() { [ "$(charged)" = "$1" ]; }
 exec {go}<> <(:)
 within rs_backlog -k tcp4 -p 7299 -C 8 -z 900K -w 500 -t 500 -H <&$go >"$tmp/held" &
 holder=$!
-ok "charged: TCP keeps some bytes" wait_for 20 test -s "$tmp/held"
+ok "charged: bytes remain in TCP's queue" wait_for 20 test -s "$tmp/held"
 sleep 3
 before=$(charged)
 diag "TCP is charged $before bytes"
-ok "charged: for them" test "$before" -gt 100000
+ok "charged: they are charged" test "$before" -gt 100000
 
 rounds=134	# times 25 times three
 [ "$SLOW" = 1 ] || rounds=4
 for how in tcp prelude ring; do
 	use $how
 	ok "charged: $how, accepted late" within rs_backlog -n $rounds -C 25 -t 250
-	ok "charged: $how, as before" wait_for 10 is_charged "$before"
+	ok "charged: $how, the charge is as before" wait_for 10 is_charged "$before"
 	diag "$(charged)"
 done
 echo >&$go
 wait $holder
-ok "charged: what TCP has kept is right" test $? = 0
-ok "charged: nothing is left" wait_for 10 is_charged 0
+ok "charged: the bytes in TCP's queue are correct" test $? = 0
+ok "charged: nothing remains charged" wait_for 10 is_charged 0
 
 # ---- what comes and is not read ----
 
@@ -69,39 +69,39 @@ for how in tcp ring; do
 	ok "not accepted: $how, clients send" test $? = 0
 	ok "not accepted: $how, the server has 64 KiB of each" \
 		test "$(grown 0 tcp-rx-bytes)" -le $((16 * 65536))
-	ok "not accepted: $how, no ring" test "$(grown 0 ring-rx-bytes)" = 0
+	ok "not accepted: $how, there is no ring" test "$(grown 0 ring-rx-bytes)" = 0
 	go_on
-	ok "not accepted: $how, all is there" test $? = 0
+	ok "not accepted: $how, all data arrives" test $? = 0
 done
-ok "a ring is there when accepted" counted ring-rx-bytes
-ok "not accepted: no memory is left" wait_for 10 few_pages 300
+ok "accepted connections get a ring" counted ring-rx-bytes
+ok "not accepted: all memory is freed" wait_for 10 few_pages 300
 
 # ---- tcp_mem ----
 
 # By turns: above the limit TCP resets who closes before all is acknowledged.
 rs_gather serve 7400 &
 server=$!
-ok "tcp_mem: a server" wait_for 20 listens 0 7400
+ok "tcp_mem: a server starts" wait_for 20 listens 0 7400
 tcp_mem=$(</proc/sys/net/ipv4/tcp_mem)
 for how in tcp ring; do
 	use $how
 	echo 512 768 1024 >/proc/sys/net/ipv4/tcp_mem
 	backlog 24 900K
-	ok "tcp_mem: $how, clients send what there is room for" test $? = 0
+	ok "tcp_mem: $how, clients send until the limit" test $? = 0
 	diag "$(pages) pages, $(<"$tmp/held") bytes"
 	# each may have one packet that there is no room for
-	ok "tcp_mem: $how, it is respected" few_pages $((1024 + 24 * 17))
+	ok "tcp_mem: $how, the limit is respected" few_pages $((1024 + 24 * 17))
 	# as those of TCP: a few KiB with each window probe
-	ok "tcp_mem: $how, others go on" rs_gather turns "$ADDR4_0" 7400 1000
+	ok "tcp_mem: $how, other connections continue" rs_gather turns "$ADDR4_0" 7400 1000
 	# TCP itself needs minutes for what it sends again and again without room
 	echo "$tcp_mem" >/proc/sys/net/ipv4/tcp_mem
 	go_on
-	ok "tcp_mem: $how, all is there" test $? = 0
+	ok "tcp_mem: $how, all data arrives" test $? = 0
 	echo 512 768 1024 >/proc/sys/net/ipv4/tcp_mem
-	ok "tcp_mem: $how, streams that are read slowly" \
+	ok "tcp_mem: $how, slow readers get everything" \
 		rs_stream -b -k inet -p 7401 -C 8 -n 2M -r 4K -t 100
 	echo "$tcp_mem" >/proc/sys/net/ipv4/tcp_mem
-	ok "tcp_mem: $how, no memory is left" wait_for 10 few_pages 300
+	ok "tcp_mem: $how, all memory is freed" wait_for 10 few_pages 300
 done
 kill $server
 wait $server 2>/dev/null
@@ -127,7 +127,7 @@ for how in tcp ring; do
 	ok "memory.max: $how" until_reached
 	[ $how = tcp ] || ok "memory.max: $how, it was reached" was_reached
 	echo max >$groups/test/memory.max
-	ok "memory.max: $how, as before" wait_for 10 is_charged 0
+	ok "memory.max: $how, the charge is as before" wait_for 10 is_charged 0
 done
 
 # ---- what is charged beside the bytes, closed sockets ----
@@ -137,7 +137,7 @@ crumbs() {	# what keeps a byte takes at least 80
 	rs_orphans crumbs 2 >"$tmp/crumbs" && awk '{ print } END { exit !($1 > 200 && ($1 - 1) * 80 <= $2) }' "$tmp/crumbs"
 }
 rs_orphans() { timeout 120 python3 "$programs/rs_orphans.py" "$ADDR4_0" "$@"; }
-ok "crumbs: what keeps a byte is charged, too" crumbs
+ok "tiny messages: their memory is charged, not only their bytes" crumbs
 
 closed_max=$(sysctl -n net.rdmastream.closed_max)
 closed() {	# LEAST MOST: that many of 40 are reset
@@ -146,20 +146,20 @@ closed() {	# LEAST MOST: that many of 40 are reset
 }
 for how in tcp ring; do
 	use $how
-	ok "closed: $how, nobody is reset" closed 0 0
+	ok "closed: $how, below the limit nothing is reset" closed 0 0
 	set_net closed_max=20
 	mark 0
-	ok "closed: $how, too many are reset" closed 20 21
-	ok "closed: $how, for this reason" test "$(grown 0 reason:closed-limit)" -ge 20
+	ok "closed: $how, beyond the limit connections are reset" closed 20 21
+	ok "closed: $how, the reason is closed-limit" test "$(grown 0 reason:closed-limit)" -ge 20
 	set_net closed_max="$closed_max"
-	ok "closed: $how, no memory is left" wait_for 20 few_pages 300
+	ok "closed: $how, all memory is freed" wait_for 20 few_pages 300
 done
 
 orphans_max=$(</proc/sys/net/ipv4/tcp_max_orphans)
 echo 1 >/proc/sys/net/ipv4/tcp_max_orphans
 for how in prelude tcp ring; do
 	use $how
-	ok "orphans: $how, those that are read end well" \
+	ok "orphans: $how, those with a reading peer end normally" \
 		rs_stream -b -k inet -p 7402 -C 16 -n 64K --half-close -t 100
 done
 echo "$orphans_max" >/proc/sys/net/ipv4/tcp_max_orphans
@@ -174,23 +174,23 @@ rsctl drain on >/dev/null
 wait_for 20 nothing_registered
 rsctl drain off >/dev/null
 mark 0
-ok "rmb_max: who gets no ring goes by TCP" rs_stream -b -k inet -p 7403 -C 24 -n 1M -t 100
-ok "rmb_max: some got none" test "$(grown 0 reason:rmb-limit)" -gt 0
+ok "rmb_max: connections without a ring use TCP" rs_stream -b -k inet -p 7403 -C 24 -n 1M -t 100
+ok "rmb_max: some connections got no ring" test "$(grown 0 reason:rmb-limit)" -gt 0
 set_net rmb_max="$rmb_max"
 few_files() { (ulimit -n 40 && ! rs_backlog -p 7404 -C 24 -z 4K); }
 ok "files: connect or accept fails" few_files
-ok "files: streams go on" rs_stream -b -k inet -p 7405 -C 4 -n 256K -t 100
+ok "files: existing streams continue" rs_stream -b -k inet -p 7405 -C 4 -n 256K -t 100
 # a user's program has a few threads, and the user no more tasks than these
 as_user() { exec setpriv --reuid 65534 --clear-groups --bounding-set -all "$@"; }
 few_tasks() { (ulimit -u 16 && as_user rs_stream -b -k inet -p 7406 -C 1 -n 256K -t 100); }
 locked() { (ulimit -l 64 && as_user rs_stream -b -k inet -p 7407 -C 1 -n 8M -m 0 -w 16K -W zerocopy -t 100); }
 for how in tcp ring; do
 	use $how
-	ok "processes: $how, what the kernel does is nobody's" few_tasks
-	ok "locked memory: $how, zerocopy waits for it" locked
+	ok "processes: $how, RLIMIT_NPROC does not affect the module's workers" few_tasks
+	ok "locked memory: $how, MSG_ZEROCOPY waits for RLIMIT_MEMLOCK" locked
 done
-ok "no memory is left" wait_for 10 few_pages 300
+ok "all memory is freed" wait_for 10 few_pages 300
 
-ok "no socket is left" wait_for 20 no_sockets
+ok "no socket remains" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

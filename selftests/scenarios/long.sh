@@ -63,15 +63,15 @@ if [ "$SLOW" = 1 ]; then
 	use tcp
 	mark 0
 	begin_urgent
-	ok "an urgent byte, and 2.2 GiB by TCP" test -e "$tmp/go.held"
+	ok "an urgent byte and 2.2 GiB over TCP" test -e "$tmp/go.held"
 	use ring
 	hurry
 	touch "$tmp/go"
 	wait $client
 	ok "all bytes were sent" test $? = 0
 	wait $server
-	ok "... and read, and another urgent one" test $? = 0
-	ok "... the last ones by rings" by_rings
+	ok "... and read, and a second urgent byte" test $? = 0
+	ok "... the last bytes on rings" by_rings
 else
 	skip "urgent data, 2.2 GiB apart" "takes too long on this kernel"
 fi

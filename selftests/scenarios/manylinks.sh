@@ -71,7 +71,7 @@ begin() {	# NAME OPTION...
 whole() {	# NAME
 	in_all touch "$hold"
 	whole_streams "$1"
-	ok "$1: no socket is left" wait_for 20 no_sockets
+	ok "$1: no socket remains" wait_for 20 no_sockets
 }
 
 # Drops what comes in VM 1 for the queue pair.
@@ -104,7 +104,7 @@ qpn=$(up_links 1 .qpn | head -n 1)
 moved=$(up_links 1 'select(.qpn == '"$qpn"') | .rx_rings')
 ok "4 links: one is lost" drop_qp "$qpn"
 ok "4 links: its streams move" wait_for 30 resumed 1
-ok "4 links: they are on other links" wait_for 30 all_on_rings
+ok "4 links: they use other links" wait_for 30 all_on_rings
 pass
 diag "$(grown 1 links-lost) links lost with $moved rings, $(grown 0 resumes) and $(grown 1 resumes) resumes"
 whole "4 links, one lost"
@@ -115,16 +115,16 @@ ok "a second device" second_device 0
 ok "a second device at the other end" second_device 1
 conns=8
 for n in 1 2; do
-	ok "$n links: the module anew" reload links_per_peer=$n
+	ok "$n links: the module is reloaded" reload links_per_peer=$n
 	begin "$n links: streams begin on rxe0" -n $((6 / n))M --hold-at 64K
-	ok "$n links: links are of rxe0" wait_for 10 links_are $n rxe0 ||
+	ok "$n links: links use rxe0" wait_for 10 links_are $n rxe0 ||
 		in_all rsctl links | diag
 	for vm in 0 1; do
 		remember
 		ok "$n links: VM $vm loses rxe$vm" rxe $vm rxe$vm del
 		ok "$n links: streams resume on TCP" wait_for 30 resumed $conns
-		ok "$n links: links of the other device" wait_for 30 links_are $n rxe$((1 - vm))
-		ok "$n links: streams are on them" wait_for 30 all_on_rings
+		ok "$n links: links use the other device" wait_for 30 links_are $n rxe$((1 - vm))
+		ok "$n links: streams use these links" wait_for 30 all_on_rings
 		rxe $vm rxe$vm add
 	done
 	whole "$n links, devices lost"
@@ -133,15 +133,15 @@ ok "links between other addresses are counted" test "$(($(counter 0 links-other)
 remember
 begin "RoCE dropped: streams begin" -n 3M --hold-at 64K
 ok "RoCE dropped: on rxe0" drop_roce eth0
-ok "RoCE dropped: links of the other device" wait_for 40 links_are 2 rxe1
-ok "RoCE dropped: streams are on them" wait_for 30 all_on_rings
+ok "RoCE dropped: links use the other device" wait_for 40 links_are 2 rxe1
+ok "RoCE dropped: streams use these links" wait_for 30 all_on_rings
 whole "RoCE dropped on rxe0"
 pass
 
 # ---- a link that comes and goes ----
 
 # how long a link lives here depends on how fast the kernel is
-ok "flapping: the module anew" reload tell_addresses=0 link_stable_ms=300000
+ok "flapping: the module is reloaded" reload tell_addresses=0 link_stable_ms=300000
 begin "flapping: a stream begins" -n 3M --hold-at 64K
 times=()
 for ((i = 0; i < 6; i++)); do
@@ -158,8 +158,8 @@ for ((i = 1; i < ${#times[@]}; i++)); do
 done
 diag "ms from one link to the next: ${gaps[*]}"
 # the last pause is at least 1600 ms
-ok "flapping: the link is made ever less often" test "${gaps[-1]}" -ge 1600
-ok "flapping: it is counted" test "$(($(counter 0 links-flapped) + $(counter 1 links-flapped)))" -ge 5
+ok "flapping: the pauses between links grow" test "${gaps[-1]}" -ge 1600
+ok "flapping: flaps are counted" test "$(($(counter 0 links-flapped) + $(counter 1 links-flapped)))" -ge 5
 whole "flapping"
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -24,7 +24,7 @@ moments() {	# NAME KIND CUT MEND [PATTERN]
 	diag "$1: $((SECONDS - start)) s"
 	kill $server 2>/dev/null
 	wait $server 2>/dev/null
-	ok "$1: no socket is left" wait_for 20 no_sockets
+	ok "$1: no socket remains" wait_for 20 no_sockets
 }
 
 moments "nothing lost, TCP" tcp4 true true
@@ -83,9 +83,9 @@ until [ $i -ge $storms ] && { [ $i -ge 5 ] || flapped; }; do
 done
 touch "$tmp/stop"
 wait $flapper
-ok "links were lost under them" flapped
+ok "links were lost meanwhile" flapped
 diag "links up $(grown 0 links-up), lost $(grown 0 links-lost), streams resumed $(grown 0 resumes)"
-ok "links flap: no socket is left" wait_for 60 no_sockets
+ok "links flap: no socket remains" wait_for 60 no_sockets
 counters 0 | grep '^reason:' | diag
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -90,7 +90,7 @@ on 1 nft "add table inet broken;
 	add chain inet broken in { type filter hook prerouting priority -400; };
 	add rule inet broken in udp dport 4791 drop"
 rsctl drain on
-ok "no links" wait_for 20 no_links
+ok "no links are listed" wait_for 20 no_links
 set_net cm_timeout_ms=300
 rsctl drain off
 retell "link" < <(on $active rs_netlink ended 100 2>&1)
@@ -103,7 +103,7 @@ ok "two sockets are on rings again" wait_for 60 on_rings
 mapped() { [ "$(on 1 rsctl -j sockets "$@" | jq length)" = 2 ]; }
 ok "sockets from an IPv4 address" mapped src "$ADDR4_1" dst "$ADDR4_0"
 ok "sockets from an IPv4 network" mapped dst "${ADDR4_0%.*}.0/24"
-ok "sockets at our own output's address" mapped src "[::ffff:$ADDR4_1]:7000"
+ok "sockets with an address as printed" mapped src "[::ffff:$ADDR4_1]:7000"
 
 on 1 mkdir -p "$tmp"
 on_bg 1 "exec rsctl -j monitor >$tmp/events"
@@ -149,15 +149,15 @@ ok "... but can read them" as_nobody show
 
 ok "rates" eval 'timeout 5 rsctl -j stats -w >"$tmp/rates"; head -n 1 "$tmp/rates" |
 	jq -e "any(.[]; .name == \"ring-rx-bytes\" and .since > 0 and .rate > 0)"'
-ok "rates to be read" eval 'timeout 4 rsctl stats --watch=1 | grep -q ring-rx-bytes'
+ok "rates as text" eval 'timeout 4 rsctl stats --watch=1 | grep -q ring-rx-bytes'
 
 sampled() {
 	rsctl -j sockets state framed | jq -e 'length == 2 and all(.[]; (.tx.hist | add) > 0 and (.rx.hist | add) > 0)'
 }
 rsctl set histograms 1
 ok "histograms are filled" wait_for 30 sampled
-ok "... and drawn" eval 'rsctl -d sockets state framed | grep -q "#####"'
-ok "sockets with all that: JSON as the schema says" valid sockets
+ok "... and drawn as text" eval 'rsctl -d sockets state framed | grep -q "#####"'
+ok "sockets with all attributes: JSON as the schema says" valid sockets
 rsctl set histograms 0
 
 # A sender whose peer does not read: what it waits for has a name, and is timed.
@@ -185,7 +185,7 @@ for how in tcp ring; do
 	[ $how = tcp ] && why=stall-window || why=stall-ring
 	lazy &
 	client=$!
-	ok "$how: a sender waits: $why" wait_for 30 waits $why
+	ok "$how: a sender waits with reason $why" wait_for 30 waits $why
 	on 1 rsctl -o -d sockets state framed | grep stall
 	kill $client
 	wait $client 2>/dev/null
@@ -197,7 +197,7 @@ done
 use raw
 lazy &
 client=$!
-ok "plain TCP" wait_for 30 eval 'rsctl -j sockets reason off | jq -e "any(.[]; .mode == \"raw\")"'
+ok "plain TCP has its reason" wait_for 30 eval 'rsctl -j sockets reason off | jq -e "any(.[]; .mode == \"raw\")"'
 ok "plain TCP: traced" wait_for 10 traced 0 "rstream_fallback: .* reason=OFF"
 in_all "echo 0 >$trace/events/rdmastream/enable"
 kill $client
@@ -210,6 +210,6 @@ retell netlink < <(rs_netlink $messages 2>&1)
 hurry
 wait $client $server 2>/dev/null
 rsctl set hello_timeout_ms 2000
-ok "no socket is left" wait_for 40 no_sockets
+ok "no socket remains" wait_for 40 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -209,10 +209,10 @@ if exclusive exclusive; then
 	add a b
 	mark a
 	ok "devices not shared: raw" counted raw b a 10.88.0.2 inet
-	ok "devices not shared: the reason" test "$(grown a reason:no-device)" = 1
+	ok "devices not shared: the reason is no-device" test "$(grown a reason:no-device)" = 1
 	del a b
 	ok "both namespaces are gone" wait_for 20 gone a b
-	ok "unloaded" wait_for 20 rmmod rdmastream
+	ok "the module can be unloaded" wait_for 20 rmmod rdmastream
 	ok "devices shared again" wait_for 20 exclusive shared
 else
 	skip "devices not shared" "rdma cannot say so here"
@@ -221,16 +221,16 @@ fi
 load || bail "cannot load the module"
 add a b
 ok "a setting belongs to a namespace" of_its_own
-ok "who owns a namespace may not raise rmb_max" of_a_user
+ok "the owner of a namespace cannot raise rmb_max" of_a_user
 ok "IPv4 from namespace to namespace" counted tcp b a 10.88.0.2 inet
 ok "IPv6 from namespace to namespace" counted tcp a b fd88::1 rds6
 ok "within a namespace" between a a 127.0.0.1 rds4 -n $size
 ok "from the initial namespace" counted tcp a 0 10.88.1.2 rds4
 ok "to the initial namespace, IPv6" counted tcp 0 b fd88:2::1 inet6
-ok "no link is made, with a reason" stay
-ok "no socket is left" wait_for 20 no_stream a
-ok "unloaded and loaded while there are namespaces" reload
-ok "it serves them" counted tcp b a 10.88.0.2 inet
+ok "no link is established, and the reason is reported" stay
+ok "no socket remains" wait_for 20 no_stream a
+ok "unloading and loading while namespaces exist" reload
+ok "the module serves existing namespaces" counted tcp b a 10.88.0.2 inet
 del a b
 ok "both namespaces are gone" wait_for 20 gone a b
 
@@ -238,9 +238,9 @@ add a b
 start a b fd88::1 -n 1000G
 ok "streams are busy" wait_for 40 busy a
 del a b
-ok "they go on when the names are deleted" deleted $server
+ok "streams continue when the names of the namespaces are deleted" deleted $server
 stop $server $client
-ok "killed: both namespaces are gone" wait_for 40 gone a b
+ok "when the programs are killed, both namespaces are gone" wait_for 40 gone a b
 
 add a b
 start a b fd88::1 -n 1000G --expect-reset
@@ -251,16 +251,16 @@ ok "one end is stopped" wait_for 20 stopped $server
 ok "the other cannot send" wait_for 40 all_wait b
 del a
 stop $server
-ok "one end is killed and gone: the other is reset" reset_seen $client "$tmp/client"
+ok "when one end is killed and its namespace gone, the other is reset" reset_seen $client "$tmp/client"
 del b
 ok "both namespaces are gone" wait_for 40 gone a b
 
-ok "$turns namespaces come and go" quick
-ok "none of them is left" wait_for 60 all_gone
-ok "unloaded" wait_for 20 rmmod rdmastream
+ok "$turns namespaces are created and removed" quick
+ok "none of them remains" wait_for 60 all_gone
+ok "the module can be unloaded" wait_for 20 rmmod rdmastream
 if [ "$KERNEL" = debug ]; then
-	ok "nothing has leaked" kmemleak_check
+	ok "no memory leaks" kmemleak_check
 else
-	skip "nothing has leaked" "only the debug kernel looks for leaks"
+	skip "no memory leaks" "only the debug kernel looks for leaks"
 fi
 done_testing

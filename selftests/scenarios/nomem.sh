@@ -281,7 +281,7 @@ below do_one_initcall
 ok "each allocation of loading fails once" nth insmod
 below sys_delete_module
 ok "each allocation of unloading fails once" nth rmmod
-ok "nothing has leaked so far" leaked
+ok "no memory leaks so far" leaked
 insmod "$MODULE" || bail "cannot load the module"
 set_net ack_timeout=18 upgrade=0 upgrade_self=1 ring_idle_ms=600000
 below_us
@@ -291,7 +291,7 @@ ok "each allocation of a non-blocking sender fails once" nth edge
 anywhere
 
 use tcp
-ok "a server without memory for a stream: TCP's client tries again" accepting
+ok "a server without memory for a stream: the client's TCP retries" accepting
 for how in tcp ring; do
 	use $how
 	# some connections shall be made all the same
@@ -309,15 +309,15 @@ for how in tcp ring; do
 	done
 	growth 0 | awk '/^reason:/ && $2' | diag
 done
-ok "a ring carries again" by_ring
-ok "no socket is left" wait_for 200 none_left || rsctl -d sockets | diag
-ok "unloaded" wait_for 20 rmmod rdmastream
-ok "loaded and unloaded while allocations fail" while_failing anywhere 29 reload
+ok "a ring is used again" by_ring
+ok "no socket remains" wait_for 200 none_left || rsctl -d sockets | diag
+ok "the module can be unloaded" wait_for 20 rmmod rdmastream
+ok "loading and unloading while allocations fail" while_failing anywhere 29 reload
 new_rxe
 say "allocations fail no more"
 insmod "$MODULE" || bail "cannot load the module"
 set_net upgrade_self=1 ack_timeout=18 ring_idle_ms=600000
-ok "loaded again: a ring carries" by_ring
-ok "unloaded again" wait_for 20 rmmod rdmastream
-ok "nothing has leaked" kmemleak_check
+ok "loaded again, a ring is used" by_ring
+ok "the module can be unloaded again" wait_for 20 rmmod rdmastream
+ok "no memory leaks" kmemleak_check
 done_testing

@@ -51,7 +51,7 @@ begin_failing
 insmod "$MODULE" || bail "cannot load the module"
 set_net ack_timeout=18 upgrade=1 upgrade_self=1 upgrade_bytes=4096 link_stable_ms=100 \
 	ring_idle_ms=600000
-ok "a life" life
+ok "a run without failures" life
 below_us
 say "allocations fail from here on"
 lives=0 failed=0
@@ -59,17 +59,17 @@ for kind in $KINDS; do
 	knob=$inject
 	[ "$kind" = slabs ] || knob=$pages
 	each "$knob" "$kind"
-	ok "$kind: and a life in which none does" test $? = 0
+	ok "$kind: a run without failures" test $? = 0
 done
 put require-start=0 require-end=0xffffffffffffffff times=-1
 say "allocations fail no more"
 diag "$lives lives"
-ok "there were some" test $lives -gt 10
-ok "bytes are right or an error is told, whichever fails" test $failed = 0
+ok "allocations failed" test $lives -gt 10
+ok "whichever allocation fails, data is correct or an error is returned" test $failed = 0
 new_rxe
 rsctl drain off >/dev/null
 ok "streams work again" rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60
-ok "no socket is left" wait_for 60 none_left
+ok "no socket remains" wait_for 60 none_left
 ok "the module can be unloaded" wait_for 20 rmmod rdmastream
-ok "nothing has leaked" kmemleak_check
+ok "no memory leaks" kmemleak_check
 done_testing

@@ -27,17 +27,17 @@ storm() {	# SERVER_KIND CLIENT_KIND MODE
 	return $status
 }
 
-ok "$connects connects of plain TCP, byte" storm inet tcp4 byte
-ok "$connects connects to plain TCP, byte" storm tcp4 inet byte
+ok "$connects connections from plain TCP clients, one byte each" storm inet tcp4 byte
+ok "$connects connections to a plain TCP server, one byte each" storm tcp4 inet byte
 for how in tcp ring; do
 	use $how
 	[ $how != ring ] || ok "a link comes up" want_link
-	ok "$how: $conns connections at once, epoll" many $how -e
+	ok "$how: $conns concurrent connections, epoll" many $how -e
 	[ "$KERNEL" = debug ] || ok "$how: $conns connections at once, threads" many $how
 	for mode in close byte rst unread; do
-		ok "$how: $connects connects, $mode" storm inet rds4 $mode
+		ok "$how: $connects connections, $mode" storm inet rds4 $mode
 	done
-	ok "$how: no socket is left" wait_for 20 no_sockets
+	ok "$how: no socket remains" wait_for 20 no_sockets
 done
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

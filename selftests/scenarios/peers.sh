@@ -60,10 +60,10 @@ ulimit -n 10000 || bail "no room for descriptors"
 modprobe -a ib_core rdma_cm bridge
 insmod "$HCA/rs_hca.ko" || bail "cannot load $HCA/rs_hca.ko"
 # else each namespace has an image of each device
-ok "devices of one namespace" rdma system set netns exclusive
+ok "devices are not shared between namespaces" rdma system set netns exclusive
 ok "$PEERS hosts and a server" add_hosts || bail "no hosts"
 ok "a device for each" add_devices || bail "no devices"
-ok "the module" insmod "$MODULE"
+ok "the module loads" insmod "$MODULE"
 # how long it takes to come round again is no matter
 for ((i = 0; i < PEERS; i++)); do
 	nsenter --net=/run/netns/p$i sysctl -q -w net.rdmastream.ring_idle_ms=600000
@@ -72,11 +72,11 @@ server sysctl -q -w net.rdmastream.ring_idle_ms=600000
 # shellcheck disable=SC2046
 server rs_peers 10.78.0.1 $(names) >"$tmp/peers" 2>&1
 diag "$(grep -E "MemFree|Slab" /proc/meminfo)"
-ok "bytes from and to each" test $? = 0
+ok "data from and to each" test $? = 0
 diag <"$tmp/peers"
 ok "each has rings" test "$(tail -n 1 "$tmp/peers")" = "$PEERS"
 diag "$(grep -E "MemFree|Slab" /proc/meminfo)"
 ok "the module can be unloaded" wait_for 60 rmmod rdmastream
-ok "the namespaces go" del_hosts
-ok "no device is left" wait_for 60 no_devices
+ok "the namespaces can be removed" del_hosts
+ok "no device remains" wait_for 60 no_devices
 done_testing

@@ -44,11 +44,11 @@ start() {	# CONNS A'S-WAY C'S-OPTION...
 
 finish() {	# NAME
 	wait $a
-	ok "$1: A is content" test $? = 0
+	ok "$1: A succeeds" test $? = 0
 	wait $b
-	ok "$1: B is content" test $? = 0
+	ok "$1: B succeeds" test $? = 0
 	wait $c
-	ok "$1: C is content" test $? = 0
+	ok "$1: C succeeds" test $? = 0
 	cat "$tmp/a" "$tmp/b" "$tmp/c" | diag
 }
 
@@ -74,11 +74,11 @@ use ring
 ok "links come up" wait_for 60 try_links
 start 1 sendfile
 finish "relayed"
-ok "relayed: by B without a copy" b_copied_nothing 1
+ok "relayed: B does not copy" b_copied_nothing 1
 growth 1 | grep -v ' 0$' | tr '\n' ' ' | diag
 start 3 zerocopy
 finish "three at once"
-ok "three at once: by B without a copy" b_copied_nothing 3
+ok "three at once: B does not copy" b_copied_nothing 3
 
 # C does not read: what A has sent must fit into what lies between.
 sent() { echo $(($(grown 0 tcp-tx-bytes) + $(grown 0 ring-tx-bytes))); }
@@ -90,14 +90,14 @@ held_up() {	# nothing has been sent for some time
 }
 go=$tmp/go between=0 since=$SECONDS
 start 1 plain --hold-at 0 --hold "$go"
-ok "back-pressure: A is held up" wait_for 40 held_up
+ok "back-pressure: A has to wait" wait_for 40 held_up
 between=$(sent)
 diag "A could send $between of $total bytes"
-ok "back-pressure: by what fits between" test "$between" -lt $((total * 2 / 3))
+ok "back-pressure: only buffers' worth of data is in flight" test "$between" -lt $((total * 2 / 3))
 on 2 touch "$go"
 finish "back-pressure"
-ok "back-pressure: by B without a copy" b_copied_nothing 1 15
+ok "back-pressure: B does not copy" b_copied_nothing 1 15
 
-ok "no socket is left" wait_for 20 no_sockets
+ok "no socket remains" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

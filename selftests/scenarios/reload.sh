@@ -53,24 +53,24 @@ no_device() {
 }
 
 modprobe -a rdma_cm
-ok "a family that is taken is refused with a message" taken
-ok "another family number" reaches 27
-ok "loaded and unloaded $turns times" reload
+ok "a family number in use is refused with a message" taken
+ok "another family number works" reaches 27
+ok "loading and unloading $turns times" reload
 insmod "$MODULE" || bail "cannot load the module"
-ok "not unloaded while a socket is open" busy
-ok "no RDMA device: plain TCP or the tcp carrier" no_device
+ok "an open socket prevents unloading" busy
+ok "without an RDMA device: plain TCP or the tcp carrier" no_device
 sysctl -q -w net.rdmastream.upgrade=1 net.rdmastream.upgrade_self=1
 mark 0
-ok "the host with itself" self -l "$ADDR4_0" -n "$big"
-ok "the host with itself, IPv6" self -l "$ADDR6_0" -k rds6 -n "$big"
-ok "the host with itself, loopback" self -l 127.0.0.1
+ok "connections within the host" self -l "$ADDR4_0" -n "$big"
+ok "connections within the host, IPv6" self -l "$ADDR6_0" -k rds6 -n "$big"
+ok "connections within the host, loopback" self -l 127.0.0.1
 # a link is made meanwhile, or for the next one
 by_rdma() { [ "$(grown 0 ring-tx-bytes)" -gt 0 ] || { self -l "$ADDR4_0" -n "$big" && false; }; }
-ok "bytes go by RDMA" wait_for 20 by_rdma
-ok "unloaded" wait_for 20 rmmod rdmastream
+ok "data uses RDMA" wait_for 20 by_rdma
+ok "the module can be unloaded" wait_for 20 rmmod rdmastream
 if [ "$KERNEL" = debug ]; then
-	ok "nothing has leaked" kmemleak_check
+	ok "no memory leaks" kmemleak_check
 else
-	skip "nothing has leaked" "only the debug kernel looks for leaks"
+	skip "no memory leaks" "only the debug kernel looks for leaks"
 fi
 done_testing

@@ -34,46 +34,46 @@ set_net ring_idle_ms=600000 link_idle_ms=600000
 ok "a link comes up" want_link
 mark 0
 hold 1 4K --until "$tmp/enough"
-ok "little traffic: held" test $? = 0
+ok "little traffic: a connection stays open" test $? = 0
 ok "little traffic: the ring is small" has_ring 1 16384
-ok "little traffic: the ring is no larger" test "$(greatest 1)" -le 32768
+ok "little traffic: the ring does not grow" test "$(greatest 1)" -le 32768
 set_net ring_idle_ms=1500
 ok "idle: the ring is taken back" wait_for 20 no_ring 1
-ok "idle: the other one, too" wait_for 20 no_ring 0
+ok "idle: the ring of the other direction, too" wait_for 20 no_ring 0
 ok "idle: no memory is registered for rings" wait_for 30 nothing_pinned
-ok "idle: the reason is told" sh -c 'rsctl -j sockets | grep -q ring-idle'
+ok "idle: the reason is shown" sh -c 'rsctl -j sockets | grep -q ring-idle'
 in_all touch "$file"
-ok "busy again: a ring of full size" wait_for 20 has_ring 1 262144
+ok "busy again: the ring gets its full size" wait_for 20 has_ring 1 262144
 in_all touch "$tmp/enough"
 whole "busy again"
-ok "rings carried it" test "$(grown 0 ring-tx-bytes)" -gt 12000000
+ok "rings were used" test "$(grown 0 ring-tx-bytes)" -gt 12000000
 
 hold 1 8M
-ok "growth: held" test $? = 0
+ok "growth: a connection stays open" test $? = 0
 ok "growth: the ring has grown" test "$(grown 0 revokes-tx)" -gt 0
 whole "growth"
 
 # SO_RCVBUF stands above ring_size and below it (its half, as on TCP)
 hold 1 4M --rcvbuf 64K
-ok "SO_RCVBUF 64K: held" test $? = 0
-ok "SO_RCVBUF 64K: the ring is no larger" test "$(greatest 1)" -le 65536
+ok "SO_RCVBUF 64K: a connection stays open" test $? = 0
+ok "SO_RCVBUF 64K: the ring is limited" test "$(greatest 1)" -le 65536
 whole "SO_RCVBUF 64K"
 
 # more streams than there is memory for: those that are idle make room
-ok "ceiling: nothing is registered" wait_for 30 nothing_pinned
+ok "rmb_max: nothing is registered at first" wait_for 30 nothing_pinned
 set_net rmb_max=1048576 ring_idle_ms=8000
 total=512K
 mark 0
 hold 60 64K
-ok "ceiling: 60 connections are held" test $? = 0
-ok "ceiling: all get a ring, when others have left theirs" wait_for 40 all_granted
-ok "ceiling: it is respected" test "$(pinned 1)" -le 1048576
+ok "rmb_max: 60 connections are open" test $? = 0
+ok "rmb_max: all get a ring when others have returned theirs" wait_for 40 all_granted
+ok "rmb_max: the limit is respected" test "$(pinned 1)" -le 1048576
 whole "ceiling"
 # the host is short of memory: idle rings go back sooner
 set_net ring_idle_ms=16000 rmb_max=67108864
 total=2M
 hold 2 1M
-ok "pressure: held" test $? = 0
+ok "pressure: connections stay open" test $? = 0
 ok "pressure: there are rings" has_ring 0 16384
 # each time it counts for two seconds
 asked() { echo 2 >/proc/sys/vm/drop_caches && no_ring 0; }
@@ -103,8 +103,8 @@ all_have_rings() { shares " | length == $crowd"; }
 begin_streams -C $crowd -n $((2 * each)) -m 4K -t $((260 * SLOW)) --until "$file" --hold-at 4K --hold "$go"
 ok "crowd: all have rings" wait_for 60 all_have_rings
 in_all touch "$go"
-ok "crowd: bytes come on all of them" wait_for 90 began
-ok "crowd: many bytes" wait_for 90 went_on
+ok "crowd: all rings receive data" wait_for 90 began
+ok "crowd: much data is transferred" wait_for 90 went_on
 diag "came on each: $(jq -c sort "$tmp/shares")"
 nobody="crowd: nobody has less than seven tenths of the mean"
 if [ "$SLOW" != 1 ]; then
@@ -130,8 +130,8 @@ set_net upgrade=2 upgrade_bytes=16384
 mark 0
 ok "short: 20 connections of 2 KiB" stream inet inet -C 20 -n 2K -t 30
 ok "short: no ring was granted" test "$(grown 0 grants-sent)" = 0
-ok "long: one of 8 MiB" stream inet inet -n 8M -t 60
-ok "long: rings carried most of it" test "$(grown 0 ring-rx-bytes)" -gt 4200000
-ok "no socket is left" wait_for 20 no_sockets
+ok "long: one connection of 8 MiB" stream inet inet -n 8M -t 60
+ok "long: most of it used rings" test "$(grown 0 ring-rx-bytes)" -gt 4200000
+ok "no socket remains" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

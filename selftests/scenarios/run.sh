@@ -22,7 +22,7 @@ on_tcp() {	# COMMAND...
 ok "no module: a static program" on_tcp rsctl run rs_echo look
 ok "no module: a dynamic one with children" on_tcp rsctl run sh -c \
 	'curl -s 127.0.0.1:1; curl -s 127.0.0.1:1; exit 0'
-ok "no module: children that are supervised" on_tcp rsctl run -S sh -c \
+ok "no module: supervised children" on_tcp rsctl run -S sh -c \
 	'rs_echo look; curl -s 127.0.0.1:1; exit 0'
 ends() { "${@:2}" >/dev/null 2>&1; [ $? = "$1" ]; }
 ok "no module: exit status of a static program" ends 2 rsctl run rs_echo
@@ -44,21 +44,21 @@ says() {	# WORDS COMMAND...
 	grep -q -- "$1" "$tmp/out"
 }
 ok "sockets of a static program" looks rsctl run rs_echo look
-ok "... without any rights" looks setpriv --reuid 1000 --regid 1000 --clear-groups \
+ok "... without privileges" looks setpriv --reuid 1000 --regid 1000 --clear-groups \
 	rsctl run rs_echo look
-ok "... that gives up its user later" looks rsctl run -S \
+ok "... that changes its user later" looks rsctl run -S \
 	setpriv --reuid 1000 --regid 1000 --clear-groups rs_echo look
-ok "... in a network namespace made later" looks rsctl run -S unshare -n rs_echo look
-ok "... without the right to go there: TCP" says "here tcp" setpriv --reuid 1000 --regid 1000 \
+ok "... in a network namespace created later" looks rsctl run -S unshare -n rs_echo look
+ok "... without the privilege to enter it: TCP" says "here tcp" setpriv --reuid 1000 --regid 1000 \
 	--clear-groups rsctl run -S unshare -rn rs_echo look
 ok "... under signals" says "restarted: .* eintr=0 ours=500 moved=0" rsctl run rs_echo signals
 diag <"$tmp/out"
 ok "... in threads" says ours=800 rsctl run rs_echo threads
-ok "... with no descriptor left" says "fd=-1 EMFILE" rsctl run rs_echo full
-ok "a supervisor in a supervisor" looks rsctl run -S rsctl run rs_echo look
-ok "a worker killed" looks rsctl run -S sh -c 'pkill -KILL -x rsctl-worker; sleep 1; rs_echo look'
-ok "a guard killed" looks rsctl run -S sh -c 'pkill -KILL -x rsctl-guard; sleep 1; rs_echo look'
-ok "no supervisor is left" wait_for 20 ends 1 pgrep 'rsctl-(guard|worker)'
+ok "... at the limit of descriptors" says "fd=-1 EMFILE" rsctl run rs_echo full
+ok "a supervisor within a supervisor" looks rsctl run -S rsctl run rs_echo look
+ok "the worker is killed" looks rsctl run -S sh -c 'pkill -KILL -x rsctl-worker; sleep 1; rs_echo look'
+ok "the guard is killed" looks rsctl run -S sh -c 'pkill -KILL -x rsctl-guard; sleep 1; rs_echo look'
+ok "no supervisor remains" wait_for 20 ends 1 pgrep 'rsctl-(guard|worker)'
 
 # ---- what is refused ----
 
@@ -66,7 +66,7 @@ cp "$(type -P rs_echo)" "$tmp/setuid"
 chmod 4755 "$tmp/setuid"
 ok "setuid is refused" says "is setuid" rsctl run "$tmp/setuid" look
 ok "... with status 126" ends 126 rsctl run -S "$tmp/setuid" look
-ok "a static program's preloading is refused" says "statically linked" rsctl run -P rs_echo look
+ok "--preload is refused for a static program" says "statically linked" rsctl run -P rs_echo look
 
 # ---- programs ----
 
@@ -128,7 +128,7 @@ fetched() {
 if type -P nginx curl >/dev/null; then
 	ok "nginx starts" on 1 rsctl run nginx -e "$tmp/error.log" -c "$tmp/nginx.conf"
 	ok "nginx listens" wait_for 20 listens 1 8081
-	ok "curl from nginx, whose workers inherit it" fetched
+	ok "curl from nginx, whose workers inherit the library" fetched
 	on 1 nginx -e "$tmp/error.log" -c "$tmp/nginx.conf" -s quit
 else
 	skip "nginx and curl" "not installed"
@@ -139,7 +139,7 @@ redis=$!
 ok "redis-server listens" wait_for 20 listens 1 6379
 mark 0
 ok "redis-benchmark" timeout 60 rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n 500 -c 4 -d 4096 -q
-ok "... by RDMA" test "$(grown 0 ring-tx-bytes)" -gt 500000
+ok "... over RDMA" test "$(grown 0 ring-tx-bytes)" -gt 500000
 kill $redis
 
 # ---- which connections ----
@@ -159,14 +159,14 @@ server=$!
 on_bg 1 rsctl run -x :7004 -x "$ADDR4_0" rs_echo serve 7003 >/dev/null
 picky=$!
 ok "servers listen" wait_for 20 listens 1 7001
-ok "... and the picky one" wait_for 20 listens 1 7003
-ok "excluded by port" by_tcp excluded ask 7001 -x :7001 rs_echo talk
-ok "excluded by address, preloaded" by_tcp excluded ask 7001 -x "$ADDR4_1/24:7000-8000" rs_echo_py
-ok "not included" by_tcp excluded ask 7001 -i 192.168.0.0/16 rs_echo talk
-ok "included" by_rdma ask 7001 -i "$ADDR4_1:7001" rs_echo talk
-ok "excluded elsewhere" by_rdma ask 7001 -x "[fd00::]/8" -x :22 rs_echo_py
+ok "... also the one with rules" wait_for 20 listens 1 7003
+ok "excluded by port: plain TCP" by_tcp excluded ask 7001 -x :7001 rs_echo talk
+ok "excluded by address, preloaded: plain TCP" by_tcp excluded ask 7001 -x "$ADDR4_1/24:7000-8000" rs_echo_py
+ok "not included: plain TCP" by_tcp excluded ask 7001 -i 192.168.0.0/16 rs_echo talk
+ok "included: RDMA" by_rdma ask 7001 -i "$ADDR4_1:7001" rs_echo talk
+ok "a rule for another address has no effect" by_rdma ask 7001 -x "[fd00::]/8" -x :22 rs_echo_py
 mark 1
-ok "excluded by the server" by_tcp no-option ask 7003 rs_echo talk
+ok "excluded by the server's rules" by_tcp no-option ask 7003 rs_echo talk
 ok "... which counts that" test "$(grown 1 reason:excluded)" = 1
 kill $picky
 refuses() {
@@ -191,7 +191,7 @@ refuses() {
 		assert told(s, 1, good) == "EISCONN"
 	END
 }
-ok "rules that are none are refused" refuses
+ok "invalid rules are refused" refuses
 
 # ---- a cgroup ----
 
@@ -205,60 +205,60 @@ within() {	# COMMAND...: in a cgroup below it
 	)
 }
 if rsctl cgroup on rsctl-run 2>"$tmp/err"; then
-	ok "a cgroup: it is told" says " $group\$" rsctl cgroup
-	ok "... again is no error" rsctl cgroup on $group
+	ok "a cgroup: switched on and listed" says " $group\$" rsctl cgroup
+	ok "... switching it on again is no error" rsctl cgroup on $group
 	ok "... static C" by_rdma within rs_echo talk "$ADDR4_1" 7001 $bytes
 	ok "... Python" by_rdma within rs_echo_py "$ADDR4_1" 7001 $bytes
 	ok "... all its sockets" looks within rs_echo look
-	ok "... not those of others" says "here tcp" rs_echo look
+	ok "... not the sockets of other cgroups" says "here tcp" rs_echo look
 	rm -f "$tmp/go"
 	within sh -c 'until [ -e "$0" ]; do sleep 0.2; done; exec rs_echo look' "$tmp/go" >"$tmp/later" &
 	rsctl cgroup off rsctl-run
-	ok "... when it is off" says "here tcp" within rs_echo look
-	ok "... and not told any more" test -z "$(rsctl -o cgroup | grep $group)"
+	ok "... not when it is off" says "here tcp" within rs_echo look
+	ok "... which is no longer listed" test -z "$(rsctl -o cgroup | grep $group)"
 	rsctl cgroup on rsctl-run
 	touch "$tmp/go"
 	wait $!
-	ok "... what ran already" looks cat "$tmp/later"
+	ok "... also a process that was already running" looks cat "$tmp/later"
 	bpf=yes
 else
-	ok "a cgroup: this kernel has no such function" grep -q 'has no update_socket_protocol' "$tmp/err"
-	ok "... nothing is left" test -z "$(rsctl -o cgroup | grep $group)"
+	ok "a cgroup: refused by a kernel without the function" grep -q 'has no update_socket_protocol' "$tmp/err"
+	ok "... without traces" test -z "$(rsctl -o cgroup | grep $group)"
 	[ "$KERNEL" = 6.1 ] || ok "... but it should" false
 	bpf=no
 fi
 kill $server
 
-ok "no socket is left" wait_for 20 no_sockets
-ok "no supervisor is left" wait_for 20 ends 1 pgrep 'rsctl-(guard|worker)'
+ok "no socket remains" wait_for 20 no_sockets
+ok "no supervisor remains" wait_for 20 ends 1 pgrep 'rsctl-(guard|worker)'
 ok "the module can be unloaded" wait_for 20 unload_module
 if [ $bpf = yes ]; then
 	ok "a cgroup without the module" says "here tcp" within rs_echo look
-	ok "... the module comes back" load
+	ok "... the module is loaded again" load
 	ok "... and is used" looks within rs_echo look
 	rsctl cgroup off rsctl-run
 	ok "... it can be unloaded" wait_for 20 unload_module
 
 	pins=/sys/fs/bpf/rdmastream-cgroup
 	rsctl cgroup on rsctl-run
-	ok "... off by its id" rsctl cgroup off "$(stat -c %i $group)"
+	ok "... switched off by its id" rsctl cgroup off "$(stat -c %i $group)"
 	ok "... which leaves no pin" test -z "$(ls $pins)"
 	rsctl cgroup on rsctl-run
 	rmdir $group/below $group
-	ok "... removed, and not told any more" test -z "$(rsctl -o cgroup | grep -v CGROUP)"
-	ok "... which leaves no pin either" test -z "$(ls $pins)"
+	ok "... a removed cgroup is no longer listed" test -z "$(rsctl -o cgroup | grep -v CGROUP)"
+	ok "... and leaves no pin" test -z "$(ls $pins)"
 	mkdir $group
 	rsctl cgroup on rsctl-run
 	rmdir $group
 	mkdir $group
-	ok "... another one of that name" rsctl cgroup on rsctl-run
-	ok "... whose pin is the only one" test "$(ls $pins)" = "$(stat -c %i $group)"
+	ok "... a new cgroup of the same name" rsctl cgroup on rsctl-run
+	ok "... has the only pin" test "$(ls $pins)" = "$(stat -c %i $group)"
 	rsctl cgroup off rsctl-run
 	chmod 777 $pins
-	ok "... not where anybody may write" ends 1 rsctl cgroup on rsctl-run
+	ok "... refused: anybody may write to the directory of pins" ends 1 rsctl cgroup on rsctl-run
 	rmdir $pins
 	ln -s "$tmp" $pins
-	ok "... nor by a symbolic link" ends 1 rsctl cgroup on rsctl-run
+	ok "... refused: the directory of pins is a symbolic link" ends 1 rsctl cgroup on rsctl-run
 	rm $pins
 fi
 done_testing

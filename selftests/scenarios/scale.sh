@@ -64,9 +64,9 @@ set_net upgrade=2
 # A first round fills caches; what it leaves is nobody's cost.
 for kind in tcp4 inet; do
 	open_idle $kind
-	ok "$kind: once to warm up" test $? = 0
+	ok "$kind: warm-up" test $? = 0
 	close_idle $kind
-	ok "$kind: they end well" test $? = 0
+	ok "$kind: all connections end normally" test $? = 0
 	wait_for 150 quiet
 done
 
@@ -80,7 +80,7 @@ for kind in tcp4 inet; do
 	[ $kind = tcp4 ] || break
 	tcp=("${level[@]}")
 	close_idle $kind
-	ok "$kind: they end well" test $? = 0
+	ok "$kind: all connections end normally" test $? = 0
 	wait_for 150 quiet
 done
 beyond() { echo $(((level[$1] - tcp[$1]) / idle)); }
@@ -95,7 +95,7 @@ ours() {	# plain TCP by now are none
 	modes "$1"
 	[ "$(modes "$1" | awk '$2 ~ /^(prelude|framed)$/ { n += $1 } END { print +n }')" -ge "$idle" ]
 }
-ok "all of them may still be upgraded" ours 0
+ok "none of them has become plain TCP" ours 0
 in_all rsctl stats | diag
 ok "none of them has a ring" test "$(on 0 rsctl -j links | grep -o '"rx_rings":[0-9]*' | cut -d: -f2)" = 0
 
@@ -103,18 +103,18 @@ ok "none of them has a ring" test "$(on 0 rsctl -j links | grep -o '"rx_rings":[
 
 use ring
 mark 0
-ok "$busy busy streams on rings beside them" stream inet inet -C $busy -n 400K -e -t 300
+ok "$busy other streams are busy on rings" stream inet inet -C $busy -n 400K -e -t 300
 assert_carrier ring 0 $((busy * 400 * 1024)) $((busy * 400 * 1024)) | diag
-ok "on one link" test "$(on 0 rsctl -j links | grep -o '"state":"up"' | wc -l)" = 1
+ok "all on one link" test "$(on 0 rsctl -j links | grep -o '"state":"up"' | wc -l)" = 1
 
 on_bg 1 rs_stream -s -k inet -p 7001 -n 4M -m 1 --read-delay 60000 -t 400 >"$tmp/slow.server"
 slow_server=$!
 rs_stream -c "$ADDR4_1" -k inet -p 7001 --wait -n 4M -m 1 -t 400 >"$tmp/slow.client" &
 slow_client=$!
 stuck() { on 0 rsctl -s -o stats | awk '$1 == "stall-ring" { exit !$2 }'; }
-ok "a reader does not read" wait_for 50 stuck
-ok "20 others are not held up" stream inet inet -C 20 -n 500K -e -t 100
-ok "the slow one has not read yet" kill -0 $slow_client
+ok "one reader stops reading" wait_for 50 stuck
+ok "20 others are not affected" stream inet inet -C 20 -n 500K -e -t 100
+ok "the slow reader has not read yet" kill -0 $slow_client
 
 # ---- round trips ----
 
@@ -141,15 +141,15 @@ one_rtt() {	# KIND PORT: microseconds of 64 bytes there and back
 }
 wait $slow_client
 wait $slow_server
-ok "the slow one is whole in the end" grep -q '"ok":true' "$tmp/slow.server"
+ok "the slow reader gets everything in the end" grep -q '"ok":true' "$tmp/slow.server"
 rtt beside
 close_idle inet
-ok "inet: the idle ones end well" test $? = 0
-ok "no socket is left" wait_for 100 no_sockets
+ok "inet: the idle connections end normally" test $? = 0
+ok "no socket remains" wait_for 100 no_sockets
 rtt alone
 alone=$(<"$tmp/quotient.alone") beside=$(<"$tmp/quotient.beside")
 diag "a round trip is $alone of TCP's alone, $beside of it beside $idle idle connections"
-ok "at most $rtt_most per cent of the round trip alone" \
+ok "round-trip time at most $rtt_most per cent of that without load" \
 	awk -v a="$alone" -v b="$beside" -v most=$rtt_most 'BEGIN { exit !(a && b && b * 100 <= a * most) }'
 ok "the module can be unloaded" wait_for 40 unload_module
 done_testing

@@ -63,27 +63,27 @@ insmod "$HCA/rs_hca.ko" profile="${PROFILE:-plain}" dma="${DMA:-virt}" || bail "
 ok "$HOSTS hosts" add_hosts || bail "no hosts"
 ok "a device for each" all add_device || bail "no devices"
 free=$(memory)
-ok "the module" insmod "$MODULE"
+ok "the module loads" insmod "$MODULE"
 # the links of a namespace other than the initial one go with its last socket
 keepers=()
 for ((host = 0; host < HOSTS; host++)); do
 	nsenter --net="/run/netns/h$host" rs_stream -s -k inet -p 6999 -t 1000000 &
 	keepers+=($!)
 done
-ok "seed $SEED: each byte, each end" simulate
+ok "seed $SEED: data and results are correct" simulate
 diag "$(tail -n 2 "$RESULTS/told")"
 kill "${keepers[@]}"
 wait "${keepers[@]}" 2>/dev/null
-ok "no stream is left" patiently 900 all none_open ||
+ok "no stream remains" patiently 900 all none_open ||
 	{ all here rsctl -d sockets; all here ss -taneoim; } | diag
 # shellcheck disable=SC2154	# lib.sh has it
 sums | sort >"$tmp/sums"
 diag "links: $(value links-up "$tmp/sums") made, $(value links-lost "$tmp/sums") lost; $(awk '/^switch:/ { n += $2 } END { print n + 0 }' "$tmp/sums") switches"
 diag "$(grep -v ' 0$' $params/counts)"
 ok "the module can be unloaded" wait_for 60 rmmod rdmastream
-ok "memory is back" wait_for 20 memory_is_back "$free"
-ok "the devices go" all del_device
-ok "the hosts go" del_hosts
-ok "no device is left" wait_for 20 no_devices
+ok "all memory is freed" wait_for 20 memory_is_back "$free"
+ok "the devices can be removed" all del_device
+ok "the namespaces of the hosts can be removed" del_hosts
+ok "no device remains" wait_for 20 no_devices
 ok "rs_hca can be unloaded" wait_for 20 rmmod rs_hca
 done_testing

@@ -162,13 +162,13 @@ done
 cuts=$(wc -l <"$tmp/cuts")
 [ -z "$redis" ] || kill "$redis"
 [ -z "$redis" ] || wait "$redis" 2>/dev/null
-ok "all jobs went well" test $failures = 0
+ok "all jobs succeeded" test $failures = 0
 for file in "$tmp/failed" "$tmp/evidence"; do
 	[ ! -s "$file" ] || diag <"$file"
 done
 ok "links were lost" test "$(grown 0 links-lost)" -gt 0
-ok "streams survived that" test "$(($(grown 0 resumes) + $(grown 1 resumes)))" -gt 0
-ok "no socket is left" wait_for 150 no_sockets
+ok "streams survived this" test "$(($(grown 0 resumes) + $(grown 1 resumes)))" -gt 0
+ok "no socket remains" wait_for 150 no_sockets
 for vm in 0 1; do
 	growth $vm | awk -v vm=$vm '
 		{ n[$1] = $2 }

@@ -103,7 +103,7 @@ compare() {	# raw|ring SUITE
 	local how=$1 name=$2 base=$log/$2.$1 again
 	go "$how" "$name" >"$base"
 	bytes=$(grew ring-tx-bytes)
-	ok "$name, $how: went that way, $bytes bytes by RDMA" proved "$how" "$name"
+	ok "$name, $how: used this carrier, $bytes bytes over RDMA" proved "$how" "$name"
 	differing "$log/$name.tcp" "$base" >"$base.differs"
 	cp "$base.differs" "$base.first"
 	if [ -s "$base.differs" ]; then
@@ -119,7 +119,7 @@ compare() {	# raw|ring SUITE
 	fi
 	grep -vxFf "$base.differs" "$base.first" | sed "s/^/$name, $how, but once only: /" | diag
 	sed "s/^/$name, $how: /" "$base.differs" | diag
-	ok "$name, $how: every case ends as on TCP" test ! -s "$base.differs"
+	ok "$name, $how: every case has the same result as on TCP" test ! -s "$base.differs"
 }
 
 lines() { wc -l <"$1"; }
@@ -163,8 +163,8 @@ done
 diag <"$log/table"
 touch "$tmp/go"
 wait $held
-ok "the held connection was not disturbed" test $? = 0
+ok "the idle connection was not disturbed" test $? = 0
 # a closed socket waits for its peer's FIN as long as TCP does
-ok "no socket is left" wait_for 100 no_sockets || rsctl -d sockets | diag
+ok "no socket remains" wait_for 100 no_sockets || rsctl -d sockets | diag
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -53,7 +53,7 @@ start() {	# busy|idle|full
 whole() {	# NAME
 	in_all touch "$go"
 	whole_streams "$1"
-	ok "$1: no socket is left" wait_for 20 no_sockets
+	ok "$1: no socket remains" wait_for 20 no_sockets
 }
 
 # By whatever carrier, since "remember"; what was retained is not enough for that.
@@ -64,7 +64,7 @@ lose() {	# NAME busy|idle|full CMD...: the loss
 	shift 2
 	ok "$name: a link is up" want_link
 	start "$what"
-	ok "$name: streams are on rings" test $? = 0
+	ok "$name: streams use rings" test $? = 0
 	remember
 	ok "$name: the link is lost" "$@"
 	goes_on "$name"
@@ -73,7 +73,7 @@ lose() {	# NAME busy|idle|full CMD...: the loss
 
 goes_on() {	# NAME
 	local vm
-	ok "$1: all streams go on over TCP" wait_for 30 resumed && return
+	ok "$1: all streams continue over TCP" wait_for 30 resumed && return
 	for vm in 0 1; do
 		on $vm rsctl -o links
 		on $vm rsctl -o sockets

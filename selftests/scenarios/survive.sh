@@ -149,16 +149,16 @@ remember
 timeout $((150 * SLOW)) rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n $((4000 / SLOW)) -c 8 -d 4096 -q >"$tmp/redis" 2>&1 &
 client=$!
 redis_carries() { [ "$(grown 0 ring-tx-bytes)" -gt 500000 ]; }
-ok "redis: rings carry" wait_for 30 redis_carries
+ok "redis: rings are used" wait_for 30 redis_carries
 remember
 ok "redis: the link is lost" roce drop
 goes_on "redis"
 roce pass
 wait $client
-ok "redis: redis-benchmark ends well" test $? = 0
+ok "redis: redis-benchmark succeeds" test $? = 0
 tr '\r' '\n' <"$tmp/redis" | grep "requests per second" | diag
 kill $server
 wait $server 2>/dev/null
-ok "redis: no socket is left" wait_for 20 no_sockets
+ok "redis: no socket remains" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -18,13 +18,13 @@ for how in tcp ring; do
 	ok "$how: zero copy" carried $how $size inet inet -W zerocopy -R splice
 	ok "$how: zero copy, epoll" carried $how $size rds4 rds4 -W zerocopy -e
 	ok "$how: MSG_WAITALL" carried $how $size inet inet -R waitall -r 300K
-	ok "$how: the server speaks first" carried $how $size inet inet --first server
-	ok "$how: the client speaks first" carried $how $size rds4 rds4 --first client -e
-	ok "$how: the client ends first" carried $how $size inet inet --half-close
+	ok "$how: the server sends first" carried $how $size inet inet --first server
+	ok "$how: the client sends first" carried $how $size rds4 rds4 --first client -e
+	ok "$how: the client closes first" carried $how $size inet inet --half-close
 	ok "$how: slow readers" carried $how $size inet inet --read-delay 1000
-	ok "$how: great chunks" carried $how $((4 * size)) rds6 rds6 -w 1M -r 1M
+	ok "$how: large writes" carried $how $((4 * size)) rds6 rds6 -w 1M -r 1M
 done
-ok "tiny chunks" stream inet inet -n 20000 -w 50 -r 40
+ok "tiny writes" stream inet inet -n 20000 -w 50 -r 40
 
 # A connection of VM 0 with itself has no option, so its listener sees a plain client.
 with_itself() {	# KIND ADDRESS
@@ -32,7 +32,7 @@ with_itself() {	# KIND ADDRESS
 	rs_stream -b -k "$1" -l "$2" -n 64K -t 30 &&
 		[ "$(grown 0 reason:self)" = 1 ] && [ "$(grown 0 plain-accepts)" = 1 ]
 }
-ok "a host with itself: plain TCP" with_itself inet "$ADDR4_0"
-ok "a host with itself: plain TCP, IPv6" with_itself inet6 "$ADDR6_0"
-ok "a host with itself: plain TCP, IPv4 by an IPv6 socket" with_itself inet6 "::ffff:$ADDR4_0"
+ok "connections within a host: plain TCP" with_itself inet "$ADDR4_0"
+ok "connections within a host: plain TCP, IPv6" with_itself inet6 "$ADDR6_0"
+ok "connections within a host: plain TCP, IPv4 with an IPv6 socket" with_itself inet6 "::ffff:$ADDR4_0"
 done_testing

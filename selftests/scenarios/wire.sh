@@ -25,7 +25,7 @@ stripped() {	# NAME VM MATCH how
 		return
 	fi
 	ok "$1" carried "$how" 200000 inet inet
-	ok "$1, the server speaks first" stream inet inet -n 200000 -t 30 --first server
+	ok "$1, the server sends first" stream inet inet -n 200000 -t 30 --first server
 	unstrip
 }
 
@@ -38,7 +38,7 @@ modprobe -a tun veth
 retell "peer" < <(rs_wire 2>&1)
 use prelude
 retell "prelude" < <(rs_prelude 2>&1)
-ok "no socket is left" wait_for 40 no_sockets
+ok "no socket remains" wait_for 40 no_sockets
 rsctl stats
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

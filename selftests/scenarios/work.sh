@@ -28,14 +28,14 @@ most() {
 }
 
 begin
-ok "by turns, a wake-up each at most" rs_gather turns "$ADDR4_1" 7000 2000
+ok "request and response: at most one wake-up each" rs_gather turns "$ADDR4_1" 7000 2000
 end
 for vm in 0 1; do
-	ok "VM $vm: a work request for each message" most $vm wrs 105 ring-tx-msgs
-	ok "VM $vm: posted by itself" most $vm posts 105 ring-tx-msgs
-	ok "VM $vm: it does not tell that it has completed" most $vm wrs-signalled 10 wrs
-	ok "VM $vm: a completion for each message that comes" most $vm completions 110 ring-rx-msgs
-	ok "VM $vm: no credit that interrupts" most $vm credits-intr 1 ring-tx-msgs
+	ok "VM $vm: one work request per message" most $vm wrs 105 ring-tx-msgs
+	ok "VM $vm: posted separately" most $vm posts 105 ring-tx-msgs
+	ok "VM $vm: unsignalled" most $vm wrs-signalled 10 wrs
+	ok "VM $vm: one completion per received message" most $vm completions 110 ring-rx-msgs
+	ok "VM $vm: no interrupting credits" most $vm credits-intr 1 ring-tx-msgs
 done
 
 begin

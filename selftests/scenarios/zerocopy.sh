@@ -89,15 +89,15 @@ lost_amid() {	# WAY
 	server=$!
 	rs_stream -c "$ADDR4_1" -k inet -p $port --wait "${way[@]}" >"$tmp/client" &
 	client=$!
-	ok "$1, lost: rings carry" wait_for 40 carries
+	ok "$1, lost: rings are used" wait_for 40 carries
 	"$here/loss.sh" drop
-	ok "$1, lost: streams go on over TCP" wait_for 30 resumed
+	ok "$1, lost: streams continue over TCP" wait_for 30 resumed
 	"$here/loss.sh" pass
 	in_all touch "$enough"
 	wait $client
-	ok "$1, lost: the client's are whole" test $? = 0
+	ok "$1, lost: the client's streams are complete" test $? = 0
 	wait $server
-	ok "$1, lost: the server's are whole" test $? = 0
+	ok "$1, lost: the server's streams are complete" test $? = 0
 	grep -h '"ok":false' "$tmp/client" "$tmp/server" | diag
 }
 
@@ -117,9 +117,9 @@ keep() {	# BYTES REST
 	server=$!
 	rs_hold -c "$ADDR4_1" -p $port -n "$1" -r "$2" -f "$steps" -t 100 >"$tmp/holder" 2>&1 &
 	client=$!
-	ok "kept $1: it has a ring" wait_for 30 keeper_has_ring
-	ok "kept $1: pipes have ring pages" go_on warm held
-	ok "kept $1: ring pages, indeed" test "$(grown 0 spliced-page-bytes)" -ge $(($1 / 2))
+	ok "kept $1: the stream has a ring" wait_for 30 keeper_has_ring
+	ok "kept $1: pipes hold pages" go_on warm held
+	ok "kept $1: they are pages of the ring" test "$(grown 0 spliced-page-bytes)" -ge $(($1 / 2))
 }
 keeper_has_ring() {
 	test -e "$steps.warm" &&
@@ -130,32 +130,32 @@ go_on() {	# STEP NEXT
 	wait_for 30 test -e "$steps.$2"
 }
 kept() {	# NAME
-	ok "$1: what was kept is what was sent" go_on closed checked
+	ok "$1: the kept data is what was sent" go_on closed checked
 	cat "$tmp/holder" | diag
 	touch "$steps.go-checked"
 	wait $client
-	ok "$1: the keeper ends well" test $? = 0
+	ok "$1: the receiver succeeds" test $? = 0
 	wait $server
-	ok "$1: the sender ends well" test $? = 0
+	ok "$1: the sender succeeds" test $? = 0
 }
 
 keep 20000 100000
 "$here/loss.sh" drop
 ok "kept while lost: the link is lost" wait_for 20 both_lost
-ok "kept while lost: the stream goes on" go_on held read
+ok "kept while lost: the stream continues" go_on held read
 "$here/loss.sh" pass
 ok "kept while lost: the socket is closed" go_on read closed
-ok "kept while lost: no socket is left" wait_for 20 no_sockets
-ok "kept while lost: the module can't be unloaded" eval '! rmmod rdmastream'
+ok "kept while lost: no socket remains" wait_for 20 no_sockets
+ok "kept while lost: the module cannot be unloaded" eval '! rmmod rdmastream'
 ok "kept while lost: another stream has rings" want_link
-ok "kept while lost: and uses them" carried ring 1000000 inet inet
+ok "kept while lost: ... and uses them" carried ring 1000000 inet inet
 kept "kept while lost"
 
 keep 20000 $rest
-ok "kept for long: the stream goes on all the same" go_on held read
+ok "kept for long: the stream continues" go_on held read
 diag "$(growth 0 | grep -E 'revokes|spliced' | tr '\n' ' ')"
 ok "kept for long: the socket is closed" go_on read closed
-ok "kept for long: others use the link" carried ring $bytes inet inet
+ok "kept for long: other streams use the link" carried ring $bytes inet inet
 kept "kept for long"
 
 # ---- a pipe that somebody else empties ----
@@ -173,19 +173,19 @@ by_two() {	# [rsctl run]: sets took, ms
 mib=16
 [ "$SLOW" = 1 ] || mib=2
 by_two
-ok "by two, TCP: all of it" test $? = 0
+ok "two readers, TCP: all data arrives" test $? = 0
 tcp=$took
-ok "by two: a link is up" want_link
+ok "two readers: a link is up" want_link
 mark 0
 by_two rsctl run
-ok "by two, rings: all of it" test $? = 0
+ok "two readers, rings: all data arrives" test $? = 0
 diag "$took ms, TCP $tcp ms"
 # what came by TCP until there was a ring is none of it
 ringed=$(grown 0 ring-rx-bytes)
-ok "by two, rings: they carry" test "$ringed" -gt $((mib * 64 * 1024))
-ok "by two, rings: in ring pages" test "$(grown 0 spliced-page-bytes)" -gt $((ringed / 2))
-ok "by two, rings: nobody waits for half a second each time" test "$took" -lt $((4 * tcp + 1000))
+ok "two readers, rings: rings are used" test "$ringed" -gt $((mib * 64 * 1024))
+ok "two readers, rings: in pages of rings" test "$(grown 0 spliced-page-bytes)" -gt $((ringed / 2))
+ok "two readers, rings: no repeated waits of half a second" test "$took" -lt $((4 * tcp + 1000))
 
-ok "no socket is left" wait_for 20 no_sockets
+ok "no socket remains" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -58,17 +58,17 @@ ok "registered memory is charged" wait_for 10 pays
 diag "$(pays)"
 all=$(receives)
 end
-ok "streams are whole" test $? = 0
-ok "in the end nothing is charged" wait_for 20 is_over
+ok "streams are complete" test $? = 0
+ok "at the end nothing is charged" wait_for 20 is_over
 no_group
 
 # Something else makes the socket that listens, then starts the server: who accepts is charged.
 listener=host
 begin
-ok "a listener of no group: registered memory is charged" wait_for 10 pays
+ok "a listener without a group: registered memory is charged" wait_for 10 pays
 diag "$(pays)"
 end
-ok "a listener of no group: streams are whole" test $? = 0
+ok "a listener without a group: streams are complete" test $? = 0
 wait_for 20 no_group
 listener=group
 
@@ -78,11 +78,11 @@ begin $limit
 diag "$(pays)"
 ok "a limit: less is registered" test "$(receives)" -lt "$all"
 ok "a limit: an eighth at most" test "$(receives)" -le $((limit / 8))
-ok "a limit: is shown" sh -c "on 1 rsctl memory | grep -q '^rings: .* of 3\.0M'"
+ok "a limit: rsctl shows it" sh -c "on 1 rsctl memory | grep -q '^rings: .* of 3\.0M'"
 end
-ok "a limit: streams are whole" test $? = 0
+ok "a limit: streams are complete" test $? = 0
 ok "a limit: no process was killed" test "$(event oom_kill)" = 0
-ok "a limit: in the end the group can go" wait_for 20 no_group
+ok "a limit: at the end the group can be removed" wait_for 20 no_group
 
 # What else is charged, a link and its queues above all, has a thirty-second of it each.
 in_all rsctl set links_per_peer 8 >/dev/null
@@ -91,14 +91,14 @@ begin
 ok "eight links" wait_for 20 eval '[ "$(links)" = 8 ]'
 diag "$(links) links"
 end
-ok "eight links: streams are whole" test $? = 0
+ok "eight links: streams are complete" test $? = 0
 wait_for 20 no_group
 begin $((8 << 20))
 sleep 2
 diag "$(links) links; $(pays)"
 ok "a limit: four links" test "$(links)" -le 4
 end
-ok "four links: streams are whole" test $? = 0
+ok "four links: streams are complete" test $? = 0
 ok "four links: no process was killed" test "$(event oom_kill)" = 0
-ok "four links: in the end the group can go" wait_for 20 no_group
+ok "four links: at the end the group can be removed" wait_for 20 no_group
 done_testing

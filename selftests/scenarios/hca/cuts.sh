@@ -75,8 +75,8 @@ for kind in loss repeat delay; do echo 0 >$params/fault_$kind; done
 in_all touch "$go"
 whole_streams "those that stay"
 wait $short
-ok "those that come and go" test $? = 0 || diag <"$tmp/short.failed"
-ok "no socket is left" wait_for 40 no_streams || in_all rsctl -d sockets | diag
+ok "short connections, too" test $? = 0 || diag <"$tmp/short.failed"
+ok "no socket remains" wait_for 40 no_streams || in_all rsctl -d sockets | diag
 for vm in 0 1; do
 	growth $vm | awk -v vm=$vm '
 		{ n[$1] = $2 }
@@ -88,10 +88,10 @@ for vm in 0 1; do
 		}' | diag
 done
 diag "$n cuts in $took s: $((n * 60 / took)) a minute; $(cat "$tmp/short.n") short streams"
-ok "rings were lost and streams went on" test $(($(grown 0 resumes) + $(grown 1 resumes))) -gt $((CUTS / 4))
+ok "rings were lost and streams continued" test $(($(grown 0 resumes) + $(grown 1 resumes))) -gt $((CUTS / 4))
 ok "bytes were sent again" test $(($(grown 0 resent-bytes) + $(grown 1 resent-bytes))) -gt "$CUTS"
 ok "no connection was reset" test $(($(grown 0 resets) + $(grown 1 resets))) = 0
 hurry
 ok "a link comes up again" want_link
-ok "and carries" carried ring 300000 inet inet
+ok "... and carries data" carried ring 300000 inet inet
 done_testing

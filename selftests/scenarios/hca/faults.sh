@@ -22,7 +22,7 @@ for fault in $FAULTS; do
 	echo 0 >"$params/fault_$kind"
 done
 # but for what hca.sh has to keep the links
-ok "no stream is left" wait_for 40 no_streams
+ok "no stream remains" wait_for 40 no_streams
 
 again() { rdma link | grep -q hca0 || rdma link add hca0 type rs_hca netdev eth0; }
 hurry
@@ -32,5 +32,5 @@ begin_streams -C 4 -n 8M -t 60
 whole_streams "the device goes"
 echo 0 >$params/fault_remove_at
 echo -n '' >$params/fault_dev
-ok "it comes again" wait_for 20 again
+ok "the device comes back" wait_for 20 again
 done_testing

@@ -14,15 +14,15 @@ lost() { counter 0 links-lost; counter 1 links-lost; }
 none_lost() { lost; ! lost | grep -qv '^0$'; }
 
 ok "a link comes up" want_link
-ok "bytes by rings" carried ring $size inet inet
+ok "data on rings" carried ring $size inet inet
 ok "small writes" carried ring 100000 rds4 rds4 -w 500
 ok "zero copy, splice" carried ring $size inet6 inet6 -W zerocopy -R splice
-ok "great chunks" carried ring $((4 * size)) rds6 rds6 -w 1M -r 1M
+ok "large writes" carried ring $((4 * size)) rds6 rds6 -w 1M -r 1M
 # more than a link has under way at once: they wait for each other
-ok "many at once" stream inet inet -C 24 -n $((2 * size)) -m 1M -w 50000 -t 200
+ok "many connections at once" stream inet inet -C 24 -n $((2 * size)) -m 1M -w 50000 -t 200
 # what is sent when there is nothing to send: probes
 sleep $((3 * SLOW))
-ok "a link that is quiet stays" has_link 0
-ok "bytes again" carried ring $size rds4 rds4 -e
-ok "no link was lost meanwhile" none_lost
+ok "an idle link stays up" has_link 0
+ok "data after the pause" carried ring $size rds4 rds4 -e
+ok "no link was lost" none_lost
 done_testing

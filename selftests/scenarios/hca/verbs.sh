@@ -74,9 +74,9 @@ for kind in $KINDS; do
 done
 diag <"$tmp/told"
 # but for what hca.sh has to keep the links
-ok "no stream is left" wait_for 40 no_streams
+ok "no stream remains" wait_for 40 no_streams
 ok "no connection was reset" test $(($(grown 0 resets) + $(grown 1 resets))) = 0
 hurry
 ok "a link comes up again" want_link
-ok "and carries" carried ring 300000 inet inet
+ok "... and carries data" carried ring 300000 inet inet
 done_testing
