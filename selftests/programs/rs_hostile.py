@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""A host that lies on RDMA as well, in TAP.
+"""A host that violates the protocol, also on RDMA.  Prints TAP.
 
-It has queue pairs of its own, and lies to rdma_cm, in messages, and about who it is.
-A case passes if what it does costs it its own link or connection, for a reason that
-is told, and nobody else anything.  Needs root, the module, this host's RDMA address in
-ADDR4_0, and streams with another host that keep their rings all the time.
+It has its own queue pairs, sends wrong rdma_cm requests and RDMA messages, and claims to be
+other hosts.  A case passes if this costs only its own link or connection, with the right
+reason, and does not affect other hosts.  Needs root, the module, this host's RDMA address in
+ADDR4_0, and streams with another host that always keep their rings.
 
 rs_hostile [PATTERN]: the cases whose names match, a regular expression.
 """
@@ -26,7 +26,7 @@ from rs_peer import (DATA as DATA_REC, GRANT, REVOKE, ROLE_SYN, STOPPED, Served,
 
 
 class Honest:
-    """The links and rings of others: who has what, and that they keep it."""
+    """The links and rings of other hosts, which must not change."""
 
     def __init__(self):
         self.links = self.now()
@@ -59,8 +59,8 @@ def refused(end, reason):
           f"reason {reason}")
 
 
-def lie_in_requests(tun):
-    """What is not proven makes no link, and replaces none in its slot."""
+def attack_requests_unproven(tun):
+    """A request without a valid proof neither creates nor replaces a link."""
     linked, honest = Linked(tun), Honest()
     served, ticket = said_hello(tun)
     nobody = gid("10.77.0.77")
@@ -87,8 +87,8 @@ def lie_in_requests(tun):
     served.sock.close()
 
 
-def lie_by_repeating(tun):
-    """A request that was proven, from another queue pair."""
+def attack_request_replayed(tun):
+    """A valid request is replayed from another queue pair."""
     linked, honest = Linked(tun), Honest()
     served, ticket = said_hello(tun)
     said = End(ticket, Linked.host).connect().ready()
@@ -107,7 +107,7 @@ def revoke(epoch):
 
 
 def on_our_ring(tun):
-    """The host has written ten bytes into a ring of ours."""
+    """The host has written ten bytes into a ring of this test."""
     linked = Linked(tun)
     linked.granted()
     linked.peer.write(linked.grant_room(1))
@@ -119,7 +119,7 @@ def on_our_ring(tun):
 
 
 class Requests:
-    """What eth0 hears of REQs: to whom, and what rdma_cm's user has said in them."""
+    """REQs that eth0 receives: destination and private data."""
     # IPv4, UDP to RoCE's port, queue pair 1: the connection manager's messages
     FILTER = ((0x30, 0, 0, 0), (0x15, 0, 8, 0x45), (0x30, 0, 0, 9),
               (0x15, 0, 6, 17), (0x28, 0, 0, 22), (0x15, 0, 4, 4791),
@@ -146,8 +146,8 @@ class Requests:
                 return socket.inet_ntoa(packet[16:20]), mad[at:at + 56]
 
 
-def lie_by_repeating_others(_):
-    """A request of others, as it was heard on the wire, from another queue pair."""
+def attack_request_of_others_replayed(_):
+    """A sniffed request of another host is replayed from another queue pair."""
     requests = Requests()
     for _ in range(2):
         rsctl("drain on")
@@ -167,8 +167,8 @@ def lie_by_repeating_others(_):
         qp.close()
 
 
-def lie_about_the_name(tun):
-    """Who takes the name of another host gets no share of what that has."""
+def attack_instance_of_another(tun):
+    """A host that states another host's instance id gets no access to its links."""
     honest = Honest()
     for link in dump("links"):
         if link["peer"] == Linked.instance.hex():
@@ -198,8 +198,8 @@ MESSAGES = (
 )
 
 
-def lie_in_messages(tun):
-    """Each ends the link that it came by, and no other."""
+def attack_messages_invalid(tun):
+    """Each invalid message ends its own link, and no other link."""
     honest = Honest()
     for what, lie in MESSAGES:
         linked = Linked(tun)
@@ -214,8 +214,8 @@ def lie_in_messages(tun):
         linked.peer.close()
 
 
-def lie_about_space(tun):
-    """More than the ring holds resets the connection; others are served on."""
+def attack_ring_overrun(tun):
+    """More data than the ring has room for resets the connection; others continue."""
     honest = Honest()
     linked = Linked(tun)
     epoch = linked.granted()
@@ -229,8 +229,8 @@ def lie_about_space(tun):
     honest.untouched()
 
 
-def lie_about_the_end(tun):
-    """A message that goes on behind the end of a ring ends the link, whatever is free."""
+def attack_message_beyond_the_end(tun):
+    """A message beyond the end of a ring ends the link, even if the ring is empty."""
     honest = Honest()
     with party() as other:
         linked = other(tun)
@@ -247,8 +247,8 @@ def lie_about_the_end(tun):
     honest.untouched()
 
 
-def lie_in_revoke(tun):
-    """What was not granted is not taken back, and nothing twice."""
+def attack_revoke_invalid(tun):
+    """REVOKE without a grant, or twice, is refused."""
     honest, beside = Honest(), Linked(tun)
     for epoch, why in (1, "bad-switch"), (0, "bad-record"):
         linked = Linked(tun)
@@ -273,8 +273,8 @@ def lie_in_revoke(tun):
     beside.leave()
 
 
-def lie_in_stopped(tun):
-    """Nobody stops what he was not asked to, nor twice."""
+def attack_stopped_invalid(tun):
+    """STOPPED without REVOKE, or twice, is refused."""
     honest, beside = Honest(), Linked(tun)
     for asked, epochs, why in ((False, (1,), "bad-switch"), (True, (2,), "bad-switch"),
                                (True, (0,), "bad-record"), (True, (1, 1), "bad-switch")):
@@ -292,8 +292,8 @@ def lie_in_stopped(tun):
     beside.leave()
 
 
-def lie_in_credits(tun):
-    """More than was written resets; less than before, or half a word, is no news."""
+def attack_credits_invalid(tun):
+    """A credit beyond what was written resets; a smaller or incomplete one is ignored."""
     honest, beside = Honest(), Linked(tun)
     linked = on_our_ring(tun)
     linked.credit(5)
@@ -313,7 +313,7 @@ def lie_in_credits(tun):
 
 
 class Grants:
-    """Memory of this host that it grants to others by eth0: rkey and address."""
+    """GRANTs that this host sends to other hosts over eth0: rkey and address."""
 
     def __init__(self, dev="eth0"):
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
@@ -329,8 +329,8 @@ class Grants:
                 return struct.unpack("!IQ", packet[at + 20:at + 32])
 
 
-def lie_beside_the_ring(tun):
-    """What lies beside it is the same peer's, or can't be written."""
+def attack_writes_outside_the_ring(tun):
+    """Memory around the ring belongs to the same peer or is not writable."""
     honest = Honest()
     one, two = Linked(tun), Linked(tun)
     for linked in one, two:
@@ -367,8 +367,8 @@ def lie_beside_the_ring(tun):
         linked.leave()
 
 
-def lie_behind_done(tun):
-    """Who has said DONE writes nothing that is not of the same peer."""
+def attack_writes_after_done(tun):
+    """After DONE, a peer can write only to its own memory."""
     honest = Honest()
     with party() as liar:
         linked = liar(tun)
@@ -417,8 +417,8 @@ def lie_behind_done(tun):
     honest.untouched()
 
 
-def lie_by_numbers(tun):
-    """Names, links and slots without end: the others have what they had."""
+def attack_many_instances(tun):
+    """Any number of instance ids, links and slots does not affect other hosts."""
     honest, beside = Honest(), Linked(tun)
     peers = len(dump("peers"))
     many = []
@@ -443,8 +443,8 @@ def lie_by_numbers(tun):
     until(lambda: len(dump("peers")) <= peers, "peers to be as many as before", 30)
 
 
-def lie_by_slots(tun):
-    """Requests without end, of which nothing comes."""
+def attack_many_requests(tun):
+    """Any number of requests that never complete."""
     honest, beside = Honest(), Linked(tun)
     name, ends = new_instance(), []
     with setting("cm_timeout_ms", 60000):
@@ -474,7 +474,7 @@ def lie_by_slots(tun):
 
 
 class Sniffer:
-    """What leaves this host for RoCE's port."""
+    """Packets from this host to RoCE's port."""
 
     def __init__(self, dev="eth0"):
         # what is sent is seen by who wants all protocols only
@@ -494,8 +494,8 @@ class Sniffer:
         return found
 
 
-def lie_about_addresses(tun):
-    """What a HELLO names is tried only on networks of ours; a tunnel has no HELLO."""
+def attack_addresses_invalid(tun):
+    """Addresses in a HELLO are tried only on networks of this host; no HELLO in a tunnel."""
     far, near = "192.0.2.1", os.environ["ADDR4_1"]
     ip(f"route replace 192.0.2.0/24 via {near}")
     wrong = ("10.77.0.255", "224.0.0.9", "255.255.255.255", "127.0.0.1", "0.0.0.0",
@@ -528,8 +528,8 @@ def lie_about_addresses(tun):
         ip("route del 192.0.2.0/24")
 
 
-def lie_and_leave(_):
-    """Of all that nothing is left but what others have."""
+def attack_nothing_remains(_):
+    """At the end, only the links of other hosts remain."""
     honest = Honest()
     if Linked.end:
         Linked.end.close()
@@ -542,4 +542,4 @@ def lie_and_leave(_):
 
 
 if __name__ == "__main__":
-    sys.exit(run(chosen(globals(), "lie_", "".join(sys.argv[1:2]))))
+    sys.exit(run(chosen(globals(), "attack_", "".join(sys.argv[1:2]))))

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""A third host that wants to carry what two others say to each other, in TAP.
+"""A third host that tries to intercept the link between two others.  Prints TAP.
 
 rs_impostor V S M PORT
 
-V, S: the addresses of the two, with listeners of ours at PORT and a stream between
-them that has rings.  M: the address of this host, which has a connection with each in
-the name of the other, and says that the other's RDMA address is its own.  They must
-route 10.78.0.0/24 to it.  Its cases pass if each of them leaves M alone; that nothing
-happens to the stream between V and S is for others to see.
+V, S: the addresses of the two, with rdmastream listeners at PORT and a stream between
+them that uses rings.  M: the address of this host.  It has a connection to each in the
+name of the other, and claims the other's RDMA address.  V and S must route 10.78.0.0/24
+to M.  A case passes if both refuse M; the caller checks that the stream between V and S is
+not affected.
 """
 import os
 import struct
@@ -23,7 +23,7 @@ OUR_PORT = 4794                 # of rdma_cm, as our HELLOs say
 
 
 class Half:
-    """Our connection with one of the two."""
+    """The connection to one of the two."""
 
     def __init__(self, tun, host, port, instance, addresses=()):
         self.host, self.ticket = host, Ticket()
@@ -46,7 +46,7 @@ class Half:
 
 
 class Between:
-    """Connections with both, each in the name of the other one."""
+    """Connections to both, each in the name of the other."""
     hosts, port, ours = None, None, None
 
     def __init__(self, tun):
@@ -75,12 +75,12 @@ def must_refuse(host, ours, req):
         qp.close()
 
 
-def impostor_passes_on_requests(between):
-    """What the one asks for the other does not make."""
+def impostor_forwards_requests(between):
+    """Requests of one host, forwarded to the other, are refused."""
     must_refuse(between.passive.host, between.ours, between.req)
 
 
-def impostor_passes_on_in_its_own_name(between):
+def impostor_forwards_grants(between):
     """It has a link with each of them, and each proves what is wrong for the other.
 
     It chooses the ids of its ends such that what the one grants names, to the other, the
@@ -109,7 +109,7 @@ def impostor_passes_on_in_its_own_name(between):
 
 
 def asked_for(half):
-    """An end, and the REQ for it; what hosts still ask for other connections is refused."""
+    """An end, and the REQ for it; requests for other connections are refused."""
     limit = time.monotonic() + 120
     while time.monotonic() < limit:
         end = End(half.ticket, half.host, Between.ours)
@@ -122,7 +122,7 @@ def asked_for(half):
 
 
 def answers(**lie):
-    """A host makes a link with us, who answer what is not proven.  Return: a case."""
+    """A host connects a link to M, which answers without a valid proof.  Return: a case."""
     def case(tun):
         # a name that is less than that of the host, which makes the links then
         half = Half(tun, Between.hosts[0], Between.port, bytes(4) + os.urandom(12),

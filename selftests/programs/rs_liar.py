@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""A peer that lies about rings and links, in TAP.
+"""A peer that violates the rules of rings and links.  Prints TAP.
 
-It has a link to this host, with a queue pair of its own (rs_qp), so it proves what
-it says as it likes.  A case passes if what was not proved has no effect, and what
-can't be resets the connection, for a reason that is counted.  Needs root, the
-module, and this host's RDMA address in ADDR4_0.
+It has a link to this host, with its own queue pair (rs_qp), so it can compute proofs.
+A case passes if records without a valid proof have no effect, and impossible records reset
+the connection with the right reason.  Needs root, the module, and this host's RDMA address
+in ADDR4_0.
 
 rs_liar [PATTERN]: the cases whose names match, a regular expression.
 """
@@ -91,8 +91,8 @@ def link_ack_refused(tun):
         (lambda _, e: ack(0, 1 << 20) + ack(0, (1 << 20) - 1), "bad-window")))
 
 
-def link_end_refused(tun):
-    """The program reads the end; the peer hears of what is behind it."""
+def link_fin_invalid(tun):
+    """The program reads end of file; data after it resets the peer."""
     for what in (lambda _: record(DATA, b"x"), lambda _: end(0),
                  lambda linked: linked.switch(0, 1)):
         linked = Linked(tun)
@@ -103,7 +103,7 @@ def link_end_refused(tun):
 
 
 def link_grant_of_unknown_link(tun):
-    """It is left alone, and said so; each time anew."""
+    """Each such grant is refused."""
     linked = Linked(tun)
     linked.granted()
     for epoch in (1, 2, 3):
@@ -133,7 +133,7 @@ WRONG = (
 
 
 def link_grant_unproven(tun):
-    """Who is not the link's other end makes us write nothing over it."""
+    """A host that is not the other end of the link cannot make this host write over it."""
     linked, other = Linked(tun), Linked(tun)
     linked.granted()
     for epoch, (what, wrong) in enumerate(WRONG, 1):
@@ -149,7 +149,7 @@ def link_grant_unproven(tun):
 
 
 def link_switch_unproven(tun):
-    """The same of the cell that credits are written to."""
+    """Likewise for the cell into which credits are written."""
     other = Linked(tun)
     for _, wrong in WRONG:
         linked = Linked(tun)
@@ -161,8 +161,8 @@ def link_switch_unproven(tun):
     other.peer.close()
 
 
-def link_grant_left_alone(tun):
-    """A sender that leaves grants alone gets others, and may use DATA."""
+def link_grants_refused_by_peer(tun):
+    """A sender that refuses grants gets others, and may send DATA."""
     linked = Linked(tun)
     for epoch in (1, 2, 3):
         expect(linked.granted() == epoch, "the next epoch")
@@ -175,8 +175,8 @@ def link_grant_left_alone(tun):
     linked.peer.close()
 
 
-def link_memory_of_refused_ring(tun):
-    """Who refuses on TCP need not be who writes: only DONE frees the memory."""
+def link_refusal_keeps_memory_until_done(tun):
+    """A refusal on TCP may not come from the host that writes: only DONE frees the memory."""
     linked = Linked(tun)
     first = linked.granted_where()
     linked.peer.write(switch(0, 0))
@@ -209,7 +209,7 @@ def hears(end_of_it, kind, number=0):
 
 
 def link_done_twice(tun):
-    """What has ended does not end again."""
+    """A second DONE or FREED ends the link."""
     linked = Linked(tun)
     _, ring, _ = linked.granted_where()
     linked.end.say(DONE, ring)
@@ -219,7 +219,7 @@ def link_done_twice(tun):
 
 
 def link_refusal_by_done(tun):
-    """A grant that is proven and not wanted is refused on the link, too."""
+    """An authentic grant that is not used is refused on the link, too."""
     linked = Linked(tun)
     linked.granted()
     linked.sock.shutdown(1)
@@ -231,8 +231,8 @@ def link_refusal_by_done(tun):
     linked.leave()
 
 
-def link_ring_twice(tun):
-    """An id is used again only behind its FREED."""
+def link_ring_id_reused(tun):
+    """A ring id is reused only after FREED."""
     linked, other = Linked(tun), Linked(tun)
     linked.granted()
     other.granted()
@@ -249,7 +249,7 @@ def link_ring_twice(tun):
 
 
 def link_never_freed(tun):
-    """Who never says FREED loses the link, and its streams nothing."""
+    """A peer that never sends FREED loses the link; its streams continue."""
     linked = Linked(tun)
     linked.end.lies["freed"] = None
     linked.granted()
@@ -262,7 +262,7 @@ def link_never_freed(tun):
 
 
 def too_many(tun, name, beside):
-    """Three more links may be made than there are; @beside: those that count, too."""
+    """Allows three more links than exist; @beside: other links that count."""
     first = Linked(tun)
     ends, names = [], []
     try:
@@ -287,17 +287,17 @@ def too_many(tun, name, beside):
 
 
 def link_too_many(tun):
-    """One address has so many links, whatever it calls itself."""
+    """The limit on links per address holds for any instance ids."""
     too_many(tun, "links_per_address", lambda: 1)
 
 
 def link_too_many_of_all(tun):
-    """All addresses together have so many."""
+    """The limit on all links holds."""
     too_many(tun, "links_max", lambda: sum(link["state"] == "up" for link in dump("links")))
 
 
 def link_rings_for_many(tun):
-    """With a sixteenth of the default memory left each of 56 peers gets a ring."""
+    """With a sixteenth of the default memory, each of 56 peers gets a ring."""
     many = []
     left = (4 << 20) + sum(rmb["bytes"] for rmb in dump("memory"))
     try:
@@ -315,7 +315,7 @@ def link_rings_for_many(tun):
 
 
 def link_resumes(tun):
-    """What the ring has not brought comes by DATA, no byte more or less."""
+    """Data lost on the ring arrives as DATA, no byte more or less."""
     for count in (0, 3, 10):
         linked = Linked(tun)
         linked.on_broken_ring()
@@ -330,7 +330,7 @@ def link_resumes(tun):
         linked.peer.close()
 
 
-def link_resumes_wrongly(tun):
+def link_resume_count_invalid(tun):
     for wrong in (resume(1, 11), resume(2, 0), resume(1, 1 << 63),
                   resume(1, (1 << 64) - 1), ack(11, 1 << 20)):
         linked = Linked(tun)
@@ -360,8 +360,8 @@ def link_broken_is_answered(tun):
     linked.peer.close()
 
 
-def link_rings_nobody_ends(tun):
-    """Connections that are gone before their SWITCH keep no memory for ever."""
+def link_abandoned_rings(tun):
+    """Memory of connections that end before their SWITCH is reclaimed."""
     first = Linked(tun)
     first.peer.close()
     first.sock.close()
@@ -383,7 +383,7 @@ def link_rings_nobody_ends(tun):
 
 
 def link_revoke_ignored(tun):
-    """Who goes on writing behind REVOKE fills the ring once, and is reset."""
+    """A peer that continues to write after REVOKE can fill the ring once, and is reset."""
     beside = Linked(tun)
     for stops in False, True:
         linked = Linked(tun)
@@ -407,7 +407,7 @@ def link_revoke_ignored(tun):
 
 
 def link_revoke_obeyed(tun):
-    """Behind STOPPED and SWITCH the program gets it all, in order."""
+    """After STOPPED and SWITCH, the program gets all data in order."""
     linked = Linked(tun)
     linked.granted()
     linked.take(0)
@@ -436,8 +436,8 @@ def tcp_memory():
     return int(words[words.index("mem") + 1])
 
 
-def link_crumbs_behind_stopped(tun):
-    """Bytes that come one by one, and are moved at once, do not take a page each."""
+def link_single_bytes_after_stopped(tun):
+    """Single bytes that are moved out of a ring do not take a page each."""
     count = 1000
     linked = Linked(tun)
     linked.granted()
@@ -457,8 +457,8 @@ def link_crumbs_behind_stopped(tun):
     linked.leave()
 
 
-def link_unread_is_bounded(tun):
-    """A window and a ring: while more than a window is unread there is no other ring."""
+def link_unread_is_limited(tun):
+    """Unread data is limited to a window and a ring: beyond a window, no new ring."""
     with party() as other:
         linked = other(tun)
         window = linked.ticket.host_window
@@ -484,7 +484,7 @@ def link_unread_is_bounded(tun):
 
 
 def link_peeked_is_kept(tun):
-    """What the program has peeked at is what it reads, though it is written again."""
+    """The program reads what it has peeked at, even if the peer overwrites it."""
     linked = Linked(tun)
     linked.granted()
     linked.take(0)
@@ -515,7 +515,7 @@ def link_peeked_is_kept(tun):
 
 
 def peeks_on(sock, at):
-    """Shall it peek from there on?  Return: the kernel can do that, since 6.9."""
+    """Sets the peek offset.  Return: whether the kernel supports it (since 6.9)."""
     try:
         sock.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, at)
     except OSError:
@@ -523,8 +523,8 @@ def peeks_on(sock, at):
     return True
 
 
-def link_peeked_whole(tun):
-    """All of a large ring can be peeked at, piece behind piece, and is charged once."""
+def link_peeked_large_ring(tun):
+    """All of a large ring can be peeked at piecewise, and is charged once."""
     linked = Linked(tun)
     expect(grows(linked), "a larger ring")
     expect(linked.size >= 1 << 18, f"a large ring, not of {linked.size} bytes")
@@ -548,7 +548,7 @@ def link_peeked_whole(tun):
 
 
 def starve(linked):
-    """The host has no credit any more.  Return: how many bytes have come, one a message."""
+    """Uses up the host's receive credits.  Return: bytes received, one per message."""
     for count in range(linked.end.depth):
         linked.sock.sendall(b"x")
         if not linked.end.next(2):
@@ -558,7 +558,7 @@ def starve(linked):
 
 
 def starved(liar, tun):
-    """A connection on our ring, and what starve() returns."""
+    """A connection on a ring of this test, and the result of starve()."""
     linked = liar(tun)
     linked.granted()
     linked.peer.write(linked.grant_room(1))
@@ -567,7 +567,7 @@ def starved(liar, tun):
 
 
 def link_credits_withheld(tun):
-    """Who never posts receives anew loses the link, and its streams nothing."""
+    """A peer that never returns receive credits loses the link; its streams continue."""
     beside = Linked(tun)
     with party(depth=64, rq_credit=None) as liar:
         linked, count = starved(liar, tun)
@@ -587,8 +587,8 @@ def link_credits_withheld(tun):
     beside.leave()
 
 
-def link_credits_dribbled(tun):
-    """Who gives one now and then loses the link as well."""
+def link_credits_too_few(tun):
+    """A peer that returns too few receive credits loses the link, too."""
     beside = Linked(tun)
     with party(depth=64, rq_credit=None) as liar:
         linked, _ = starved(liar, tun)
@@ -606,7 +606,7 @@ def link_credits_dribbled(tun):
 
 
 def link_ready_withheld(tun):
-    """Who never says READY has no link."""
+    """A peer that never sends READY has no link."""
     beside, name = Linked(tun), new_instance()
     beside.before = counters()
     with setting("cm_timeout_ms", 1000):
@@ -631,7 +631,7 @@ def link_ready_withheld(tun):
 
 
 def link_freed_late(tun):
-    """What found no credit is said when there is one: DONE, FREED, nothing twice."""
+    """DONE and FREED that found no credit are sent later, once each."""
     with party(depth=64, rq_credit=None, freed=None) as liar:
         poor = liar(tun)
         poor.granted()
@@ -666,8 +666,8 @@ def link_freed_late(tun):
         liar.forgotten()
 
 
-def link_freed_oldest_only(tun):
-    """Who says FREED now and then, and ever later, loses the link as well."""
+def link_freed_ever_later(tun):
+    """A peer that sends FREED ever later loses the link, too."""
     beside = Linked(tun)
     with party(freed=None) as liar:
         stays = liar(tun)
@@ -697,8 +697,8 @@ def link_freed_oldest_only(tun):
     beside.leave()
 
 
-def link_crumbs(tun):
-    """Space that comes byte by byte is not written byte by byte."""
+def link_credits_of_single_bytes(tun):
+    """Credits of single bytes do not cause messages of single bytes."""
     size, count = 4 << 20, 1000
     with party(memory=size + CELLS) as liar:
         linked = liar(tun)
@@ -732,7 +732,7 @@ def link_crumbs(tun):
 
 
 def in_slab(name):
-    """Objects of this kind in use; 0 where the kernel does not tell."""
+    """Objects of this kind in use; 0 if the kernel does not report them."""
     with open("/proc/slabinfo", encoding="ascii") as file:
         for line in file:
             if line.split()[0] == name:
@@ -740,15 +740,15 @@ def in_slab(name):
     return 0
 
 
-def link_grant_of_crumbs(tun):
-    """A ring that is hardly one is no ring."""
+def link_grant_too_small(tun):
+    """A tiny ring is refused."""
     refuse_each(tun, (
         (lambda linked, _: linked.grant(1, size=1), "bad-grant"),
         (lambda linked, _: linked.grant(1, size=2048), "bad-grant")))
 
 
 def grows(linked):
-    """Is a ring that is busy exchanged for a larger one?"""
+    """Is a busy ring replaced by a larger one?"""
     linked.granted()
     linked.take(0)
     linked.make_grow()
@@ -763,7 +763,7 @@ def grows(linked):
 
 
 def link_growth_is_shared(tun):
-    """However many links one address has, rings of another one grow."""
+    """Many links of one address do not prevent the rings of another from growing."""
     links, refused = [], 0
     with contextlib.ExitStack() as stack:
         stack.enter_context(setting("rmb_max", 32 << 20))

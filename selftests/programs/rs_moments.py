@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What programs see when the link is lost at an awkward moment, in TAP.
+"""What programs see when the link is lost at a given moment.  Prints TAP.
 
-rs_moments -s -p PORT             the far end; does what it is told, by TCP
+rs_moments -s -p PORT             the far end; executes commands received over TCP
 rs_moments -c HOST -k KIND -p PORT [-P PATTERN] [--cut CMD --mend CMD]
 
-A case says what both programs do and where the link is lost.  All cases run at
-once: when each has come to that point the link is cut, by CMD, a shell command,
-under all of them.  It must not make a difference: with a kind that is plain TCP
-the same cases pass without any loss.  Every byte is checked against its offset.
+A case specifies what both programs do and where the link is lost.  All cases run in
+parallel: when all have reached that point, the shell command CMD cuts the link of all
+of them.  This must make no difference: with plain TCP, the same cases pass without
+any loss.  Every byte is checked against its offset.
 """
 import argparse
 import concurrent.futures
@@ -38,7 +38,7 @@ K, M = 1024, 1024 * 1024
 
 
 def pattern():
-    """Bytes that differ wherever one looks; its length is a prime."""
+    """Bytes that differ at each offset; the period is a prime."""
     size = 1000003
     words = struct.pack("<131072Q", *((n * 0x9e3779b97f4a7c15 + (n >> 7) * n)
                                       & (1 << 64) - 1 for n in range(131072)))
@@ -54,7 +54,7 @@ def name_of(err):
 
 
 class Ends:
-    """The sockets of one program, and what can be done with them by name."""
+    """The sockets of one program, by number, and operations on them."""
 
     def __init__(self):
         self.socks, self.ids = {}, itertools.count(1)
@@ -199,7 +199,7 @@ class Ends:
 
 
 class Near:
-    """Calls the ends of this process; start() does so meanwhile."""
+    """Operations of this process; start() runs them in the background."""
 
     def __init__(self):
         self.ends = Ends()
@@ -213,7 +213,7 @@ class Near:
 
 
 class Far(Near):
-    """The same of another process."""
+    """Operations of another process."""
 
     def __init__(self, host, port):
         super().__init__()
@@ -280,7 +280,7 @@ def equal(got, wanted, what):
 
 
 class Knife:
-    """Cuts the link when all cases that will ask for it have done so."""
+    """Cuts the link when all cases that need it have asked for it."""
 
     def __init__(self, opt, cases):
         self.opt, self.running, self.waiting, self.is_cut = opt, cases, 0, False
@@ -395,7 +395,7 @@ def case_idle(c):
 
 
 def sent_and_closed(c, size):
-    """close() gives bytes up to the kernel, which has to deliver them."""
+    """After close(), the kernel must deliver the remaining data."""
     near, far = c.ringed()
     c.cut()
     equal(c.near.send(near, size), (size, ""), "sent")
@@ -426,7 +426,7 @@ def case_closed_before_loss(c):
 
 
 def case_close_wait(c):
-    """The far program has read all and closed; then the link is lost."""
+    """The link is lost after the far program has read everything and closed."""
     near, far = c.ringed()
     equal(c.near.send(near, 100), (100, ""), "question")
     equal(c.far.recv(far, 100), (100, ""), "question")
@@ -441,8 +441,8 @@ def case_close_wait(c):
     equal(c.near.shutdown(near), "", "shutdown")
 
 
-def case_close_wait_forgotten(c):
-    """The far kernel has forgotten the connection (tcp_fin_timeout is 3)."""
+def case_close_wait_dropped(c):
+    """The far kernel has already dropped the connection (tcp_fin_timeout is 3)."""
     near, far = c.ringed()
     c.far.close(far)
     equal(c.near.recv(near, 1), (0, "end"), "end")
@@ -503,7 +503,7 @@ def case_fins_cross(c):
 
 
 def case_both_blocked(c):
-    """Neither reads, both send: all buffers are full when it happens."""
+    """Both send and neither reads: all buffers are full when the link is lost."""
     size = 12 * M
     near, far = c.ringed()
     sends = [c.near.start("send", near, size), c.far.start("send", far, size)]
@@ -522,7 +522,7 @@ def case_both_blocked(c):
 
 
 def case_unread_closed(c):
-    """close() with unread data resets, lost link or not."""
+    """close() with unread data resets, with or without a lost link."""
     near, far = c.ringed()
     equal(c.near.send(near, 10 * K), (10 * K, ""), "sent")
     equal(c.far.recv(far, 100), (100, ""), "some of it")
@@ -551,7 +551,7 @@ def case_linger(c):
 
 
 def case_zerocopy_ends(c):
-    """Both have ended before the link is known to be lost: its pages come back."""
+    """Both have closed before the loss is noticed: zerocopy pages are released."""
     near, far = c.ringed()
     equal(c.near.send_zerocopy(near, 4 * K), 4 * K, "sent")
     c.cut()
@@ -575,7 +575,7 @@ def case_peek(c):
 
 
 def case_outq(c):
-    """SIOCOUTQ comes down to 0 when the far kernel has all."""
+    """SIOCOUTQ drops to 0 when the far kernel has everything."""
     near, far = c.ringed()
     c.cut()
     equal(c.near.send(near, 50 * K), (50 * K, ""), "sent")
@@ -588,7 +588,7 @@ def case_outq(c):
 
 
 def case_poll(c):
-    """Who sleeps in poll() during the loss is woken by what comes after it."""
+    """A task that sleeps in poll() during the loss is woken by later data."""
     near, far = c.ringed()
     c.cut()
     for a, at, b, bt in ((c.near, near, c.far, far), (c.far, far, c.near, near)):
@@ -601,7 +601,7 @@ def case_poll(c):
 
 
 def case_accepted_late(c):
-    """The link is lost while connections wait in the backlog, where they have no rings."""
+    """The link is lost while connections without rings wait in the backlog."""
     listener, port = c.far.listen(c.opt.kind, 0)
     nears = [c.near.connect(c.opt.kind, c.opt.client, port) for _ in range(4)]
     for near in nears:
@@ -634,7 +634,7 @@ def case_accepted_never(c):
 # ---- these take the link for themselves: by -P alone ----
 
 def alone_again_and_again(c):
-    """The next link is lost as soon as the stream has found it."""
+    """Each new link is lost as soon as the stream uses it."""
     near, far = c.ringed()
     for turn in range(3):
         c.cut()
@@ -649,7 +649,7 @@ def alone_again_and_again(c):
 
 
 def alone_outage(c):
-    """Not even TCP gets through, for longer than links and RESUME would wait."""
+    """Even TCP is blocked, for longer than links and RESUME wait."""
     near, far = c.ringed()
     equal(c.far.send(far, 50 * K), (50 * K, ""), "sent")
     c.cut()                     # nor does what we say to the far end
@@ -662,7 +662,7 @@ def alone_outage(c):
 
 
 def judge(fn, case):
-    """What came of it: nothing, if all was well."""
+    """Return: what failed, or nothing."""
     try:
         fn(case)
         return ""

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the prelude ends, and how it can: a peer written here, in TAP.
+"""A peer that ends the prelude in every possible way.  Prints TAP.
 
 A case passes if the program gets TCP's bytes or a clear error, in time, and
 never a byte too many or too few.  Needs root, the module, hello_timeout_ms=3000,
@@ -48,7 +48,7 @@ def sender(sock, data):
 
 
 def reaches_end(tun, extra=b"beyond"):
-    """We say HELLO behind our prelude.  Return: the stream, the rest of it follows."""
+    """The host sends HELLO after its prelude.  Return: the stream; the rest of it follows."""
     served = begun(tun)
     served.sock.sendall(FULL + extra)
     expect(served.peer.read(PRELUDE) == FULL, "a plain prelude")
@@ -78,8 +78,8 @@ def server_without(tun):
     served.echo_framed()
 
 
-def server_hears(tun):
-    """The peer's HELLO behind its prelude is answered where we are."""
+def server_answers_hello(tun):
+    """The peer's HELLO after its prelude is answered at once, within the own prelude."""
     for said in (b"", b"said"):
         served = begun(tun, late=FULL[:9])
         if said:
@@ -93,7 +93,7 @@ def server_hears(tun):
 
 
 def server_answer_late(tun):
-    """The wire was down just then: TCP goes on, and so do we."""
+    """After an outage, TCP continues, and so does the connection."""
     served = reaches_end(tun)
     time.sleep(8)       # twice hello_timeout_ms, and more
     served.peer.write(hello(ROLE_SYN) + record(DATA, b"framed"))
@@ -101,7 +101,7 @@ def server_answer_late(tun):
 
 
 def server_answer_unread(tun):
-    """The peer's answer is behind bytes that the program takes its time to read."""
+    """The peer's answer follows data that the program reads late."""
     served = reaches_end(tun)
     said = 6 * FULL
     with setting("hello_timeout_ms", 100):
@@ -119,7 +119,7 @@ def server_reaches_end(tun):
 
 
 def server_finds_hello(tun):
-    """... among bytes that look like it, in pieces."""
+    """HELLO is found in data that looks similar, even if it arrives in pieces."""
     for size in (1400, 7, 1):
         served = reaches_end(tun)
         tricks = served.peer.said(
@@ -143,7 +143,7 @@ def server_finds_hello_at_end(tun):
 
 
 def server_hello_is_missing(tun):
-    """Ours was said: the peer must answer, in the end."""
+    """A peer that does not answer HELLO is reset after a timeout."""
     served = reaches_end(tun)
     said = FULL + b"no HELLO here but bytes of a program"
     with setting("hello_timeout_ms", 100):
@@ -167,7 +167,7 @@ def server_hello_is_bad(tun):
 
 
 def server_plain_for_good(tun):
-    """The peer does without HELLO, before we have said ours: so do we."""
+    """If the peer continues without HELLO first, so does this host."""
     for extra in (b"x", b"no HELLO", MAGIC + bytes(64), bytes(9000)):
         served = begun(tun, late=FULL + extra)
         expect(receive(served.sock, PRELUDE + len(extra)) == FULL + extra, "all bytes")
@@ -178,7 +178,7 @@ def server_plain_for_good(tun):
 
 
 def server_part_of_hello(tun):
-    """What might become HELLO and does not is the program's."""
+    """An incomplete HELLO is given to the program as data."""
     for n in (1, 7, 8, 71):
         said = FULL + hello(ROLE_SYN)[:n]
         with setting("hello_timeout_ms", 3000 if n < 8 else 100):
@@ -191,7 +191,7 @@ def server_part_of_hello(tun):
 
 
 def server_hello_in_parts(tun):
-    """The wire was down just then: no part of HELLO is the program's."""
+    """After an outage within HELLO, no part of it is given to the program."""
     for n in (8, 71):
         said = FULL + hello(ROLE_SYN)
         served = begun(tun, late=said[:PRELUDE])
@@ -213,7 +213,7 @@ def server_part_of_hello_then_end(tun):
 
 
 def server_peer_ends(tun):
-    """It has said all in its prelude: our answer is plain, however long."""
+    """The peer ends in its prelude: the response is plain TCP, however long."""
     served = begun(tun, late=b"question")
     served.peer.end()
     expect(drain(served.sock) == (b"question", 0), "the question")
@@ -225,7 +225,7 @@ def server_peer_ends(tun):
 
 
 def server_end_crosses_hello(tun):
-    """Its FIN and our HELLO cross: records go one way, without a window of ours."""
+    """The peer's FIN crosses HELLO: records are sent in one direction, without a window."""
     served = reaches_end(tun)
     served.peer.write(b"bye")
     served.peer.end()
@@ -239,8 +239,8 @@ def server_end_crosses_hello(tun):
     expect(served.peer.data == end(PRELUDE + 6 + len(more)), "the stream's FIN before")
 
 
-def server_has_ended(tun):
-    """... and the other way round."""
+def server_fin_crosses_hello(tun):
+    """This host's FIN crosses the peer's HELLO."""
     served = begun(tun)
     served.sock.sendall(b"bye")
     served.sock.shutdown(socket.SHUT_WR)
@@ -258,7 +258,7 @@ def server_has_ended(tun):
     served.sock.close()
 
 
-def server_has_ended_cut(tun):
+def server_fin_crosses_hello_truncated(tun):
     served = begun(tun)
     for acknowledged in (False, True):
         served = begun(tun)
@@ -273,7 +273,7 @@ def server_has_ended_cut(tun):
 
 
 def server_closed(tun):
-    """As TCP: bytes for who has closed are answered by RST."""
+    """As with TCP, data for a closed socket is answered with RST."""
     for said in (b"late", FULL + hello(ROLE_SYN)):
         served = begun(tun)
         served.sock.close()
@@ -283,7 +283,7 @@ def server_closed(tun):
 
 
 def server_unconfirmed(tun):
-    """We may not say HELLO, and in the end go without."""
+    """An unconfirmed server does not send HELLO, and continues without records."""
     served = begun(tun, b"")
     sender(served.sock, FULL * 2)
     expect(served.peer.read(2 * PRELUDE) == FULL * 2, "plain bytes")
@@ -313,8 +313,8 @@ def server_unconfirmed_closes(tun):
     expect(served.peer.until(lambda: served.peer.fin), "FIN")
 
 
-def server_mark(tun):
-    """An urgent byte whose segment comes twice, the first time too early."""
+def server_urgent_segment_repeated(tun):
+    """The segment with an urgent byte arrives twice, the first time out of order."""
     served = begun(tun)
     peer = served.peer
     seq = peer.seq
@@ -333,7 +333,7 @@ def server_mark(tun):
 # ---- our client ----
 
 class Reached:
-    """A client of ours has connected to the peer."""
+    """A client that has connected to the peer."""
 
     def __init__(self, tun, bit=BIT, eager=False):
         self.peer = Peer(tun)
@@ -413,7 +413,7 @@ def client_both_reach_end(tun):
 
 
 def client_forged(tun):
-    """A program of the server may know our nonce (TCP_SAVED_SYN), not its kernel's."""
+    """A server program may know the client's nonce (TCP_SAVED_SYN), but not its kernel's."""
     reached = Reached(tun)
     ours = nonce_of(reached.asked)
     forged = b"".join(hello(ROLE_SYNACK, nonce, instance=bytes(16)) for nonce in (
@@ -428,8 +428,8 @@ def client_forged(tun):
     expect(read_data(reached.peer, 4) == b"ours", "our bytes in records")
 
 
-def client_server_has_no_idea(tun):
-    """The server, unconfirmed, goes on without HELLO."""
+def client_of_unconfirmed_server(tun):
+    """An unconfirmed server continues without HELLO."""
     reached = Reached(tun)
     reached.peer.write(FULL + b"plain")
     expect(receive(reached.sock, PRELUDE + 5) == FULL + b"plain", "all bytes")

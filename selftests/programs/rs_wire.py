@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""A peer that misbehaves, in TAP.
+"""A peer that violates the protocol on TCP.  Prints TAP.
 
 A case passes if the program gets TCP's bytes or a clear error, in time, and
 never a byte too many or too few.  Needs root, the module, and
@@ -26,18 +26,18 @@ from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC
 
 
 def unread(sock):
-    """Bytes that there are to read."""
+    """Number of readable bytes."""
     return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
 
 
 def charged():
-    """Bytes that TCP's sockets are charged for."""
+    """Bytes charged to TCP's sockets."""
     with open("/proc/net/sockstat", encoding="ascii") as file:
         return 4096 * int(re.search(r"^TCP:.* mem (\d+)", file.read(), re.MULTILINE).group(1))
 
 
 def soon(done, seconds=2):
-    """Wait for that, but no longer."""
+    """Waits until done() is true, or for this time."""
     stop = time.monotonic() + seconds
     while not done() and time.monotonic() < stop:
         time.sleep(0.01)
@@ -128,7 +128,7 @@ def server_hello_slow(tun):
 
 
 def server_hello_delayed(tun):
-    """The wire was down just then: TCP goes on, and so do we."""
+    """After an outage during the handshake, TCP continues, and so does the connection."""
     for first in (0, 40):
         served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM))
         said = served.peer.said(hello(ROLE_SYN))
@@ -144,7 +144,7 @@ def server_hello_garbage(tun):
 
 
 def server_hello_not_ours(tun):
-    """Another nonce, the wrong role: a program's bytes, or a refusal."""
+    """A HELLO with another nonce or role is data, or is refused."""
     for bad in (hello(ROLE_SYN, nonce=1), hello(ROLE_SYN, nonce=NONCE),
                 hello(ROLE_SYNACK)):
         served = Served(tun, option(ROLE_SYN), early=bad)
@@ -178,7 +178,7 @@ def server_records_impossible(tun):
 
 
 def server_data_after_end(tun):
-    """The program may have read the end already; the peer hears of it."""
+    """Data after FIN resets, even if the program has already read the end."""
     bad = record(END, struct.pack("!Q", 6)) + record(DATA, b"x")
     served = agreed(tun, record(DATA, b"before") + bad)
     data, err = drain(served.sock)
@@ -188,7 +188,7 @@ def server_data_after_end(tun):
 
 
 def server_reset_before_accept(tun):
-    """TCP's accept() returns the connection; its first use tells the error."""
+    """As with TCP, accept() returns the connection; its first use returns the error."""
     listener = our_socket()
     listener.bind((OURS, 0))
     listener.listen(1)
@@ -205,7 +205,7 @@ def server_reset_before_accept(tun):
 
 
 def server_record_unknown(tun):
-    """A type of a later version that need not be understood."""
+    """Optional record types of later versions are ignored."""
     agreed(tun, record(99, b"what?")).echo_framed()
 
 
@@ -228,7 +228,7 @@ def server_window_exceeded(tun):
 
 
 def server_padding_is_charged(tun):
-    """A few bytes that keep a large packet are charged for all of it."""
+    """A few bytes in a large packet are charged with the whole packet."""
     served = agreed(tun)
     read_hello(served.peer)
     packet = 70 * record(99, bytes(248)) + record(DATA, bytes(1025))
@@ -254,7 +254,7 @@ def server_padding_is_charged(tun):
 # ---- our client, the peer listens ----
 
 class Reached:
-    """Our socket has connected to the peer."""
+    """A socket that has connected to the peer."""
 
     def __init__(self, tun, answer, first=b""):
         self.peer, self.first = Peer(tun), first
@@ -289,7 +289,7 @@ def client_echoed(tun):
 
 
 def client_hello_not_ours(tun):
-    """The nonce of one of the options, or of the other side's HELLO, is not enough."""
+    """A HELLO with the nonce of an option, or of the client's HELLO, is refused."""
     for nonce in (nonce_of, lambda _: ANSWER,
                   lambda asked: role_nonce(nonce_of(asked), ANSWER, ROLE_SYN)):
         reached = Reached(tun, agree)
@@ -344,7 +344,7 @@ def server_hello_with_bytes(tun):
 
 
 def server_hello_alone(tun):
-    """The program reads and says nothing."""
+    """HELLO is sent although the program only reads."""
     served = agreed(tun, record(DATA, b"question"))
     expect(served.sock.recv(8) == b"question", "the peer's bytes")
     expect(read_hello(served.peer).startswith(MAGIC), "HELLO")
