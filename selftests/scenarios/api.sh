@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug timeout=1500 seed=1
-# A program cannot tell our socket from TCP's: the same cases on plain TCP, and
-# on ours with each carrier, with a plain end, and while the carriers change.
-# What cases note on plain TCP they must note on ours.
+# Programs cannot distinguish an rdmastream socket from a TCP socket.  The same cases run on
+# plain TCP, and on rdmastream with each carrier, with a plain TCP end, and while the carriers
+# change.  A case must note the same as on plain TCP.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -41,7 +41,7 @@ api "tcp carrier, IPv6" -k rds6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
 use ring
 api "plain client" -k tcp4 -s inet -l "$ADDR4_0" -C "$tmp/tcp4"
 api "plain server" -k inet6 -s tcp6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
-# keeps a link up meanwhile
+# keeps a link up
 rs_stream -b -k inet -l "$ADDR4_0" -n 4M -t 1200 --hold "$tmp/go" >/dev/null &
 held=$!
 ok "a link comes up" wait_for 30 has_link 0

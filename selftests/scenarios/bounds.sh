@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug timeout=300 mem=2048
-# The bounds that are numbers, each reached: peers, sending ends, cells (linktest.ko: links
-# without sockets).  What is beyond is refused, and all comes back.
+# The numeric limits on peers, sending ends and cells are reached (linktest.ko: links without
+# sockets).  Anything beyond is refused, and all memory is freed at the end.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -12,7 +12,7 @@ memory() {	# KiB that are free when nothing is kept for later
 	echo 3 >/proc/sys/vm/drop_caches
 	awk '/^MemFree:/ { print $2 }' /proc/meminfo
 }
-# Some MiB are the kernel's own; a peer takes 4 KiB, a sending end half of one.
+# The kernel itself uses some MiB; a peer takes 4 KiB, a sending end 512 bytes.
 memory_is_back() {
 	local now
 	now=$(memory)

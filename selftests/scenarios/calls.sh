@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug timeout=480 append=kmemleak=on
-# Random system calls and netlink requests, several threads at once, guided by what they
-# reach in the module where the kernel tells that (debug).  The kernel must not complain,
-# and nothing is left.  "scripts/calls" sets CALLS_SECONDS and CALLS_SEED, or
-# CALLS_REPLAY, a file of programs, and CALLS_TIMES.
+# Random system calls and netlink requests by several threads, guided by the module's coverage
+# if the kernel supports that (debug).  The kernel must not report anything, and nothing must
+# be leaked.  "scripts/calls" sets CALLS_SECONDS and CALLS_SEED, or CALLS_REPLAY, a file of
+# programs, and CALLS_TIMES.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 load || bail "cannot load the module"
-# links that break are soon made again; rings are taken at once, and back soon
+# broken links are soon established again; rings are granted at once and taken back soon
 set_net upgrade=1 upgrade_self=1 upgrade_bytes=4096 ring_idle_ms=1000 link_stable_ms=100 \
 	hello_timeout_ms=1000
 mark 0
@@ -25,8 +25,8 @@ fi
 ok "random calls" test "${PIPESTATUS[0]}" = 0 || done_testing
 diag "bytes by rings: $(grown 0 ring-tx-bytes), by TCP: $(grown 0 tcp-tx-bytes); links: $(grown 0 links-up)"
 [ -n "${CALLS_REPLAY:-}" ] || ok "they came to rings" test "$(grown 0 ring-tx-bytes)" -gt 1000000
-# A TCP that hears nothing (options have made it deaf: a key for MD5, another device) repeats
-# its last for 102 to 205 seconds, as its timer doubles
+# If socket options (an MD5 key, another device) prevent TCP from receiving anything, it
+# retransmits for 102 to 205 seconds, because its timer doubles
 ok "no socket remains" wait_for 240 no_sockets || {
 	rsctl -d sockets
 	ss -tanoi | grep -v TIME-WAIT

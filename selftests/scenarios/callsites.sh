@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=debug timeout=600 append=kmemleak=on
-# The first allocation below each call that the module makes fails once, whoever makes it:
-# a program, a worker or a softirq, while a life goes by (nomem-lib.sh).  Bytes are right or
-# an error is told, and nothing is left.  From the environment: SITES (a pattern of
-# callers, all), LIVES (most of them).
+# For each call site in the module, the first allocation below it fails once, in a program, a
+# worker or a softirq, during a run of nomem-lib.sh.  Data is correct or an error is returned,
+# and nothing is leaked.  From the environment: SITES (a pattern of callers; all), LIVES
+# (maximum number of runs).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/scenarios/nomem-lib.sh
@@ -12,7 +12,7 @@
 
 here=$(dirname "$0")
 : "${SITES:=.}" "${LIVES:=1000}"
-# what may allocate, of what is called; and what only sounds so
+# callees that may allocate, and names that only look like it
 may='alloc|kmemdup|create|clone|expand|new|tcp_sendmsg|splice|connect|cmsg|idr_preload'
 may+='|^rdma_(bind|listen|resolve|accept|reject)|register|genlmsg_put|ib_map|ib_modify'
 not='^rstream_|unregister|dealloc|free|vmalloc_addr|disconnect'
@@ -23,7 +23,7 @@ sites() {
 		awk -v may="$may" -v not="$not" -v caller="$SITES" \
 			'$4 ~ may && $4 !~ not && $3 ~ caller && $1 !~ /init|exit/'
 }
-# Only what is called from there.
+# Only allocations below this call site.
 only_at() {	# SECTION OFFSET
 	local at
 	at=$(printf '%#x' $(($(<"/sys/module/rdmastream/sections/$1") + 0x$2)))

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=500
-# "rsctl check" on set-ups that are broken in one way each: it names the right
-# cause, in the step that fails, and nothing else.
+# "rsctl check" on setups with one fault each: it reports the right cause, in the step that
+# fails, and nothing else.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# a link whose packets vanish shall end soon
+# a link whose packets are lost should end soon
 load 14 2000 || bail "cannot load the module"
 use ring
 

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=700
-# Whoever ends a TCP connection from outside ends ours, with the same errors:
-# an administrator, a firewall, timeouts.  An outage is survived.
+# Whatever ends a TCP connection from outside (an administrator, a firewall, timeouts) ends an
+# rdmastream connection with the same error.  Connections survive an outage.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 loss=$(dirname "$0")/loss.sh
 
 load 14 || bail "cannot load the module"
 
-# a firewall that answers with resets, for one port
+# a firewall that resets connections to one port
 cat >"$tmp/reject" <<'END'
 #!/bin/sh
 on 1 nft "add table inet no;
@@ -20,7 +20,7 @@ cat >"$tmp/allow" <<'END'
 #!/bin/sh
 on 1 nft "add table inet no; delete table inet no"
 END
-# one that drops TCP alone
+# a firewall that drops only TCP
 sed 's/reject with tcp reset/drop/' "$tmp/reject" >"$tmp/drop"
 chmod +x "$tmp/reject" "$tmp/allow" "$tmp/drop"
 
@@ -73,8 +73,8 @@ for how in raw tcp ring; do
 	mark 0
 	[ $how != ring ] || ok "a link comes up" want_link
 	for what in killed rejected user_timeout keepalive outage fin; do
-		# stated differences: bytes of a ring pass no firewall for TCP, and
-		# that the link is lost is data to TCP, which then asks no more
+		# documented differences: a firewall for TCP does not stop data on a
+		# ring; the report of a lost link is data to TCP, which then sends no probes
 		case "$how $what" in
 		"ring rejected" | "ring keepalive")
 			skip "$how: $what" "a stated difference"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=300
-# Wireshark's dissector understands what is on the wire, to the last byte of DATA.
+# Wireshark's dissector decodes everything on the wire, including each byte of DATA.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -23,7 +23,7 @@ sleep 1		# what is captured comes with a delay
 kill -INT $tcpdump
 wait $tcpdump
 
-# One line a packet with records or option, values of a field joined by commas.
+# One line per packet with records or the option; values of a field are joined by commas.
 tshark -X "lua_script:$lua" -n -r "$tmp/capture" -Y 'rdmastream or rdmastream_option' \
 	-T fields -E "separator=|" -e rdmastream_option.role -e rdmastream.hello.role \
 	-e rdmastream.type -e rdmastream.data.len -e rdmastream.malformed \

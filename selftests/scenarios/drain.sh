@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=600
-# An administrator drains a host of RDMA under streams, unloads the driver, brings
-# it back and ends the drain; no program notices.  And what rsctl tells of it.
+# An administrator drains a host with active streams, unloads the driver, loads it again and
+# ends the drain; programs do not notice.  rsctl reports all this.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# the timeouts of a lost link would be far too long for this
+# so that no case passes because a link timed out
 load 20 || bail "cannot load the module"
-# rings stay as they are, unless they are drained
+# rings do not change except by a drain
 set_net ring_idle_ms=3600000 ring_size=32768
 idle=2M conns=4
 
@@ -43,7 +43,7 @@ monitor() {	# VM
 
 # ---- streams ----
 
-# Two that are always busy, and idle ones that go on when they are told to.
+# Two streams that are always busy, and idle ones that continue on request.
 start() {
 	hold=$(fresh go)
 	mark 0
@@ -84,14 +84,14 @@ remove() {	# VM
 }
 restore() { on "$1" modprobe rdma_rxe && on "$1" rdma link add rxe0 type rxe netdev eth0; }
 
-# One of the two is the active side; so both.
+# Once on each host, because one of them is the active side.
 for vm in 0 1; do
 	other=$((1 - vm))
 	monitors=()
 	ok "VM $vm: a link is up" want_link
 	active=$(on $other rsctl -j links | jq '.[0].active')
 	ok "VM $vm: not drained" state $vm '.[0].drain == false and .[0].links > 0'
-	# not within "ok": they leave processes behind
+	# not within "ok", because they start background processes
 	monitor $vm && monitor $other
 	ok "VM $vm: monitor receives events" test $? = 0
 	start

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=600
-# A message that must not be ends the link under streams: a write by a wrong key, one of no
-# meaning, one that comes again.  The streams go on over TCP, and every byte is right.
+# A forged message ends the link: a write with a wrong key, an unknown message, a repeated
+# message.  The streams continue over TCP, and every byte is correct.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/scenarios/survive-lib.sh
 . "$(dirname "$0")/survive-lib.sh"
 
-# Until it has been noticed.
+# Repeat until the link has ended.
 forge() {	# rs_forge's HOW
 	local try
 	for try in {1..15}; do
@@ -25,7 +25,7 @@ for what in busy idle; do
 	lose "message of no meaning" $what forge bad-message
 	whole "message of no meaning, $what"
 done
-# A message that comes twice would be bytes that nobody sent.
+# A repeated message would count bytes that were never sent.
 on_bg 1 "exec rs_gather serve 7000"
 server=$!
 wait_for 20 listens 1 7000

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=300
-# Small writes are gathered while others are on their way; none is left behind, and
-# none that is alone waits.
+# Small writes are combined while others are in flight; none is forgotten, and a single one
+# does not wait.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +11,7 @@ on_bg 1 "exec rs_gather serve 7000"
 server=$!
 wait_for 20 listens 1 7000
 
-# What is on its way stays there for longer than a write takes, however fast the machine.
+# Adds latency, so that several writes happen during one round trip even on a fast machine.
 far() { in_all "tc qdisc replace dev eth0 root netem delay 40ms limit 10000"; }
 near() { in_all "tc qdisc del dev eth0 root"; }
 
@@ -37,7 +37,7 @@ for how in tcp ring; do
 		ok "$title: a long round-trip time" far
 		mark 0
 		ok "$title: many small writes" rs_gather stream "$ADDR4_1" 7000 20000 $nodelay
-		# TCP itself gathers them if it has to
+		# TCP itself combines them if necessary
 		[ $how$nodelay = tcp1 ] || ok "$title: in fewer messages" few $how
 		ok "$title: a short round-trip time" near
 		ok "$title: bursts" rs_gather bursts "$ADDR4_1" 7000 $nodelay

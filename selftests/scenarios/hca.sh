@@ -12,7 +12,7 @@
 
 here=$(cd "$(dirname "$0")" && pwd)
 : "${HCA:=$(dirname "$MODULE").test}"
-# who pays has nothing to do with the device: once
+# charging does not depend on the device: run once
 [ -n "${SUITE+set}" ] || once=hca/charge
 : "${SUITE=hca/transfer}"
 params=/sys/module/rs_hca/parameters
@@ -52,12 +52,12 @@ del_devices() {
 no_devices() { ! rdma link | grep -q hca; }
 del_hosts() { ip netns del h0 && ip netns del h1; }
 
-# What is free when nothing is kept for later, in KiB.
+# Free memory without caches, in KiB.
 memory() {
 	echo 3 >/proc/sys/vm/drop_caches
 	awk '/^MemFree:/ { print $2 }' /proc/meminfo
 }
-# Some MiB are the kernel's own: what grows with the first use stays.
+# The kernel itself may keep some MiB after the first use.
 memory_is_back() {	# KIB: that were free before
 	local now
 	now=$(memory)
@@ -67,7 +67,7 @@ memory_is_back() {	# KIB: that were free before
 
 # ---- what it reports ----
 
-# What the kernel has said since "begin".
+# The kernel's log since "begin".
 begin() {
 	echo "rs_hca: test $RANDOM$RANDOM" | tee "$tmp/begin" >/dev/kmsg
 }
@@ -110,7 +110,7 @@ reports() {	# DMA
 	ok "$dma: target is not mapped" wrong unregistered 10 "not there" "writes to .* nothing is mapped"
 	ok "$dma: source is not synced" wrong unsynced 0 "$there"
 	ok "$dma: target is not synced" wrong unread 0 "$there"
-	# those kernels complain, too
+	# the kernel's own DMA debugging reports this, too
 	[ -d /sys/kernel/debug/dma-api ] ||
 		ok "$dma: unmapped twice" wrong twice 0 there "unmaps .* nothing is mapped"
 	ok "$dma: mapping is leaked" wrong leak 0 there
@@ -124,7 +124,7 @@ run_suite() {	# NAME
 	VM_COUNT=2 ADDR4_0=10.77.0.1 ADDR4_1=10.77.0.2 ADDR6_0=fd77::1 ADDR6_1=fd77::2 \
 		PATH=$here/hca:$PATH host 0 timeout "${LIMIT:-300}" "$here/$1.sh"
 }
-# An IOMMU takes its time to map and unmap: with softirqs off only where a packet made us send.
+# Mapping with an IOMMU is slow: with softirqs disabled, allowed only when a packet caused the send.
 no_time_stolen() {
 	awk '{ n[$2] += $3 } END {
 		all = n["maps"] + n["unmaps"]
@@ -161,7 +161,7 @@ suites() {	# PROFILE DMA
 modprobe -a ib_core rdma_cm
 insmod "$HCA/rs_hca.ko" || bail "cannot load $HCA/rs_hca.ko"
 ok "two hosts" add_hosts || bail "no hosts"
-# not every kernel lets a device have DMA addresses of its own
+# not every kernel supports dma_map_ops of a device
 modes=virt
 if [ "${REPORTS-}" = no ]; then
 	[ "${DMA-virt}" = virt ] || modes="virt iommu bounce"

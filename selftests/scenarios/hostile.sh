@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=900
-# A host with queue pairs of its own that lies to rdma_cm, in messages, and about who
-# it is; and honest streams beside it, whose links and rings nothing happens to.
+# A host with its own queue pairs attacks rdma_cm, RDMA and the handshake.  The links and rings
+# of honest streams next to it are not affected.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 

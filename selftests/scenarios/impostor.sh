@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=3 kernels=6.12,6.1,debug timeout=400
-# A third host takes the names of two others, has itself named as their address, and
-# passes on what they say to each other.  They leave it alone.
+# A third host impersonates two others, claims their addresses, and forwards their messages.
+# Both refuse it.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 load 16 || bail "cannot load the module"
-# M makes one link before it answers for the other, which shall wait for it.
+# M establishes one link before it answers the other host, which must wait that long.
 set_net link_stable_ms=100 ring_idle_ms=900000 cm_timeout_ms=20000
 
 ok "a link comes up" want_link
@@ -19,7 +19,7 @@ ok "streams use the link" wait_for 30 on_rings
 honest() { in_all rsctl -j links | jq -c '.[] | select(.state == "up") | [.id, .qpn, .tx_rings, .rx_rings]' | sort; }
 before=$(honest)
 
-# What it connects to: anything of ours that listens, and waits for more.
+# Servers to which it connects: rdmastream listeners that read until the end.
 accepts="import socket, sys; s = socket.socket(proto=257); s.bind(('', $port)); s.listen()
 kept = [s.accept() for _ in range(100)]"
 in_all mkdir -p "$tmp"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 stock=6.12 timeout=300
-# What IPsec or a tunnel protects does not leave the host by RDMA: neither when it is
-# protected from the start, nor when a policy or a route comes while rings are in use.
+# Connections that IPsec or a tunnel protects do not use RDMA, whether they are protected from
+# the start or a policy or route is added while rings are in use.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +11,7 @@ in_all modprobe -a xfrm_user esp4 ||
 	bail "no IPsec in this kernel"
 use ring
 
-# TCP both ways between the two, in transport mode; RDMA's UDP is not meant.
+# TCP in both directions between the two, in transport mode; the policy does not match RoCE.
 keys=(enc cipher_null '' auth-trunc 'hmac(sha256)' "0x$(printf '%064d' 7)" 128)
 add_state() {	# VM FROM TO
 	on "$1" /sbin/ip xfrm state add src "$2" dst "$3" proto esp spi 0x100 mode transport "${keys[@]}"
@@ -156,7 +156,7 @@ mark_route() {
 	modprobe -q seg6_iptunnel
 	in_all "sysctl -q -w net.ipv6.conf.all.seg6_enabled=1
 		for f in /proc/sys/net/ipv6/conf/*/seg6_enabled; do echo 1 >\$f; done"
-	# by way of another address of VM 1
+	# through another address of VM 1
 	on 1 ip -6 addr add fd99::2/128 dev lo nodad
 	ip -6 route add fd99::2 via "$ADDR6_1" dev "$dev" &&
 		ip -6 rule add fwmark 7 lookup 7 &&

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 stock=6.12,6.1 timeout=300
-# The kernel itself as the program: a block device whose requests go by a socket of
-# ours.  What the owner of such a socket has forbidden stays forbidden; and so does what
-# Landlock forbids a program.
+# The kernel uses an rdmastream socket: a network block device.  Restrictions that the owner
+# of such a socket has set remain in effect; so do those of Landlock.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +10,7 @@ programs=$(realpath "$(dirname "$0")/../programs")
 load || bail "cannot load the module"
 set_net upgrade_self=1
 
-# what Landlock forbids, which the kernels of User-Mode Linux have not
+# Landlock, which the User-Mode Linux kernels do not have
 forbidden() { rs_api -f landlock -k "$1" -l "$ADDR4_0" | tee "$tmp/api"; }
 for kind in tcp4 inet rds4; do
 	if forbidden $kind | grep -q '# SKIP'; then

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=900
-# A peer that lies about rings and links, and honest streams beside it.
+# A peer that violates the rules of rings and links, next to honest streams.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 load || bail "cannot load the module"
-# The liar breaks the link again and again, and waits for the next one: no damping.
-# The honest streams beside it, which are held, want rings all the time.
+# The peer breaks the link repeatedly and waits for the next one, so damping is off.
+# The honest streams stay open, and always want rings.
 set_net hello_timeout_ms=3000 link_stable_ms=100 ring_idle_ms=900000
 modprobe -a tun veth
 
-# A liar in the name of VM 1, and honest streams between the two beside it.
+# The peer uses the name of VM 1; honest streams run between the two VMs.
 ok "a link comes up" want_link
 remember_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
 mark 0

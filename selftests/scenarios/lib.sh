@@ -21,22 +21,22 @@ set_net() {	# NAME=VALUE...: settings, in every VM
 	in_all sysctl -q -w "${@/#/net.rdmastream.}"
 }
 
-# What answers within half a second elsewhere may need four on a slow kernel: 3 more
-# is eight times as long.
+# A probe that is answered within half a second elsewhere may take four on a slow kernel:
+# 3 more is eight times as long.
 patience() {	# ACK-TIMEOUT
 	local ack=$1
 	[ "$SLOW" = 1 ] || [ "$ack" -gt 17 ] || ack=$((ack + 3))
 	set_net ack_timeout="$ack"
 }
 
-# The module in all VMs.  A VM of a busy machine may stand still for a second;
-# that shall not break its links.
+# Loads the module in all VMs.  A VM on a busy machine may stall for a second; that must not
+# break its links.
 load() {	# [ACK-TIMEOUT [STALL-MS]]
 	load_module && patience "${1:-18}" &&
 		set_net stall_ms="$((${2:-10000} * SLOW))" ring_idle_ms="$((5000 * SLOW))"
 }
 
-# The ways in which bytes can travel.
+# Ways in which data can travel.
 use() {		# raw|prelude|tcp|ring
 	case $1 in
 	raw)	set_net negotiate=0 ;;
@@ -55,7 +55,7 @@ counter() {	# VM NAME
 	counters "$1" | value "$2"
 }
 
-# What has changed since "mark": the same lines.
+# Changes since "mark", as the same lines.
 mark() { counters "$1" >"$tmp/mark.$1"; }	# VM
 growth() {	# VM
 	counters "$1" | awk 'NR == FNR { old[$1] = $2; next } { printf "%s %.0f\n", $1, $2 - old[$1] }' "$tmp/mark.$1" -
@@ -70,14 +70,13 @@ addr() {	# KIND VM
 	echo "${!name}"
 }
 
-# Where servers listen; who runs beside others takes a part of it.
+# Ports of servers; scenarios that run in parallel use a part of the range.
 first_port=7000 ports=20000
 
-# A path in $tmp that nobody has used: by $RANDOM alone two of a run's are the same now
-# and then.
+# An unused path in $tmp; with $RANDOM alone, names would collide now and then.
 fresh() { mktemp -u "$tmp/$1.XXXXXXXX"; }
 
-# rs_stream from VM 0 to VM 1 and back; both must be content.
+# rs_stream from VM 0 to VM 1 and back; both must succeed.
 stream() {	# SERVER_KIND CLIENT_KIND [OPTION...]
 	local server=$1 client=$2 pid status=0 port=$((first_port + RANDOM % ports))
 	shift 2
@@ -153,8 +152,8 @@ go_with_rings() {	# FILE: rs_stream's --hold
 	in_all touch "$1"
 }
 
-# A stream of $BYTES each way that must travel as told.  So that it is not over
-# before there are rings, it is held for them.
+# A stream of $BYTES each way that must use the given carrier.  It pauses until there are
+# rings, so that it does not end before.
 carried() {	# raw|tcp|ring BYTES SERVER_KIND CLIENT_KIND [OPTION...]
 	local how=$1 bytes=$2 till=()
 	shift 2
@@ -168,8 +167,8 @@ carried() {	# raw|tcp|ring BYTES SERVER_KIND CLIENT_KIND [OPTION...]
 		assert_carrier "$how" 0 "$bytes" "$bytes"
 }
 
-# The TAP of a program on standard input, as cases of ours.  Nothing is started for a
-# case: in a guest that takes longer than most cases.
+# Reports the TAP of a program on standard input as cases of the scenario.  No process is
+# started for a case, because in a guest that takes longer than most cases.
 retell() {	# NAME
 	local line plan=''
 	while read -r line; do
@@ -184,7 +183,7 @@ retell() {	# NAME
 	ok "$1: has ended" test -n "$plan"
 }
 
-# None but those that listen.
+# No sockets except listeners.
 no_streams() { ! in_all rsctl -j sockets | grep '"mode"' | grep -qv '"listen"'; }
 no_sockets() { ! in_all rsctl -j sockets | grep -q '"mode"'; }
 
@@ -194,11 +193,11 @@ has_link() {	# VM
 
 try_link() { stream inet inet -n 1 -t 20 && has_link 0 && has_link 1; }
 
-# Links that come and go are made ever less often; an administrator's word ends
+# Links that flap are established ever less often; a drain by the administrator resets
 # that.
 hurry() { in_all rsctl drain off >/dev/null; }
 
-# A link between the two, so that a short stream need not wait for one.
+# Waits for a link between the two, so that a short stream does not have to.
 want_link() {
 	use ring
 	hurry

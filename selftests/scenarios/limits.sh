@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug timeout=600
-# What bounds memory: at a limit what is new is refused or waits, as with TCP; nothing
-# is lost, and all returns to where it was.
+# Limits on memory: at a limit, new requests are refused or wait, as with TCP; nothing is lost,
+# and all memory is freed at the end.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -17,12 +17,12 @@ echo +memory >$groups/cgroup.subtree_control || bail "no memory control groups"
 mkdir $groups/test
 within() { (echo "$BASHPID" >$groups/test/cgroup.procs && "$@"); }	# CMD...
 
-# Bytes that sockets are charged for, of which the kernel knows at once only when they
-# are many; below 0 it says 0.
+# Bytes charged to sockets.  The kernel updates small changes late, and shows 0 for negative
+# values.
 charged() { awk '$1 == "sock" { print $2 }' $groups/test/memory.stat; }
 is_charged() { [ "$(charged)" = "$1" ]; }
 
-# A socket of TCP keeps some, so that less than nothing would be seen.
+# A TCP socket holds some bytes, so that a negative charge would be seen.
 exec {go}<> <(:)
 within rs_backlog -k tcp4 -p 7299 -C 8 -z 900K -w 500 -t 500 -H <&$go >"$tmp/held" &
 holder=$!
@@ -59,7 +59,7 @@ go_on() {
 	wait $holder
 }
 pages() { awk '$1 == "TCP:" { print $NF }' /proc/net/sockstat; }
-# each CPU may keep a MiB for what comes next
+# each CPU may keep a MiB in reserve
 few_pages() { [ "$(pages)" -le "$1" ]; }
 
 for how in tcp ring; do
@@ -78,7 +78,8 @@ ok "not accepted: all memory is freed" wait_for 10 few_pages 300
 
 # ---- tcp_mem ----
 
-# By turns: above the limit TCP resets who closes before all is acknowledged.
+# One after the other: above the limit, TCP resets sockets that close before everything is
+# acknowledged.
 rs_gather serve 7400 &
 server=$!
 ok "tcp_mem: a server starts" wait_for 20 listens 0 7400
@@ -89,11 +90,11 @@ for how in tcp ring; do
 	backlog 24 900K
 	ok "tcp_mem: $how, clients send until the limit" test $? = 0
 	diag "$(pages) pages, $(<"$tmp/held") bytes"
-	# each may have one packet that there is no room for
+	# each may have one packet beyond the limit
 	ok "tcp_mem: $how, the limit is respected" few_pages $((1024 + 24 * 17))
-	# as those of TCP: a few KiB with each window probe
+	# as with TCP: a few KiB with each window probe
 	ok "tcp_mem: $how, other connections continue" rs_gather turns "$ADDR4_0" 7400 1000
-	# TCP itself needs minutes for what it sends again and again without room
+	# TCP itself needs minutes to retransmit data for which there is no memory
 	echo "$tcp_mem" >/proc/sys/net/ipv4/tcp_mem
 	go_on
 	ok "tcp_mem: $how, all data arrives" test $? = 0
@@ -108,10 +109,10 @@ wait $server 2>/dev/null
 
 # ---- memory.max ----
 
-# By TCP 23 MB are needed.  Rings take what is beyond, but not the last of it.
+# TCP needs 23 MB.  Rings take the rest, but not all of it.
 at_most() { awk '$1 == "max" { print $2 }' $groups/test/memory.events; }
 was_reached() { [ "$(at_most)" -gt "$before" ]; }
-# Rings are reached for: how much they take, and how soon, is a matter of the kernel.
+# How much rings take, and when, depends on the kernel.
 until_reached() {
 	local most
 	for ((most = 26; most > 20; most--)); do
@@ -168,7 +169,7 @@ echo "$orphans_max" >/proc/sys/net/ipv4/tcp_max_orphans
 
 rmb_max=$(sysctl -n net.rdmastream.rmb_max)
 set_net rmb_max=262144
-# what is there stays
+# existing sockets remain
 nothing_registered() { rsctl -j memory | jq -e '[.. | .bytes? // 0] | add == 0'; }
 rsctl drain on >/dev/null
 wait_for 20 nothing_registered
@@ -180,7 +181,7 @@ set_net rmb_max="$rmb_max"
 few_files() { (ulimit -n 40 && ! rs_backlog -p 7404 -C 24 -z 4K); }
 ok "files: connect or accept fails" few_files
 ok "files: existing streams continue" rs_stream -b -k inet -p 7405 -C 4 -n 256K -t 100
-# a user's program has a few threads, and the user no more tasks than these
+# the program's own threads use up the user's limit on tasks
 as_user() { exec setpriv --reuid 65534 --clear-groups --bounding-set -all "$@"; }
 few_tasks() { (ulimit -u 16 && as_user rs_stream -b -k inet -p 7406 -C 1 -n 256K -t 100); }
 locked() { (ulimit -l 64 && as_user rs_stream -b -k inet -p 7407 -C 1 -n 8M -m 0 -w 16K -W zerocopy -t 100); }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=1500
-# 1 GiB in both directions at once, by RDMA; and urgent data that is older than half of
-# TCP's sequence numbers.
+# 1 GiB in both directions at the same time over RDMA, and urgent data that is older than half
+# of TCP's sequence space.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,9 +11,9 @@ ok "a link comes up" want_link
 ok "1 GiB each way on rings" \
 	carried ring $((1024 * 1024 * 1024)) inet inet -t 1400 -w 256K -r 256K
 
-# An urgent byte, 2.2 GiB by TCP, 300 MiB that may go by RDMA, and another urgent byte: each is
-# where it was said, and the first one, which is half of TCP's sequence numbers ago, keeps
-# nothing from a ring.
+# An urgent byte, 2.2 GiB over TCP, 300 MiB that may use RDMA, and another urgent byte.  Each
+# is at the right offset, and the first one, more than half of TCP's sequence space ago, does not
+# keep the stream off rings.
 urgent='
 import os, socket, sys, time
 MIB = 1 << 20

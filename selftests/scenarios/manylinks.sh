@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=600
-# Several links to one peer: streams are spread over them, leave those that break
-# for others, also of another RDMA device, and a link that comes and goes is made
-# ever less often.  Every byte is checked against its offset.
+# Several links to one peer: streams are spread over them and leave broken links for others,
+# also on another RDMA device; a link that flaps is established ever less often.  Every byte is
+# checked against its offset.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,12 +11,12 @@ load 17 || bail "cannot load the module"
 conns=50 each=256K busy=1M
 [ "$KERNEL" != debug ] || conns=20 busy=1M
 
-# rxe1, over a network of its own.  soft-RoCE does not sit on VLANs, and a device
-# above eth0 would be one of rxe0, too: so the VLAN ends in a bridge.
+# rxe1, on a separate network.  soft-RoCE does not support VLANs, and a device on top of eth0
+# would belong to rxe0, too: so the VLAN ends in a bridge.
 second_device() {	# VM
 	on "$1" "modprobe -aq 8021q bridge veth
 		set -e
-		# not by br1 in eth1's stead
+		# br1 must not answer for eth1
 		sysctl -q -w net.ipv4.conf.all.arp_ignore=1
 		ip link add br1 type bridge forward_delay 0
 		ip link add link eth0 name eth0.10 type vlan id 10
@@ -37,7 +37,7 @@ reload() {
 		set_net ack_timeout=$((SLOW > 1 ? 19 : 17)) cm_timeout_ms=$((10000 * SLOW)) upgrade=1 ring_size=65536 ring_idle_ms=3600000 "$@"
 }
 
-# Of the links that are up.
+# Only links that are up.
 up_links() {	# VM JQ: an expression for each
 	on "$1" rsctl -j links | jq -r ".[] | select(.state == \"up\") | $2"
 }
@@ -59,7 +59,7 @@ remember() {
 }
 resumed() { [ "$(grown 0 resumes)" -ge "$1" ] && [ "$(grown 1 resumes)" -ge "$1" ]; }
 
-# Streams both ways that wait in mid-stream until "go", their rings being there.
+# Streams in both directions that have rings, and wait in mid-stream until "go".
 begin() {	# NAME OPTION...
 	local name=$1
 	shift
@@ -74,7 +74,7 @@ whole() {	# NAME
 	ok "$1: no socket remains" wait_for 20 no_sockets
 }
 
-# Drops what comes in VM 1 for the queue pair.
+# Drops packets for the queue pair that arrive in VM 1.
 drop_qp() {	# QPN
 	on 1 nft "add table inet lost;
 		add chain inet lost in { type filter hook prerouting priority -400; };

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=400
-# Both families, all doors, all carriers, plain TCP at either end: every byte
-# arrives, and the counters say that it travelled as it should.
+# Both families, all ways to open a socket, all carriers, plain TCP at either end: every byte
+# arrives, and the counters show the expected carrier.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 

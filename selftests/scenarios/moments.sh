@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=600
-# The link is lost at awkward moments: while programs close, half-close, abort,
-# linger or do not read, while connections wait to be accepted or come and go.
-# Programs see what they see with plain TCP.
+# The link is lost at difficult moments: while programs close, half-close, abort, linger or do
+# not read, while connections wait to be accepted, and while many are opened and closed.
+# Programs see the same as with plain TCP.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 loss=$(dirname "$0")/loss.sh
@@ -38,8 +38,7 @@ done
 moments "three losses" inet drop pass again
 moments "nothing gets through" inet "mute 1" "pass 1" outage
 
-# Loss while streams are on their way to rings, or end: links that come are
-# taken away at once, while connections come and go.
+# Links are lost as soon as they come up, while streams switch to rings or end.
 storms=2 connects=100
 [ "$KERNEL" != debug ] || storms=1 connects=40
 
@@ -70,7 +69,7 @@ storm() {	# MODE
 mark 0
 flap 2>/dev/null &
 flapper=$!
-# On a slow machine links may take longer to come than a round takes.
+# On a slow machine, establishing a link may take longer than a round.
 i=0
 until [ $i -ge $storms ] && { [ $i -ge 5 ] || flapped; }; do
 	i=$((i + 1))

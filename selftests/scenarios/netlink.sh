@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=400
-# What user space is told and may ask: rsctl's JSON is as its schema says, filters
-# choose, settings are set, and netlink refuses what is malformed, with reasons.
+# The interface to user space: rsctl's JSON matches its schema, filters and settings work, and
+# netlink refuses malformed requests with an error message.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -29,7 +29,7 @@ entries() {	# N COMMAND [FILTER...]: it tells so many
 	[ "$n" = "$want" ]
 }
 
-# Two connections on rings, to be seen.
+# Two connections on rings, to be listed.
 use ring
 on_bg 1 "exec rsctl check listen 7000"
 server=$!
@@ -82,7 +82,7 @@ ok "memory of a link" eval "rsctl -j memory link $link | jq -e 'length >= 1 and 
 ok "a device has addresses" eval "rsctl -j devices | jq -e '.[0] | .usable and .netdev == \"eth0\" and
 	(.addresses | index(\"$ADDR4_0\"))'"
 
-# A link that ends before it was up.
+# A link that ends before it is up.
 active=0
 rsctl -j links | jq -e '.[0].active' >/dev/null || active=1
 no_links() { [ "$(rsctl -j links | jq length)" = 0 ]; }
@@ -160,7 +160,7 @@ ok "... and drawn as text" eval 'rsctl -d sockets state framed | grep -q "#####"
 ok "sockets with all attributes: JSON as the schema says" valid sockets
 rsctl set histograms 0
 
-# A sender whose peer does not read: what it waits for has a name, and is timed.
+# A sender whose peer does not read: its wait has a reason, and is timed.
 kill $client
 wait $client 2>/dev/null
 lazy() {

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug timeout=400 append=kmemleak=on
-# Network namespaces: each has its own sockets, counters and settings, and goes
-# with its last socket.  The addresses of an RDMA device are those of the initial
-# one: elsewhere connections stay on the tcp carrier, or are raw.
+# Network namespaces: each has its own sockets, counters and settings, and is removed with its
+# last socket.  The addresses of an RDMA device are those of the initial namespace: elsewhere,
+# connections stay on the tcp carrier, or are raw.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -67,13 +67,13 @@ no_stream() { ! inside "$1" rsctl -j sockets | grep -q '"mode"'; }	# NAME
 
 listening() { inside "$1" ss -Hltn "sport = :$2" | grep -q .; }	# NAME PORT
 
-# A stream each way; both ends must be content.
+# A stream each way; both ends must succeed.
 between() {	# SERVER CLIENT ADDRESS KIND [OPTION...]
 	local server=$1 client=$2 host=$3 kind=$4 pid status=0 port=$((7000 + RANDOM % 20000))
 	shift 4
 	inside "$server" rs_stream -s -k "$kind" -p $port -t 30 "$@" &
 	pid=$!
-	# without --wait, which counts more than one connect
+	# without --wait, which would count several connects
 	wait_for 20 listening "$server" $port
 	inside "$client" rs_stream -c "$host" -k "$kind" -p $port -t 30 "$@" || status=1
 	wait $pid || status=1
@@ -96,7 +96,7 @@ counted() {	# HOW SERVER CLIENT ADDRESS KIND
 	done
 }
 
-# Streams that go on for ever, or stay when a byte has gone each way.
+# Streams that continue forever, or that stay open after a byte each way.
 busy() { [ "$(grown "$1" tcp-tx-bytes)" -gt $size ] && [ "$(grown "$1" tcp-rx-bytes)" -gt $size ]; }
 framed() { [ "$(shown "$1" | grep -c framed)" = "$2" ]; }	# NAME COUNT
 # Each of the four has carried bytes both ways.
@@ -125,7 +125,7 @@ shown() { inside "$1" rsctl -o sockets | awk 'NR > 1 { print $3, $4, $5, $NF }';
 
 exclusive() { rdma system set netns "$1"; }
 
-# The one that makes links has failed to, the other one has asked it.
+# The active side has failed to establish a link, after the other one has requested it.
 no_link() {
 	local name good=1
 	for name in a b; do
@@ -162,14 +162,14 @@ of_its_own() {
 	counted raw b a 10.88.0.2 inet && [ "$(grown a reason:off)" = 1 ] &&
 		inside a sysctl -q -w net.rdmastream.negotiate=1
 }
-# Its memory is the host's.
+# Its memory limit belongs to the host.
 of_a_user() {
 	unshare -Urn sh -c 'cd /proc/sys/net/rdmastream && echo 0 >upgrade && ! echo 100000000 >rmb_max'
 }
 
 # ---- the end ----
 
-# Deleting only takes the name away while a process is inside.
+# While a process is inside, deleting a namespace only removes its name.
 deleted() {
 	local pid=$1 before
 	sent() { nsenter -t "$pid" -n rsctl -s -o stats | awk '$1 == "tcp-tx-bytes" { print $2 }'; }
@@ -245,7 +245,7 @@ ok "when the programs are killed, both namespaces are gone" wait_for 40 gone a b
 add a b
 start a b fd88::1 -n 1000G --expect-reset
 ok "streams are busy" wait_for 40 all_busy a
-# Whoever closes with nothing unread ends its stream as usual, without a reset.
+# An end that closes without unread data ends its stream as usual, without a reset.
 kill -STOP $server
 ok "one end is stopped" wait_for 20 stopped $server
 ok "the other cannot send" wait_for 40 all_wait b

@@ -8,7 +8,7 @@ inject=$FAULTS/failslab
 pages=$FAULTS/fail_page_alloc
 [ -d $inject ] || bail "this kernel cannot let allocations fail"
 
-# The judge shall not mind that the kernel says where memory was missing.
+# The judge must accept the kernel's messages about failed allocations.
 say() { echo "lab: $*" >/dev/kmsg; }
 put() {		# NAME=VALUE...: for slabs and for pages
 	local one dir
@@ -19,14 +19,14 @@ put() {		# NAME=VALUE...: for slabs and for pages
 begin_failing() {
 	put task-filter=N verbose=0 ignore-gfp-wait=N probability=0 times=-1
 	echo 0 >$pages/min-order
-	# copies from and to programs never fail; "fail-nth" would count them
+	# copies from and to user space must not fail; "fail-nth" would count them
 	echo 1 >"$FAULTS/fail_usercopy/require-end"
 	echo 32 | tee $inject/stacktrace-depth >$pages/stacktrace-depth
 }
 
-# Of each end of each connection: all went well, or an error was told.  Once it
-# was, the other direction may find the end; the end alone would be a lie, unless the
-# program at the other end has closed because a call of its own found no memory.
+# Each end of each connection succeeds or gets an error.  After an error, the other direction
+# may see end of file.  End of file alone would be wrong, unless the program at the other end has
+# closed because one of its own calls found no memory.
 honest() {
 	python3 -c '
 import json, sys
@@ -43,8 +43,8 @@ sys.exit(result["timed_out"] or
          any(lies(errors, set().union(*(o for s, o in sides.items() if s != side)))
              for sides in conns.values() for side, errors in sides.items()))'
 }
-# TCP does not send a FIN for which it finds no memory, nor try again: a socket of
-# anybody's then stays without a timer until an administrator ends it.
+# TCP drops a FIN for which it has no memory, and does not retry: any socket then stays without
+# a timer until an administrator ends it.
 none_left() {
 	local state from to
 	ss -Hton state last-ack state fin-wait-1 state closing | grep -v timer: |
@@ -55,12 +55,12 @@ none_left() {
 	no_sockets
 }
 on_ring() { rsctl -o sockets | grep -q 'framed *ring *ring'; }
-# rxe's own management QP does not survive that it has no memory.
+# rxe's own management QP does not survive a failed allocation.
 new_rxe() {
 	rdma link del rxe0
 	rdma link add rxe0 type rxe netdev eth0
 }
-# Only allocations below the module's own functions.
+# Only allocations below functions of the module.
 below_us() {
 	local start size
 	start=$(</sys/module/rdmastream/sections/.text)
@@ -71,7 +71,7 @@ below_us() {
 # ---- a life: connections, rings, a link that is lost, TCP again, what rsctl asks for, a
 # namespace that comes and goes ----
 
-# An error may come of any call; what is told of bytes must be true.
+# Any call may return an error; byte counts must be correct.
 told() {	# STATUS
 	[ "$1" = 0 ] && return
 	[ "$1" = 1 ] && grep -qE '^(socket|bind|listen|connect|accept|epoll_ctl)' "$tmp/out" && return
@@ -86,7 +86,7 @@ life() {
 	rs_stream -b -k rds4 -l "$ADDR4_0" "${shape[@]}" -t 60 --hold "$tmp/go" \
 		>"$tmp/out" 2>&1 &
 	pid=$!
-	# what fails may be what is needed for that
+	# the failed allocation may be needed for this
 	wait_for 3 over_or_on_ring $pid
 	for what in links peers sockets devices stats; do rsctl $what; done >/dev/null 2>&1
 	ip netns add site && ip netns del site

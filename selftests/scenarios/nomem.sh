@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=debug timeout=400 append=kmemleak=on
-# Allocations fail: each of loading, of a namespace and of a connection once;
-# then many, in softirq too, while streams run.  A call fails or all bytes are
-# right; nothing is lost, nothing hangs, and later all works again.
+# Allocations fail: each one of loading, of a namespace and of a connection once; then many,
+# also in softirq, while streams run.  Either a call fails or all bytes are correct; nothing is
+# lost, nothing hangs, and everything works again afterwards.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/scenarios/nomem-lib.sh
 . "$(dirname "$0")/nomem-lib.sh"
 
-# Only allocations below a function of the kernel; no more of the long list is read
+# Only allocations below a given kernel function; reads no more of the long list of symbols
 # than needed.
 below() {	# FUNCTION, without what x86 puts before system calls
 	local range
@@ -20,8 +20,8 @@ below() {	# FUNCTION, without what x86 puts before system calls
 # Everywhere.
 anywhere() { put require-start=0 require-end=0xffffffffffffffff; }
 
-# Each EVERYth allocation below us fails; or anywhere, but only those that may not
-# sleep, which programs do not depend on.
+# Each EVERYth allocation below the module fails; or anywhere, but only those that may not
+# sleep, because programs do not depend on them.
 fail() {	# us|anywhere EVERY
 	put probability=0
 	if [ "$1" = us ]; then
@@ -104,7 +104,7 @@ nth() {
 		    socks[-1].settimeout(60)
 		    return b, socks[-1]
 
-		# all of a connection that this process does; the rest is done in softirq
+		# all calls of a connection that run in this process; the rest runs in softirq
 		def session():
 		    data, socks = os.urandom(30000), []
 		    arm()
@@ -123,7 +123,7 @@ nth() {
 		        for s in socks:
 		            s.close()
 
-		# who is told EAGAIN waits for an edge, which must come
+		# after EAGAIN, the program waits for an edge, which must come
 		def edge():
 		    socks, todo = [], 100000
 		    b, c = connection(socks)
@@ -181,8 +181,7 @@ nth() {
 	END
 }
 
-# What making a slab cache leaks of its own is not ours: the name of a cache that gets
-# no place in sysfs.
+# The kernel itself leaks the name of a slab cache that cannot be added to sysfs.
 leaked() {
 	kmemleak_check | awk '
 		/^unreferenced object/ { flush() }
@@ -202,7 +201,7 @@ leaked() {
 
 # ---- many, while streams run ----
 
-# To begin with, other calls may fail, too.
+# At first, other calls may fail, too.
 run() {		# OPTION...
 	local status
 	rs_stream -b -k rds4 -l "$ADDR4_0" -C 2 -n 300K -t 150 "$@" >"$tmp/out" 2>&1
@@ -235,7 +234,7 @@ storm() {	# us|anywhere EVERY MODE
 	[ $status -le 1 ] && grep -q '"timed_out":false' "$tmp/out"
 }
 well() { rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60; }
-# It stays until there is a link, however long we have been backing off.
+# Stays open until there is a link, however long the pauses are by now.
 by_ring() {
 	local pid status=0
 	rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 150 --hold-at 100K --hold "$tmp/go" &
@@ -246,7 +245,7 @@ by_ring() {
 	rm "$tmp/go"
 	return $status
 }
-# Only children are made of that cache where nobody may sleep.
+# Only children are allocated from this cache in atomic context.
 accepting() {
 	local status=0
 	echo 1 >/sys/kernel/slab/rstream/failslab
@@ -294,7 +293,7 @@ use tcp
 ok "a server without memory for a stream: the client's TCP retries" accepting
 for how in tcp ring; do
 	use $how
-	# some connections shall be made all the same
+	# some connections should still succeed
 	mark 0
 	for some in "us 61" "anywhere 151"; do
 		[ $how = tcp ] || ok "ring: a ring carries" by_ring

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 asked=debug timeout=1200 append=kmemleak=on
-# Each allocation below the module in a life (nomem-lib.sh) fails, whoever makes it: the
-# first one in the first life, the second in the next one, until a life has no more of them.
-# Both ends are here.  Bytes are right or an error is told, and nothing is left.  From the
-# environment: FROM (1), STEP (1: each), LIMIT (seconds), KINDS (slabs pages).
+# The same run (nomem-lib.sh) is repeated: in run n, allocation n below the module fails, in any
+# context, until a run has fewer allocations.  Both ends are on this host.  Data is correct or an
+# error is returned, and nothing is leaked.  From the environment: FROM (1), STEP (1: each),
+# LIMIT (seconds), KINDS (slabs pages).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/scenarios/nomem-lib.sh
@@ -13,18 +13,18 @@
 : "${FROM:=1}" "${STEP:=1}" "${LIMIT:=1000}" "${KINDS:=slabs pages}"
 declare -A counted=([$inject]=0 [$pages]=0)
 
-# A knob counts what it could let fail until it has, and each that "interval" divides fails.
-# So the interval is what it had counted, and what is to pass from here on.
+# A fault attribute counts its opportunities; each one that "interval" divides fails.  So the
+# interval is the count so far plus the number of allocations that should pass.
 nth() {		# KNOB N
 	echo $((counted[$1] + $2)) >"$1/interval"
 	echo 1 >"$1/times"
 	echo 100 >"$1/probability"
 }
-# Return: it has failed.
+# Return: whether an allocation has failed.
 off() {		# KNOB N
 	echo 0 >"$1/probability"
 	[ "$(<"$1/times")" = 0 ] || return
-	# it does not count where each would fail
+	# it does not count while every allocation would fail
 	[ $((counted[$1] + $2)) = 1 ] || counted[$1]=$((counted[$1] + $2))
 }
 each() {	# KNOB NAME

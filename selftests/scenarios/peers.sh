@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12 timeout=300 mem=2048
-# Many peers of one host, with the default bounds: each gets rings.  Hosts are network
-# namespaces with a device of rs_hca each, on a bridge.  From the environment: PEERS (300;
-# "make peers": a thousand, for which a guest wants 8 GiB), HCA, as hca.sh.
+# Many peers of one host get rings with the default limits.  Hosts are network namespaces with
+# one rs_hca device each, on a bridge.  From the environment: PEERS (300; "make peers": a
+# thousand, which takes a guest of 8 GiB), HCA, as for hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -13,10 +13,10 @@ server() { nsenter --net=/run/netns/server "$@"; }
 address() { echo "10.78.$((($1 + 256) / 256)).$((($1 + 256) % 256))"; }
 mac() { printf '02:00:00:00:%02x:%02x' $(($1 / 256)) $(($1 % 256)); }
 
-# All know each other's addresses: with a thousand that ask, ARP forgets one for another.
+# Static neighbour entries: with a thousand hosts, the ARP table would overflow.
 add_hosts() {
 	local i
-	# a thousand hosts tell a thousand others of their addresses: not of IPv6, too
+	# no IPv6, because a thousand hosts would announce their addresses to a thousand others
 	sysctl -q -w net.core.devconf_inherit_init_net=1 net.ipv6.conf.default.disable_ipv6=1 \
 		net.ipv6.conf.all.disable_ipv6=1 || return
 	ip netns add server && server ip -batch - <<-END || return
@@ -59,7 +59,7 @@ no_devices() { ! rdma link | grep -q hca; }
 ulimit -n 10000 || bail "no room for descriptors"
 modprobe -a ib_core rdma_cm bridge
 insmod "$HCA/rs_hca.ko" || bail "cannot load $HCA/rs_hca.ko"
-# else each namespace has an image of each device
+# otherwise, each namespace has a copy of each device
 ok "devices are not shared between namespaces" rdma system set netns exclusive
 ok "$PEERS hosts and a server" add_hosts || bail "no hosts"
 ok "a device for each" add_devices || bail "no devices"

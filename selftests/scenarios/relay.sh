@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=3 kernels=6.12,6.1,debug timeout=400
-# A to C by way of B, which splices from one socket of ours to another: every byte
-# arrives, B copies nothing, and who does not read holds up the sender.
+# A sends to C through B, which splices from one rdmastream socket to another: every byte
+# arrives, B copies nothing, and a receiver that does not read stops the sender.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# the hub between three machines loses packets: what is lost is soon sent again
+# the hub between three guests loses packets, so retransmit soon
 load 16 || bail "cannot load the module"
 set_net ring_idle_ms=600000
 in_all mkdir -p "$tmp"
@@ -52,8 +52,8 @@ finish() {	# NAME
 	cat "$tmp/a" "$tmp/b" "$tmp/c" | diag
 }
 
-# Of all that B has passed on.  On a busy machine it leaves a ring now and then,
-# because pages of it are under way to C for long; so rings have only some of it.
+# Share of what B has forwarded.  On a busy machine, B leaves a ring now and then, because its
+# pages are in flight to C for too long; so not all data uses rings.
 b_copied_nothing() {	# CONNS [PERCENT]
 	growth 1 | awk -v bytes=$((2 * $1 * total)) -v percent="${2-10}" '
 		{ n[$1] = $2 }
@@ -80,7 +80,7 @@ start 3 zerocopy
 finish "three at once"
 ok "three at once: B does not copy" b_copied_nothing 3
 
-# C does not read: what A has sent must fit into what lies between.
+# C does not read: what A has sent must fit into the buffers on the way.
 sent() { echo $(($(grown 0 tcp-tx-bytes) + $(grown 0 ring-tx-bytes))); }
 held_up() {	# nothing has been sent for some time
 	local now

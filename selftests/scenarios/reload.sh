@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug stock=6.12,6.1 timeout=400 append=kmemleak=on
-# Loading and unloading; what may be missing or in the way.
+# Loading and unloading; missing devices, numbers in use, open sockets.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -12,7 +12,7 @@ reload() {
 	local i
 	for ((i = 0; i < turns; i++)); do
 		insmod "$MODULE" || return
-		# every other time with something to clean up
+		# every other time with state to clean up
 		((i % 2)) || rs_stream -b -k inet -l "$ADDR4_0" -n 64K -t 20 >/dev/null || return
 		wait_for 10 rmmod rdmastream || return
 	done
@@ -64,7 +64,7 @@ mark 0
 ok "connections within the host" self -l "$ADDR4_0" -n "$big"
 ok "connections within the host, IPv6" self -l "$ADDR6_0" -k rds6 -n "$big"
 ok "connections within the host, loopback" self -l 127.0.0.1
-# a link is made meanwhile, or for the next one
+# a link is established meanwhile, or for the next one
 by_rdma() { [ "$(grown 0 ring-tx-bytes)" -gt 0 ] || { self -l "$ADDR4_0" -n "$big" && false; }; }
 ok "data uses RDMA" wait_for 20 by_rdma
 ok "the module can be unloaded" wait_for 20 rmmod rdmastream

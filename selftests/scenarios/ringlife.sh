@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=400
-# Rings start small, grow with use, are taken back when idle or when memory is
-# short, and come again; the bytes are right all the time.
+# Rings start small, grow with use, are taken back when idle or when memory is short, and are
+# granted again; all bytes are always correct.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 load || bail "cannot load the module"
 
-# Greatest receive ring of a VM's sockets, bytes.
+# Largest receive ring of a VM's sockets, bytes.
 greatest() { on "$1" rsctl -j sockets | jq '[.[].rx["ring_size"] // 0] | max // 0'; }
 has_ring() { [ "$(greatest "$1")" -ge "$2" ]; }	# VM BYTES
 no_ring() { [ "$(greatest "$1")" = 0 ]; }
@@ -53,13 +53,13 @@ ok "growth: a connection stays open" test $? = 0
 ok "growth: the ring has grown" test "$(grown 0 revokes-tx)" -gt 0
 whole "growth"
 
-# SO_RCVBUF stands above ring_size and below it (its half, as on TCP)
+# SO_RCVBUF takes precedence over ring_size, larger or smaller (half of it counts, as on TCP)
 hold 1 4M --rcvbuf 64K
 ok "SO_RCVBUF 64K: a connection stays open" test $? = 0
 ok "SO_RCVBUF 64K: the ring is limited" test "$(greatest 1)" -le 65536
 whole "SO_RCVBUF 64K"
 
-# more streams than there is memory for: those that are idle make room
+# more streams than there is memory for: idle ones return their rings
 ok "rmb_max: nothing is registered at first" wait_for 30 nothing_pinned
 set_net rmb_max=1048576 ring_idle_ms=8000
 total=512K
@@ -69,22 +69,22 @@ ok "rmb_max: 60 connections are open" test $? = 0
 ok "rmb_max: all get a ring when others have returned theirs" wait_for 40 all_granted
 ok "rmb_max: the limit is respected" test "$(pinned 1)" -le 1048576
 whole "ceiling"
-# the host is short of memory: idle rings go back sooner
+# the host is short of memory: idle rings are taken back sooner
 set_net ring_idle_ms=16000 rmb_max=67108864
 total=2M
 hold 2 1M
 ok "pressure: connections stay open" test $? = 0
 ok "pressure: there are rings" has_ring 0 16384
-# each time it counts for two seconds
+# each request of the shrinker counts for two seconds
 asked() { echo 2 >/proc/sys/vm/drop_caches && no_ring 0; }
 ok "pressure: idle rings are taken back when the shrinker asks" wait_for 10 asked
 whole "pressure"
 
-# many that stream at once share the link, whatever rings they have by then
+# many busy streams share the link fairly, whatever their ring sizes
 crowd=32 each=$((1024 * 1024))
 [ "$SLOW" = 1 ] || each=$((each / 4))
 file=$(fresh enough)
-# what has come on each, bytes, by inode
+# bytes received on each, by inode
 arrived() { on 1 rsctl -j sockets | jq -c 'map(select(.rx.offset) | { key: "\(.inode)", value: .rx.offset }) | from_entries'; }
 began() { arrived >"$tmp/first" && jq -e "length == $crowd and (map(.) | min) > $each" "$tmp/first"; }
 went_on() {
@@ -92,12 +92,12 @@ went_on() {
 	jq -se '.[0] as $first | .[1] | to_entries | map(.value - $first[.key])' "$tmp/first" "$tmp/then" >"$tmp/shares"
 	jq -e "add > $crowd * $each" "$tmp/shares"
 }
-# of half of it each may have 160 KiB, so 128: all but two, which may have grown while
+# the share of half of rmb_max is 160 KiB, so 128; except for two, which may have grown while
 # others were being replaced
 set_net rmb_max=$((10 << 20))
 shares() { on 1 rsctl -j sockets | jq -e "map(.rx.ring_size // empty)$1"; }
 have_shares() { shares " | length == $crowd and min >= 65536 and (map(select(. != 131072)) | length) <= 2"; }
-# who has a ring before others have any would get more
+# a stream with a ring before others have one would get more
 go=$(fresh go)
 all_have_rings() { shares " | length == $crowd"; }
 begin_streams -C $crowd -n $((2 * each)) -m 4K -t $((260 * SLOW)) --until "$file" --hold-at 4K --hold "$go"
@@ -125,7 +125,7 @@ in_all touch "$file"
 whole_streams "crowd"
 set_net rmb_max=$((64 << 20))
 
-# as the default: only streams that move bytes are worth a ring
+# as by default: only streams that transfer data get a ring
 set_net upgrade=2 upgrade_bytes=16384
 mark 0
 ok "short: 20 connections of 2 KiB" stream inet inet -C 20 -n 2K -t 30

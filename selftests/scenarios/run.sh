@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 stock=6.12,6.1 timeout=600
-# Programs that know only TCP, under "rsctl run": each way in which it reaches them,
-# and what it does where it does not.
+# Programs that know only TCP, under "rsctl run": each method, and what happens where none
+# works.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Where everybody may read them.
+# Readable for every user.
 mkdir "$tmp/bin"
 cp "$TOOLS/rsctl" "$TOOLS"/*.so "$BIN/rs_echo" "$tmp/bin"
 chmod -R a+rX "$tmp"
 PATH=$tmp/bin:$PATH
 
-# Without the module: TCP, one warning for a program and its children, and the
-# program's own exit status.
+# Without the module: TCP, one warning for a program and its children, and the program's exit
+# status.
 on_tcp() {	# COMMAND...
 	"$@" >"$tmp/out" 2>"$tmp/err"
 	cat "$tmp/out" "$tmp/err"
@@ -71,7 +71,7 @@ ok "--preload is refused for a static program" says "statically linked" rsctl ru
 # ---- programs ----
 
 bytes=$((2 * 1024 * 1024))
-# That the bytes of a talk went by us, and most of them by RDMA.
+# Checks that the data used rdmastream, most of it RDMA.
 by_rdma() {	# COMMAND...
 	mark 0
 	"$@" 2>&1 || return
@@ -144,7 +144,7 @@ kill $redis
 
 # ---- which connections ----
 
-# That it was plain TCP, for a reason that VM 0 has counted.
+# Checks that it was plain TCP, and that VM 0 has counted the reason.
 by_tcp() {	# REASON COMMAND...
 	mark 0
 	"${@:2}" 2>&1 || return

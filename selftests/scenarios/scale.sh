@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=900
-# Idle connections (3,000, or SCALE_IDLE) and 100 busy ones on one link: what an idle one costs
-# beyond TCP, that a reader who does not read is in nobody's way, and what the idle
-# ones do to the round trips of another.
+# 3,000 (or SCALE_IDLE) idle connections and 100 busy ones on one link: the memory of an idle
+# connection beyond TCP's, no effect of a reader that does not read on others, and the effect of
+# idle connections on the round-trip time of another.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -16,11 +16,11 @@ load 20 || bail "cannot load the module"
 in_all sysctl -q -w net.ipv4.ip_local_port_range="10000 64000" \
 	net.core.somaxconn=16384 net.ipv4.tcp_max_syn_backlog=16384 fs.file-max=200000
 ulimit -n 50000 || bail "no room for $idle descriptors"
-# idle ones shall not have rings
+# idle ones must not get rings
 set_net upgrade=2 upgrade_bytes=65536 link_idle_ms=600000 hello_timeout_ms=60000
 
-# Bytes that the kernel itself uses: all but free pages, those that a processor keeps
-# for its next allocations included, files and processes.
+# Bytes that the kernel itself uses: all memory except free pages (including the per-CPU
+# lists), files and processes.
 kernel_memory() {	# VM
 	on "$1" "sync
 		echo 3 >/proc/sys/vm/drop_caches
@@ -61,7 +61,7 @@ quiet() { ! in_all ss -Htn state connected | grep -q .; }
 ok "a link comes up" want_link
 set_net upgrade=2
 
-# A first round fills caches; what it leaves is nobody's cost.
+# A first round fills caches, which do not count.
 for kind in tcp4 inet; do
 	open_idle $kind
 	ok "$kind: warm-up" test $? = 0
@@ -70,8 +70,7 @@ for kind in tcp4 inet; do
 	wait_for 150 quiet
 done
 
-# The levels with the one and with the other are compared: what both leave behind
-# is in both.
+# Compares the levels with both kinds, so that leftovers cancel out.
 for kind in tcp4 inet; do
 	open_idle $kind
 	ok "$kind: $idle connections" test $? = 0
@@ -118,8 +117,8 @@ ok "the slow reader has not read yet" kill -0 $slow_client
 
 # ---- round trips ----
 
-# The host is not ours alone: each round trip is divided by one of plain TCP in the same
-# moment, and the median of many quotients counts.
+# The machine may be busy with other work.  So each round-trip time is divided by that of plain
+# TCP at the same moment, and the median of many quotients counts.
 rtt() {	# NAME
 	local i kind server=()
 	for kind in tcp ours; do

@@ -37,7 +37,7 @@ del_host() { ip netns del h$host; }
 del_hosts() { all del_host && ip netns del wire; }
 no_devices() { ! rdma link | grep -q hca; }
 none_open() { ! here rsctl -j sockets | grep -q '"mode"'; }
-# TCP may keep a closed socket for minutes; to look often takes more time than to wait
+# TCP may keep a closed socket for minutes; polling takes more time than waiting
 patiently() {	# SECONDS CMD...
 	local end=$((SECONDS + $1))
 	until "${@:2}"; do

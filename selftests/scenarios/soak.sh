@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=900
-# Mixed traffic for a long time, while links are lost by all causes at random
-# moments.  Every byte is checked.  "make soak" sets SOAK_SECONDS and SOAK_SEED.
+# Mixed traffic for a long time, while links are lost for all kinds of reasons at random times.
+# Every byte is checked.  "make soak" sets SOAK_SECONDS and SOAK_SEED.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 loss=$(dirname "$0")/loss.sh
@@ -13,7 +13,7 @@ RANDOM=$seed
 diag "seed $seed, $seconds s: make soak SECONDS=$seconds SEED=$seed"
 
 load 14 1500 || bail "cannot load the module"
-# links that are lost for good are noticed, and those who idle are in the way
+# short timeouts: dead links are noticed soon, and idle connections do not pile up
 set_net upgrade=1 hello_timeout_ms=20000
 
 picked=''
@@ -28,7 +28,7 @@ cut_once() {
 	local vm=$((RANDOM % 2)) where
 	one_of 0 1 "0 1"
 	where=$picked
-	# no interface taken down: connect() fails then with plain TCP, too
+	# interfaces stay up, because otherwise connect() fails with plain TCP, too
 	one_of drop drop drop del del unload mute mute
 	echo "$SECONDS s: $picked in VM $where" >>"$tmp/cuts"
 	# shellcheck disable=SC2086

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug timeout=1500
-# Suites that others wrote, unchanged: each on TCP, then on ours as plain TCP and
-# on rings.  Every case must end as it does on TCP.  SUITES names some of
-# selftests/suites/; else the quick ones run.
+# Unmodified test suites of other projects: each on TCP, then on rdmastream as plain TCP and on
+# rings.  Every case must have the same result as on TCP.  SUITES selects from
+# selftests/suites/; by default, the quick ones run.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -36,7 +36,7 @@ absent() {	# SUITE: why it cannot run
 sockets() { rsctl -j sockets | jq length; }
 none_but_held() { [ "$(sockets)" -le "$sockets_held" ]; }
 
-# Nothing of a run shall be in the way of the next one.
+# A run must not affect the next one.
 clear_up() {
 	echo 1 >$group/cgroup.kill
 	wait_for 20 grep -q 'populated 0' $group/cgroup.events
@@ -70,7 +70,7 @@ go() {		# tcp|raw|ring SUITE [CASE...]
 	sort -u "$tmp/results"
 }
 
-# Cases that did not end as on TCP: "CASE RESULT-ON-TCP RESULT"
+# Cases with another result than on TCP: "CASE RESULT-ON-TCP RESULT"
 differing() {	# TCP-RESULTS RESULTS
 	awk 'FILENAME == ARGV[1] { tcp[$1] = tcp[$1] $2; next } { ours[$1] = ours[$1] $2 }
 		END {
@@ -87,7 +87,7 @@ grew() {	# NAME
 	value "$1" "$tmp/growth"
 }
 
-# Did the sockets of the run go the way they should?
+# Did the sockets of the run use the expected carrier?
 proved() {	# raw|ring SUITE
 	local least
 	least=$(property "$2" least)
@@ -98,7 +98,7 @@ proved() {	# raw|ring SUITE
 	fi
 }
 
-# Cases that depend on the moment: what differs is run once more, on both.
+# Some cases depend on timing: those that differ are run once more, on both.
 compare() {	# raw|ring SUITE
 	local how=$1 name=$2 base=$log/$2.$1 again
 	go "$how" "$name" >"$base"
@@ -112,7 +112,7 @@ compare() {	# raw|ring SUITE
 			go tcp "$name" "${again[@]}" >"$base.tcp2"
 			go "$how" "$name" "${again[@]}" >"$base.2"
 			differing "$base.tcp2" "$base.2" | cut -d' ' -f1 >"$base.still"
-			# what did run again, and ended alike
+			# cases that were repeated, with the same result
 			cut -d' ' -f1 "$base.2" | grep -vxFf "$base.still" >"$base.settled"
 			awk 'FILENAME == ARGV[1] { settled[$1]; next } !($1 in settled)' "$base.settled" "$base.first" >"$base.differs"
 		fi
@@ -124,7 +124,7 @@ compare() {	# raw|ring SUITE
 
 lines() { wc -l <"$1"; }
 
-# where programs that are not root can read them
+# readable for programs that are not root
 cp "$TOOLS/rsctl" "$TOOLS/librdmastream-preload.so" "$tmp"
 chmod 755 "$tmp"
 export PATH=$tmp:$PATH

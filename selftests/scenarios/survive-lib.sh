@@ -18,8 +18,8 @@ remember() {
 		links[vm]=$(on $vm rsctl -j links | jq -c '[.[] | select(.state == "up") | .id]')
 	done
 }
-# No stream is on a link that was there, and some have lost something.  One that
-# was just changing its ring is on tcp anyway.
+# No stream uses an old link any more, and some have resumed.  A stream that was just
+# changing its ring is on tcp anyway.
 resumed() {
 	local vm
 	[ $(($(grown 0 resumes) + $(grown 1 resumes))) -gt 0 ] || return
@@ -31,13 +31,13 @@ resumed() {
 	done
 }
 
-# Streams in both directions, once their rings carry.
+# Streams in both directions; returns when they use their rings.
 start() {	# busy|idle|full
 	local more=()
 	go=$(fresh go)
 	case $1 in
 	busy)	more=(-n 1M --until "$go" --pace 200) ;;
-	# the slower the kernel, the more goes by TCP until the rings are there
+	# on a slow kernel, more data is sent on TCP before there are rings
 	idle)	more=(-n $((4 * SLOW + 2))M --hold-at "$((4 * SLOW))M" --hold "$go") ;;
 	# nobody reads yet: rings and windows are full, senders blocked
 	full)	more=(-n 8M --read-when "$go") ;;
@@ -56,7 +56,7 @@ whole() {	# NAME
 	ok "$1: no socket remains" wait_for 20 no_sockets
 }
 
-# By whatever carrier, since "remember"; what was retained is not enough for that.
+# On any carrier, since "remember"; more than the retained data.
 moves() { [ $(($(grown 0 tcp-rx-bytes) + $(grown 0 ring-rx-bytes))) -gt 4000000 ]; }
 
 lose() {	# NAME busy|idle|full CMD...: the loss

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=900
-# The link under streams dies, in many ways and at many moments: the streams go
-# on over TCP, return to RDMA when there is a link again, and no program notices.
-# Every byte is checked against its offset.
+# The link dies in many ways and at many moments: its streams continue over TCP, return to RDMA
+# when there is a link again, and programs do not notice.  Every byte is checked against its
+# offset.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +11,7 @@
 . "$(dirname "$0")/survive-lib.sh"
 TC=$(type -P tc)	# that of the VMs is BusyBox's
 
-# In the VMs named, or both.
+# In the given VMs, or in both.
 roce() {	# drop|pass [VM...]
 	local how=$1 vm
 	shift
@@ -29,8 +29,8 @@ roce() {	# drop|pass [VM...]
 
 rxe() { on "$1" rdma link "$2" rxe0 ${3:+type rxe netdev eth0}; }
 
-# Held back, neither sent nor lost: rxe stops when too much is under way, and
-# then counts no retries.
+# Packets are held back, neither sent nor lost: rxe stops when too much is in flight, and then
+# counts no retries.
 clog() {
 	local vm any
 	printf -v any '1 %.0s' {1..16}
@@ -61,8 +61,8 @@ lost() {	# VM: the link
 
 both_lost() { lost 0 && lost 1; }
 
-# Until both ends have noticed.  The wire holds back meanwhile what VM 0 sends,
-# and its driver complains after 5 s: be quick.
+# Waits until both ends have noticed.  Packets of VM 0 are held back meanwhile, and its driver
+# warns after 5 s, so this must be quick.
 flap() {
 	local status
 	set_net probe_ms=200 stall_ms=600
@@ -112,8 +112,8 @@ else
 	renew 1	# rxe's own management QP does not survive that
 fi
 
-# With the settings that everybody has: how long does nothing move?  A machine that
-# stands still itself only adds to that, so the shortest counts.
+# With the default settings: how long do streams stall?  A busy machine only adds to that, so
+# the shortest time counts.
 patience 15
 for try in 1 2 3; do
 	lose "as by default, $try" busy roce drop
@@ -130,7 +130,7 @@ else
 fi
 patience 14
 
-# There and back and there again, by the same streams.
+# The same streams lose two links in a row.
 lose "twice" busy roce drop
 roce pass
 remember

@@ -26,7 +26,7 @@ for how in tcp ring; do
 done
 ok "tiny writes" stream inet inet -n 20000 -w 50 -r 40
 
-# A connection of VM 0 with itself has no option, so its listener sees a plain client.
+# A connection within VM 0 does not send the option, so its listener sees a plain TCP client.
 with_itself() {	# KIND ADDRESS
 	mark 0
 	rs_stream -b -k "$1" -l "$2" -n 64K -t 30 &&

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=500
-# Peers that misbehave, and middleboxes that strip the option.
+# Peers that violate the protocol, and middleboxes that strip the option.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -17,7 +17,7 @@ unstrip() {
 	in_all nft "add table inet strip; delete table inet strip"
 }
 
-# How each way of stripping must end is in $how; the bytes are right always.
+# $how is the expected carrier; all bytes must be correct.
 stripped() {	# NAME VM MATCH how
 	local how=$4
 	if ! strip "$2" "$3" 2>/dev/null; then

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug stock=6.12,6.1 timeout=300
-# What a message on a ring costs in work requests, completions and wake-ups, by the
-# counters of both ends.
+# The cost of a message on a ring in work requests, completions and wake-ups, by the counters
+# of both ends.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -13,13 +13,12 @@ on_bg 1 "exec rs_gather serve 7000"
 server=$!
 wait_for 20 listens 1 7000
 
-# What both ends count from "begin" to "end": not what comes of time while that is looked
-# at, as probes do.
+# Counts of both ends from "begin" to "end", without periodic work such as probes.
 begin() { mark 0; mark 1; }
 end() { growth 0 >"$tmp/growth.0"; growth 1 >"$tmp/growth.1"; }
 counted() { value "$2" "$tmp/growth.$1"; }	# VM NAME
 
-# most VM WHAT PERCENT OF: so many of the one for 100 of the other, at most
+# most VM WHAT PERCENT OF: at most PERCENT of WHAT for 100 of OF
 most() {
 	local n of
 	n=$(counted "$1" "$2") of=$(counted "$1" "$4")
@@ -42,12 +41,12 @@ begin
 kill $server
 wait $server 2>/dev/null
 
-# Writes go together, so that few have to tell that they have completed: of 100 so many
-# requests that tell.  In User-Mode Linux a system call takes nearly as long as a message, so
-# that two or three writes go together, not dozens.
+# Writes are combined, so few requests are signalled: the percentage.  In User-Mode Linux, a
+# system call takes nearly as long as a message, so only two or three writes are combined, not
+# dozens.
 telling=12
 [ "$VM_ROOT" != hostfs ] || telling=75
-# On 6.1 soft-RoCE sends in the writer's own context, and its one processor has the answer
+# On 6.1, soft-RoCE sends in the context of the writer, so with one CPU the answer arrives
 # before the next write.
 alone=
 [ "$VM_ROOT" != hostfs ] || [[ $(uname -r) != 6.1.* ]] ||
@@ -67,7 +66,7 @@ for size in 64 4096; do
 	end
 	together_ok "... a signalled work request for $telling % of them at most" seldom $((size << 12)) $size
 done
-# Large ones tell.  How many go together depends on how fast the reader is.
+# Large ones are signalled.  How many are combined depends on the speed of the reader.
 begin
 ok "writes of up to 64 KiB" stream inet inet -n 32M -m 0 -w 64K -r 1M
 end

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=400
-# Pages go out as they are and come in where they stay: counters prove it.  They
-# are still whole when the link was lost, when others have used the ring, when the
-# socket was closed; and a program that keeps them holds up nobody.
+# Pages are sent in place, and spliced out in the pages in which they arrived: the counters
+# prove it.  Kept pages do not change when the link is lost, when others use the ring, or when
+# the socket is closed; and a program that keeps them does not block others.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 load 14 1500 || bail "cannot load the module"
-# rings that do not change: what is moved when they do is a copy
+# rings must not change, because their data is then copied
 set_net ring_idle_ms=600000 ring_size=32768
 in_all mkdir -p "$tmp"
 here=$(dirname "$0")
@@ -16,9 +16,8 @@ size=2M bytes=$((2 * 1024 * 1024)) rest=1500000
 [ "$KERNEL" != debug ] || size=512K bytes=$((512 * 1024)) rest=500000
 more=$((2 * bytes))
 
-# What a VM has counted since its mark.  Pieces too small to be worth it may have
-# been copied on their way out; and on their way in packets that have no pages, as
-# those of User-Mode Linux's device.
+# Counts of a VM since its mark.  Small pieces may be copied when sent, and packets without
+# pages, such as those of User-Mode Linux's device, when received.
 not_copied() {	# tcp|ring VM WAY
 	growth "$2" | awk -v how="$1" -v vm="$2" -v way="$3" -v bytes="$bytes" \
 		-v native="$VM_ROOT" '
@@ -40,7 +39,7 @@ not_copied() {	# tcp|ring VM WAY
 		}'
 }
 
-# As much again, when the carrier has settled.
+# The same amount again, when the carrier no longer changes.
 uncopied() {	# tcp|ring WAY
 	local go port=$((7000 + RANDOM % 20000)) server client status=0 vm
 	go=$(fresh go)
@@ -108,7 +107,7 @@ done
 
 # ---- pages that are kept ----
 
-# Bytes in pipes of VM 0, and more of the same stream behind them.
+# Data in pipes of VM 0, and more data of the same stream after it.
 keep() {	# BYTES REST
 	port=$((7000 + RANDOM % 20000)) steps=$(fresh hold)
 	ok "kept $1: a link is up" want_link
@@ -160,7 +159,7 @@ kept "kept for long"
 
 # ---- a pipe that somebody else empties ----
 
-# splice() holds the lock of the pipe while it waits for bytes.
+# splice() holds the lock of the pipe while it waits for data.
 by_two() {	# [rsctl run]: sets took, ms
 	local server port=$((7000 + RANDOM % 20000)) bytes=0
 	on_bg 1 "$@" rs_splicer -s $port $mib
@@ -180,7 +179,7 @@ mark 0
 by_two rsctl run
 ok "two readers, rings: all data arrives" test $? = 0
 diag "$took ms, TCP $tcp ms"
-# what came by TCP until there was a ring is none of it
+# data that arrived over TCP before there was a ring does not count
 ringed=$(grown 0 ring-rx-bytes)
 ok "two readers, rings: rings are used" test "$ringed" -gt $((mib * 64 * 1024))
 ok "two readers, rings: in pages of rings" test "$(grown 0 spliced-page-bytes)" -gt $((ringed / 2))
