@@ -11,12 +11,18 @@ def ways: [
 	["ours-ring", "ours: ring"], ["smc", "SMC-R"], ["floor", "floor"]
 ];
 
+# Over rs_hca, and over a veth pair.
+def free_ways: [
+	["free-tcp", "TCP, veth"], ["free-ours-tcp", "ours: tcp"], ["free-ours-ring", "ours: ring"],
+	["free-smc", "SMC-R"], ["free-floor", "floor"]
+];
+
 def costs: [
 	["connect", "connection"], ["rtt-64", "RTT 64 B"], ["rtt-4K", "RTT 4 KiB"],
 	["stream-4K", "MiB by 4 KiB"], ["stream-64K", "MiB by 64 KiB"], ["stream-64", "MiB by 64 B"]
 ];
 
-def ours: IN("to-tcp", "from-tcp", "raw", "ours-tcp", "ours-ring");
+def ours: IN("to-tcp", "from-tcp", "raw", "ours-tcp", "ours-ring", "free-ours-tcp", "free-ours-ring");
 def limit: 1.05;
 
 # Where a connection becomes plain TCP its rate shall be that much of TCP's.
@@ -26,7 +32,7 @@ def least: 0.97;
 # Counts as [PATH, NAME, VALUE], and what else was said.
 def read: [inputs | select(startswith("#") | not) | split(" ")] | {
 	counts: [.[] | select(.[0] == "count") | [.[1], .[2], (.[3] | tonumber)]],
-	before: [.[] | select(length == 3 and (.[0] | IN(ways[][0]))) | [.[0], .[1], (.[2] | tonumber)]],
+	before: [.[] | select(length == 3 and (.[0] | IN((ways + free_ways)[][0]))) | [.[0], .[1], (.[2] | tonumber)]],
 	proof: [.[] | select(.[0] == "proof") | [.[1], (.[2:] | join(" "))]],
 	missing: [.[] | select(.[0] == "missing") | .[1:] | join(" ")],
 	setting: [.[] | select(.[0] == "setting") | .[1:] | join(" ")]
@@ -54,6 +60,23 @@ def rates($counts; $names): [
 	| ($counts | lookup("tcp"; $name)) as $tcp
 	| ($counts | lookup($path; $name)) as $count
 	| select($tcp != null and $count != null) | $tcp / $count
+];
+
+# What PATH costs besides its device and the verbs.  A device moves bytes with the fewest
+# instructions in large messages, whatever the writes were.
+def floor_of($name): if $name | startswith("stream-") then "stream-64K" else $name end;
+def above($counts; $path; $floor): [
+	costs[] | .[0] as $name
+	| ($counts | lookup($path; $name)) as $count
+	| ($counts | lookup($floor; floor_of($name))) as $base
+	| select($count != null and $base != null) | ["above-" + $path, $name, $count - $base]
+];
+
+def above_floor($counts): [
+	["above-ours-ring", "ours: ring", above($counts; "ours-ring"; "floor")],
+	["above-smc", "SMC-R", above($counts; "smc"; "floor")],
+	["above-free-ours-ring", "ours, free", above($counts; "free-ours-ring"; "free-floor")],
+	["above-free-smc", "SMC-R, free", above($counts; "free-smc"; "free-floor")]
 ];
 
 def from_to: "\(min | round_to(1000)) to \(max | round_to(1000))";
@@ -88,12 +111,18 @@ def table:
 	row($counts; "ours: ring"; "ours-ring"; "floor"),
 	row($counts; "SMC-R"; "smc"; "floor"),
 	"",
+	"Between two namespaces, with devices that only copy.  In brackets: TCP over veth = 1",
+	(free_ways[] | row($counts; .[1]; .[0]; "free-tcp")),
+	"",
+	"Above the floor, which is that of 64 KiB writes for all streams.  In brackets: TCP in full, over veth = 1",
+	(above_floor($counts)[] | row($counts + .[2]; .[1]; .[0]; "free-tcp")),
+	"",
 	"What falls back, TCP's rate = 1 (at least \(least)):",
 	(fallback_rates($counts) | to_entries[] | select(.value != [])
 		| "  \(.key | pad(11))  \(.value | from_to)"),
 	"",
 	"Proof:",
-	(.proof[] | "  \(.[0] | pad(9))  \(.[1])"),
+	(.proof[] | "  \(.[0] | pad(14))  \(.[1])"),
 	(.missing[] | "Not counted: \(.)");
 
 def tracked:

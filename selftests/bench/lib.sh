@@ -31,9 +31,12 @@ grown() {	# NAME
 	echo $(($(value "$1" "$tmp/after") - $(value "$1" "$tmp/before")))
 }
 
-# rdmastream's counters in VM N: lines "NAME VALUE"
+# From JSON of rsctl lines "NAME VALUE"
+named_values() { jq -r '.[] | "\(.name) \(.value)"'; }
+
+# rdmastream's counters in VM N
 our_counters() {	# N
-	on "$1" "$TOOLS/rsctl" -j stats | jq -r '.[] | "\(.name) \(.value)"'
+	on "$1" "$TOOLS/rsctl" -j stats | named_values
 }
 
 # carried NAME-PREFIX LEAST-PERCENT SENT RECEIVED [BUT]: so many bytes of each, of
@@ -57,11 +60,11 @@ packets_sent() {	# by soft-RoCE
 	cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
 }
 
-# floor_once PARAMETER...: "NAME VALUE" lines of rs_floor.ko as client.  A time limit is
-# a command in $floor_limit.
-floor_limit=()
+# floor_once PARAMETER...: "NAME VALUE" lines of rs_floor.ko as client.  Who runs
+# it, with which time limit, is a command in $floor_by.
+floor_by=()
 floor_once() {
-	"${floor_limit[@]}" insmod "$FLOOR" "$@" || return
+	"${floor_by[@]}" insmod "$FLOOR" "$@" || return
 	cat /sys/module/rs_floor/parameters/result
 	rmmod rs_floor
 }

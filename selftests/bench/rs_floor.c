@@ -8,7 +8,8 @@
  *   insmod rs_floor.ko addr=10.77.0.2 op=rtt size=64 ms=250 mode=softirq
  *						client; insmod returns when it is done
  *
- * The client's result is in /sys/module/rs_floor/parameters/result, lines "NAME VALUE".
+ * An end is in the network namespace of its insmod.  The client's result is in
+ * /sys/module/rs_floor/parameters/result, lines "NAME VALUE".
  *
  * Everything is RDMA_WRITE_WITH_IMM.  "rtt": a message there and back.  "write":
  * messages in one direction, as many on their way as there are places for them in
@@ -27,6 +28,7 @@
 #include <linux/cpumask.h>
 #include <linux/inet.h>
 #include <linux/module.h>
+#include <linux/nsproxy.h>
 #include <linux/sort.h>
 #include <linux/string.h>
 #include <linux/tick.h>
@@ -473,7 +475,8 @@ static int start_server(void)
 	close_wq = alloc_workqueue("rs_floor", WQ_UNBOUND, 0);
 	if (!close_wq)
 		return -ENOMEM;
-	listener = rdma_create_id(&init_net, cm_handler, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	listener = rdma_create_id(current->nsproxy->net_ns, cm_handler, NULL, RDMA_PS_TCP,
+				  IB_QPT_RC);
 	if (IS_ERR(listener)) {
 		err = PTR_ERR(listener);
 		goto no_listener;
@@ -575,7 +578,8 @@ static int run_client(struct floor_conn *conn, struct sockaddr_in *to)
 	bool connected;
 	int err;
 
-	conn->id = rdma_create_id(&init_net, cm_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
+	conn->id = rdma_create_id(current->nsproxy->net_ns, cm_handler, conn, RDMA_PS_TCP,
+				  IB_QPT_RC);
 	if (IS_ERR(conn->id))
 		return PTR_ERR(conn->id);
 	err = connect(conn, to);

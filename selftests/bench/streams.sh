@@ -225,7 +225,7 @@ serve_again() {	# PATH
 floor_modes=(softirq workqueue)
 (($(nproc) == 1)) || floor_modes+=(direct)
 
-floor_limit=(timeout 60)
+floor_by=(timeout 60)
 
 # floor_result NAME PARAMETER...: of the modes the best; adds it to $best_modes
 floor_result() {
