@@ -7,8 +7,8 @@
 # bytes copied.  scripts/bench instr calls it.
 #
 # From the environment: MODULE, FLOOR (rs_floor.ko), HCA (rs_hca.ko), TOOLS (rsctl), BIN
-# (rs_bench, smc_setup).  Arguments: what to
-# count, of all.  Writes
+# (rs_bench, smc_setup), SYMBOLS (where those of the kernel go; or none).  Arguments: what
+# to count, of all.  Writes
 # $RESULTS/counts:
 #	setting TEXT		what matters
 #	count PATH NAME VALUE
@@ -140,6 +140,7 @@ count() {	# PATH
 		kill -0 $pid 2>/dev/null || return
 		sleep 0.1
 	done
+	[ -z "${SYMBOLS-}" ] || cp /proc/kallsyms "$SYMBOLS"
 	counters "$path" >"$tmp/before"
 	"${client_at[@]}" "${load[@]}" -i -k "${client[$way]}" -c "$address" >"$tmp/out" 2>>"$tmp/err"
 	status=$?
