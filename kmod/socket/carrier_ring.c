@@ -730,14 +730,23 @@ size_t rstream_tx_reap(struct rstream *rs)
 	return freed;
 }
 
-/* Ask to be told of space, once. */
-static void ask_credit(struct rstream *rs)
+/*
+ * Ask to be told of space, once.  An honest peer's answer brings some.  If one does not, it
+ * is not asked anew at once: else two that answer each other at once would do nothing else.
+ */
+static void ask_credit(struct rstream *rs, u64 acked)
 {
 	if (rs->taken.asked)
 		return;
+	if (acked == rs->taken.asked_with &&
+	    jiffies - rs->taken.asked_at <= msecs_to_jiffies(RSTREAM_RETRY_MS)) {
+		rstream_retry(rs, RSTREAM_RETRY_MS);
+		return;
+	}
 	/* before it is posted: the answer may come at once */
 	WRITE_ONCE(rs->taken.asked, true);
 	rs->taken.asked_at = jiffies;
+	rs->taken.asked_with = acked;
 	if (rstream_txring_ask(rs->txring))
 		WRITE_ONCE(rs->taken.asked, false);
 }
@@ -796,7 +805,7 @@ void rstream_push_ring(struct rstream *rs)
 		   acked != (s64)rs->txring->written) {
 		/* a receiver that answers with crumbs is not asked for each */
 		if (jiffies - rs->taken.asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
-			ask_credit(rs);
+			ask_credit(rs, acked);
 		else
 			rstream_retry(rs, RSTREAM_RETRY_MS);
 	}
@@ -805,14 +814,17 @@ void rstream_push_ring(struct rstream *rs)
 /* A writer is about to sleep: somebody must wake it. */
 void rstream_tx_waits(struct rstream *rs)
 {
+	s64 acked;
+
 	if (!rs->txring || (rs->tx.state != RSTREAM_ON_RING &&
 			    rs->tx.state != RSTREAM_LEAVING))
 		return;
+	acked = rstream_txring_acked(rs->txring);
 	/* no answer tells more if all is credited; a ring that waits will be scheduled */
 	if ((rs->tx.state == RSTREAM_LEAVING ||
 	     rs->txring->stalled != RSTREAM_R_STALL_SLOT) &&
-	    rstream_txring_acked(rs->txring) != (s64)rs->txring->written)
-		ask_credit(rs);
+	    acked != (s64)rs->txring->written)
+		ask_credit(rs, acked);
 	/* what is acknowledged can't be freed before it has completed, too */
 	rstream_txring_sent(rs->txring);
 	if (rs->zc.on_tcp)

@@ -40,7 +40,8 @@ struct rstream_loan {
 struct rstream_taken {
 	u32 link, size;		/* as of the one that we granted */
 	u64 heard;		/* bytes that had come when we last sent on it */
-	unsigned long asked_at;	/* jiffies when that was last */
+	u64 asked_with;		/* ring offset that was credited when it was last asked for */
+	unsigned long asked_at;	/* jiffies then */
 	bool asked;		/* an interrupting credit was asked for and has not come */
 	int routes;		/* rstream_routes_genid() when @route was found */
 	struct dst_entry *route;	/* that was found to be unprotected last; a reference */

@@ -14,6 +14,7 @@ import os
 import socket
 import struct
 import sys
+import threading
 import time
 from functools import partial
 
@@ -727,6 +728,38 @@ def link_credits_of_single_bytes(tun):
             came += linked.end.any()[2]
         ring = linked.end.qp.read(CELLS, 2 * 65536)
         expect(ring == data[size:] + data[65536:2 * 65536], "the program's bytes")
+        linked.leave()
+        liar.forgotten()
+
+
+def link_credit_of_nothing(tun):
+    """Whose answers bring no space is not asked as fast as it answers."""
+    with party() as liar:
+        linked = liar(tun)
+        linked.granted()
+        linked.peer.write(linked.grant_room(1))
+        linked.switched((0, 1))
+        data = os.urandom(3 * 65536)
+        linked.sock.settimeout(None)
+        sender = threading.Thread(target=linked.sock.sendall, args=(data,), daemon=True)
+        linked.sock.setsockopt(1, 32, 4096)     # SO_SNDBUFFORCE
+        sender.start()
+        came = 0
+        while came < 65536:
+            came += linked.end.any()[2]
+        linked.credit(0)        # the last of them has asked
+        asked, stop = 0, time.monotonic() + 1
+        while time.monotonic() < stop:
+            message = linked.end.next(stop - time.monotonic())
+            asked += bool(message)
+            linked.credit(0)
+        print(f"# asked {asked} times in a second")
+        expect(asked < 200, f"few requests, not {asked}")
+        expect(asked, "some requests")
+        while came < len(data):
+            linked.credit(came)
+            came += linked.end.any()[2]
+        sender.join()
         linked.leave()
         liar.forgotten()
 
