@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug timeout=900
+# vm: n=1 kernels=6.12,6.1,debug timeout=900 seed=1
 # Over rs_hca, a device that behaves as real ones do: hosts are network namespaces of one
 # VM, joined by a veth pair.  Does it report what is wrong; then, with profiles and kinds
 # of DMA address, other scenarios as they are.  From the environment: HCA (the
@@ -9,13 +9,13 @@
 # LIMIT (seconds for each), REPORTS=no (only these).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/hca-lib.sh
+. "$(dirname "$0")/hca-lib.sh"
 
 here=$(cd "$(dirname "$0")" && pwd)
-: "${HCA:=$(dirname "$MODULE").test}"
 # charging does not depend on the device: run once
 [ -n "${SUITE+set}" ] || once=hca/charge
 : "${SUITE=hca/transfer}"
-params=/sys/module/rs_hca/parameters
 
 host() { nsenter --net="/run/netns/h$1" "${@:2}"; }	# N CMD...
 
@@ -49,21 +49,7 @@ del_devices() {
 		! rdma link show hca$i/1 >/dev/null 2>&1 || rdma link del hca$i || return
 	done
 }
-no_devices() { ! rdma link | grep -q hca; }
 del_hosts() { ip netns del h0 && ip netns del h1; }
-
-# Free memory without caches, in KiB.
-memory() {
-	echo 3 >/proc/sys/vm/drop_caches
-	awk '/^MemFree:/ { print $2 }' /proc/meminfo
-}
-# The kernel itself may keep some MiB after the first use.
-memory_is_back() {	# KIB: that were free before
-	local now
-	now=$(memory)
-	echo "free before: $1 KiB, now: $now"
-	[ "$now" -gt $(($1 - 16 * 1024)) ]
-}
 
 # ---- what it reports ----
 
@@ -158,8 +144,7 @@ suites() {	# PROFILE DMA
 	ok "$name: the devices can be removed" del_devices
 }
 
-modprobe -a ib_core rdma_cm
-insmod "$HCA/rs_hca.ko" || bail "cannot load $HCA/rs_hca.ko"
+load_hca || bail "cannot load $HCA/rs_hca.ko"
 ok "two hosts" add_hosts || bail "no hosts"
 # not every kernel supports dma_map_ops of a device
 modes=virt

@@ -174,6 +174,9 @@ nothing_registered() { rsctl -j memory | jq -e '[.. | .bytes? // 0] | add == 0';
 rsctl drain on >/dev/null
 wait_for 20 nothing_registered
 rsctl drain off >/dev/null
+# who has to wait for a link may be done by then
+linked() { rs_stream -b -k inet -p 7403 -C 1 -n 1K -t 20 && has_link 0; }
+ok "rmb_max: a link" wait_for 30 linked
 mark 0
 ok "rmb_max: connections without a ring use TCP" rs_stream -b -k inet -p 7403 -C 24 -n 1M -t 100
 ok "rmb_max: some connections got no ring" test "$(grown 0 reason:rmb-limit)" -gt 0

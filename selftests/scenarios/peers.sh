@@ -6,8 +6,10 @@
 # thousand, which takes a guest of 8 GiB), HCA, as for hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/hca-lib.sh
+. "$(dirname "$0")/hca-lib.sh"
 
-: "${HCA:=$(dirname "$MODULE").test}" "${PEERS:=300}"
+: "${PEERS:=300}"
 
 server() { nsenter --net=/run/netns/server "$@"; }
 address() { echo "10.78.$((($1 + 256) / 256)).$((($1 + 256) % 256))"; }
@@ -54,11 +56,10 @@ names() {
 	for ((i = 0; i < PEERS; i++)); do echo p$i; done
 }
 del_hosts() { { names; echo server; } | sed 's/^/netns del /' | ip -batch -; }
-no_devices() { ! rdma link | grep -q hca; }
 
 ulimit -n 10000 || bail "no room for descriptors"
-modprobe -a ib_core rdma_cm bridge
-insmod "$HCA/rs_hca.ko" || bail "cannot load $HCA/rs_hca.ko"
+modprobe bridge
+load_hca || bail "cannot load $HCA/rs_hca.ko"
 # otherwise, each namespace has a copy of each device
 ok "devices are not shared between namespaces" rdma system set netns exclusive
 ok "$PEERS hosts and a server" add_hosts || bail "no hosts"

@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+# For scenarios over rs_hca, beside lib.sh: the module of the devices, and what must be as it
+# was before.  From the environment: HCA (the directory of rs_hca.ko; that beside MODULE's).
+
+: "${HCA:=$(dirname "$MODULE").test}"
+# shellcheck disable=SC2034	# who sources it has it
+params=/sys/module/rs_hca/parameters
+
+load_hca() {	# [PARAMETER...]
+	modprobe -a ib_core rdma_cm && insmod "$HCA/rs_hca.ko" "$@"
+}
+
+no_devices() { ! rdma link | grep -q hca; }
+
+# Free memory without caches, in KiB.
+memory() {
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '/^MemFree:/ { print $2 }' /proc/meminfo
+}
+# The kernel itself may keep some MiB after the first use.
+memory_is_back() {	# KIB: that were free before
+	local now
+	now=$(memory)
+	echo "free before: $1 KiB, now: $now"
+	[ "$now" -gt $(($1 - 16 * 1024)) ]
+}
