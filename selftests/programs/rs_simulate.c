@@ -4,10 +4,11 @@
  * each byte is compared, and each connection must come to its end.  The hosts are network
  * namespaces h0, h1 ... with a device of rs_hca each.  See scenarios/simulate.sh.
  *
- * usage: rs_simulate [-pv] -s SEED -n STEPS -H HOSTS
+ * usage: rs_simulate [-lpv] -s SEED -n STEPS -H HOSTS
  *
  * With virtual time the same seed does the same again.  The last line of the output has
- * a number of all that was seen: it is equal if the runs were.  -p: on plain TCP.
+ * a number of all that was seen: it is equal if the runs were.  -l: what the last host says is
+ * changed on its way, now and then; -p: on plain TCP.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 
 int sim_hosts = 2;
 bool sim_plain;
+int sim_liar = -1;
 
 static uint64_t state, digest = 0xcbf29ce484222325ULL;
 static unsigned int wrong;
@@ -114,6 +116,8 @@ static void step(void)
 		conn_open();
 	else if (r < 10)
 		world_act();
+	else if (r == 10 && !sim_random(4))
+		world_check();
 	else
 		conn_act();
 	pause_some();
@@ -122,11 +126,15 @@ static void step(void)
 int main(int argc, char **argv)
 {
 	const char *seed = "1";
+	bool liar = false;
 	int steps = 1000, opt;
 	uint64_t begun;
 
-	while ((opt = getopt(argc, argv, "pvs:n:H:")) != -1) {
+	while ((opt = getopt(argc, argv, "lpvs:n:H:")) != -1) {
 		switch (opt) {
+		case 'l':
+			liar = true;
+			break;
 		case 'p':
 			sim_plain = true;
 			break;
@@ -143,11 +151,13 @@ int main(int argc, char **argv)
 			sim_hosts = atoi(optarg);
 			break;
 		default:
-			rs_die("usage: rs_simulate [-pv] -s SEED -n STEPS -H HOSTS");
+			rs_die("usage: rs_simulate [-lpv] -s SEED -n STEPS -H HOSTS");
 		}
 	}
 	if (sim_hosts < 2 || sim_hosts > SIM_HOSTS)
 		rs_die("2 to %d hosts", SIM_HOSTS);
+	if (liar)
+		sim_liar = sim_hosts - 1;
 	state = strtoull(seed, NULL, 0);
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stdout, NULL, _IOFBF, 1 << 20);

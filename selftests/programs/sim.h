@@ -24,6 +24,7 @@
 
 extern int sim_hosts;
 extern bool sim_plain;		/* sockets of TCP's: what fails then is not ours */
+extern int sim_liar;		/* the host that lies, or -1 */
 
 /* From 0 to @n - 1. */
 unsigned int sim_random(unsigned int n);
@@ -48,6 +49,8 @@ void world_mend(void);
 bool world_is_short(void);
 /* What the module has, to the standard output. */
 void world_tell(void);
+/* Do those who have something agree about who has what? */
+void world_check(void);
 /* All is well again, for good. */
 void world_calm(void);
 

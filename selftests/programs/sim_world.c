@@ -17,12 +17,13 @@
 #define FAULTS	"/sys/module/rs_hca/parameters/"
 #define SETTINGS	"/proc/sys/net/rdmastream/"
 
-static int spaces[SIM_HOSTS];
+#define WIRE	SIM_HOSTS	/* no host: where the cables are */
+static int spaces[SIM_HOSTS + 1];
 static int wire;		/* a socket where the cables are */
 
 /* Of each host, when it is over; 0: it is not. */
 static uint64_t cut_till[SIM_HOSTS], drained_till[SIM_HOSTS];
-static uint64_t fault_till, short_till;
+static uint64_t fault_till, short_till, lie_till;
 static int tcp_mem;		/* of the whole machine */
 static char tcp_mem_was[64];
 static bool may_be_short;
@@ -35,7 +36,8 @@ static const struct {
 	const char *name;
 	unsigned int often;
 } faults[] = {
-	{ "delay", 3 }, { "loss", 100 }, { "repeat", 4 }, { "again", 4 }, { "mad", 3 }, { "post_send", 200 },
+	{ "delay", 3 }, { "loss", 100 }, { "repeat", 4 }, { "again", 4 }, { "replace", 4 },
+	{ "mad", 3 }, { "post_send", 200 },
 	{ "post_recv", 200 }, { "map", 100 }, { "alloc_pd", 2 }, { "create_cq", 2 },
 	{ "create_qp", 2 }, { "modify_qp", 4 }, { "alloc_mr", 2 }, { "reg_mr", 4 },
 	{ "remove", 400 },
@@ -106,15 +108,12 @@ void world_enter(int host)
 void world_init(const char *seed)
 {
 	char name[16];
-	int fd;
 
 	tcp_mem = open("/proc/sys/net/ipv4/tcp_mem", O_RDWR | O_CLOEXEC);
 	if (tcp_mem < 0 || read(tcp_mem, tcp_mem_was, sizeof(tcp_mem_was) - 1) < 0)
 		rs_die("tcp_mem: %m");
-	fd = space("wire");
-	if (setns(fd, CLONE_NEWNET))
-		rs_die("setns: %m");
-	close(fd);
+	spaces[WIRE] = space("wire");
+	world_enter(WIRE);
 	wire = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	for (int i = 0; i < sim_hosts; i++) {
 		snprintf(name, sizeof(name), "h%d", i);
@@ -138,7 +137,7 @@ static void cable(int host, bool in)
 /* Return: the exit status. */
 static int command(int host, const char *fmt, ...)
 {
-	char text[128];
+	char text[32 + 4 * SIM_HOSTS];
 	va_list args;
 	int status;
 
@@ -178,6 +177,19 @@ void world_tell(void)
 	fflush(stdout);
 	for (int i = 0; i < sim_hosts; i++)
 		command(i, "echo host %d; rsctl -d sockets; rsctl -d links; rsctl -o stats", i);
+}
+
+void world_check(void)
+{
+	char text[16 + 4 * SIM_HOSTS] = "rs_invariants";
+	size_t n = strlen(text);
+
+	for (int i = 0; i < sim_hosts; i++)
+		n += snprintf(text + n, sizeof(text) - n, " h%d", i);
+	fflush(stdout);
+	if (command(0, "exec %s", text))
+		sim_wrong("who has what does not agree");
+	sim_note("checked");
 }
 
 static void drain(int host, bool on)
@@ -220,6 +232,16 @@ static void fault(void)
 	sim_note("fault: %s, once in %u", faults[i].name, often);
 }
 
+/* By RDMA, and in what TCP carries: simulate.sh has made the rules. */
+static void lie(unsigned int often)
+{
+	put_number(FAULTS, "fault_lie", often);
+	command(WIRE, "exec nft '%s'", often ? "add rule netdev liar says jump lies" :
+					       "flush chain netdev liar says");
+	lie_till = often ? later(4000) : 0;
+	sim_note("lies: once in %u", often);
+}
+
 static void setting(int host, unsigned int i, unsigned int to)
 {
 	world_enter(host);
@@ -239,7 +261,7 @@ static void die(int host)
 
 void world_act(void)
 {
-	unsigned int r = sim_random(17), i;
+	unsigned int r = sim_random(sim_liar < 0 ? 17 : 20), i;
 	int host = sim_random(sim_hosts);
 
 	if (r < 7) {
@@ -258,8 +280,10 @@ void world_act(void)
 		memory("60 90 120");
 		short_till = later(2000);
 		sim_note("memory is short");
-	} else if (r < 14 && !cut_till[host]) {
+	} else if (r < 14 && !cut_till[host] && !sim_random(4)) {	/* many connections end with it */
 		die(host);
+	} else if (r >= 17) {
+		lie(1 + sim_random(40));
 	} else {
 		i = sim_random(N_SETTINGS);
 		r = sim_random(4);
@@ -289,6 +313,8 @@ void world_mend(void)
 
 	if (fault_till && now > fault_till)
 		faults_off();
+	if (lie_till && now > lie_till)
+		lie(0);
 	if (short_till && now > short_till) {
 		memory(tcp_mem_was);
 		short_till = 0;
@@ -303,6 +329,8 @@ void world_calm(void)
 {
 	faults_off();
 	memory(tcp_mem_was);
+	if (lie_till)
+		lie(0);
 	for (int i = 0; i < sim_hosts; i++) {
 		host_mend(i, 0, true);
 		if (!has_device(i))

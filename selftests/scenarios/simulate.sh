@@ -5,12 +5,14 @@
 # seed.  Hosts are network namespaces h0, h1, ... with a device of rs_hca each, on a
 # bridge in the namespace "wire", whose ports p0, p1, ... are their cables.  From the
 # environment: SEED (1), STEPS (3000), HOSTS (4), PROFILE and DMA of the devices, TELL=yes
-# (each step, in $RESULTS/told), PLAIN=yes (sockets of TCP's, for comparison), HCA, as hca.sh.
+# (each step, in $RESULTS/told), PLAIN=yes (sockets of TCP's, for comparison), LIAR=yes (what the last host says is
+# changed on its way, now and then), HCA, as hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/hca-lib.sh
+. "$(dirname "$0")/hca-lib.sh"
 
-: "${HCA:=$(dirname "$MODULE").test}" "${SEED:=1}" "${STEPS:=3000}" "${HOSTS:=4}"
-params=/sys/module/rs_hca/parameters
+: "${SEED:=1}" "${STEPS:=3000}" "${HOSTS:=4}"
 
 all() { for ((host = 0; host < HOSTS; host++)); do "$@" || return; done; }
 here() { nsenter --net="/run/netns/h$host" "$@"; }
@@ -35,7 +37,28 @@ add_device() { here rdma link add hca$host type rs_hca netdev eth0; }
 del_device() { ! here rdma link show hca$host/1 >/dev/null 2>&1 || here rdma link del hca$host; }
 del_host() { ip netns del h$host; }
 del_hosts() { all del_host && ip netns del wire; }
-no_devices() { ! rdma link | grep -q hca; }
+# The liar's device, and a byte of what it says by TCP: rs_simulate turns both on and off.
+add_liar() {
+	local last=$((HOSTS - 1)) at
+	echo -n hca$last >$params/liar
+	{
+		echo "table netdev liar {"
+		echo "chain lies {"
+		for ((at = 0; at < 40; at++)); do
+			echo "meta l4proto tcp numgen random mod 2000 $at @ih,$((8 * at)),8 set $((at * 37 % 256))"
+		done
+		echo "}"
+		echo "chain says { type filter hook ingress device p$last priority 0; }"
+		echo "}"
+	} | nsenter --net=/run/netns/wire nft -f -
+}
+# Why links ended, and how often.
+trace=/sys/kernel/tracing
+watch_ends() {
+	mountpoint -q $trace || mount -t tracefs none $trace || return
+	echo 8192 >$trace/buffer_size_kb && echo 1 >$trace/events/rdmastream/rstream_link_lost/enable
+}
+ends() { sed -n 's/.* rstream_link_lost: .* why=//p' $trace/trace | sort | uniq -c | sort -rn; }
 none_open() { ! here rsctl -j sockets | grep -q '"mode"'; }
 # TCP may keep a closed socket for minutes; polling takes more time than waiting
 patiently() {	# SECONDS CMD...
@@ -47,23 +70,20 @@ patiently() {	# SECONDS CMD...
 }
 sums() { all here rsctl -s -o stats | awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }'; }
 simulate() {
-	rs_simulate ${TELL:+-v} ${PLAIN:+-p} -s "$SEED" -n "$STEPS" -H "$HOSTS" >"$RESULTS/told" 2>&1 && return
+	rs_simulate ${LIAR:+-l} ${TELL:+-v} ${PLAIN:+-p} -s "$SEED" -n "$STEPS" -H "$HOSTS" >"$RESULTS/told" 2>&1 && return
 	grep -m 5 "^wrong" "$RESULTS/told"
 	tail -n 30 "$RESULTS/told"
 	return 1
 }
-memory() {
-	echo 3 >/proc/sys/vm/drop_caches
-	awk '/^MemFree:/ { print $2 }' /proc/meminfo
-}
-memory_is_back() { [ "$(memory)" -gt $(($1 - 16 * 1024)) ]; }	# KIB: that were free before
 
-modprobe -a ib_core rdma_cm bridge
-insmod "$HCA/rs_hca.ko" profile="${PROFILE:-plain}" dma="${DMA:-virt}" || bail "cannot load $HCA/rs_hca.ko"
+modprobe bridge
+load_hca profile="${PROFILE:-plain}" dma="${DMA:-virt}" || bail "cannot load $HCA/rs_hca.ko"
 ok "$HOSTS hosts" add_hosts || bail "no hosts"
 ok "a device for each" all add_device || bail "no devices"
+[ -z "${LIAR-}" ] || ok "the last host lies" add_liar || bail "no liar"
 free=$(memory)
 ok "the module loads" insmod "$MODULE"
+ok "link ends are traced" watch_ends
 # the links of a namespace other than the initial one go with its last socket
 keepers=()
 for ((host = 0; host < HOSTS; host++)); do
@@ -72,6 +92,10 @@ for ((host = 0; host < HOSTS; host++)); do
 done
 ok "seed $SEED: data and results are correct" simulate
 diag "$(tail -n 2 "$RESULTS/told")"
+# while the links are there
+hosts=()
+for ((host = 0; host < HOSTS; host++)); do hosts+=("h$host"); done
+ok "all is given back: rings, cells, memory" rs_invariants -e "${hosts[@]}"
 kill "${keepers[@]}"
 wait "${keepers[@]}" 2>/dev/null
 ok "no stream remains" patiently 900 all none_open ||
@@ -80,6 +104,9 @@ ok "no stream remains" patiently 900 all none_open ||
 sums | sort >"$tmp/sums"
 diag "links: $(value links-up "$tmp/sums") made, $(value links-lost "$tmp/sums") lost; $(awk '/^switch:/ { n += $2 } END { print n + 0 }' "$tmp/sums") switches"
 diag "$(grep -v ' 0$' $params/counts)"
+ends >"$tmp/ends"
+diag "links ended: $(sed 's/^ *//' "$tmp/ends" | paste -sd, | sed 's/,/, /g')"
+diag "reasons: $(grep ^reason: "$tmp/sums" | sed 's/^reason://' | paste -sd, | sed 's/,/, /g')"
 ok "the module can be unloaded" wait_for 60 rmmod rdmastream
 ok "all memory is freed" wait_for 20 memory_is_back "$free"
 ok "the devices can be removed" all del_device

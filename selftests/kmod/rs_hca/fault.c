@@ -22,6 +22,10 @@ static char *fault_dev = "";
 module_param(fault_dev, charp, 0644);
 MODULE_PARM_DESC(fault_dev, "only this device has faults");
 
+static char *liar = "";
+module_param(liar, charp, 0644);
+MODULE_PARM_DESC(liar, "only this device lies");
+
 static uint fault_delay_us = 1000;
 module_param(fault_delay_us, uint, 0644);
 MODULE_PARM_DESC(fault_delay_us, "how long a delayed request waits at most");
@@ -64,6 +68,7 @@ static const struct kernel_param_ops at_ops = { .set = at_set, .get = at_get };
 	X(loss, HCA_FAULT_LOSS)			\
 	X(repeat, HCA_FAULT_REPEAT)		\
 	X(again, HCA_FAULT_AGAIN)		\
+	X(replace, HCA_FAULT_REPLACE)		\
 	X(mad, HCA_FAULT_MAD)			\
 	X(post_send, HCA_FAULT_POST_SEND)	\
 	X(post_recv, HCA_FAULT_POST_RECV)	\
@@ -75,7 +80,8 @@ static const struct kernel_param_ops at_ops = { .set = at_set, .get = at_get };
 	X(alloc_mr, HCA_FAULT_ALLOC_MR)		\
 	X(reg_mr, HCA_FAULT_REG_MR)		\
 	X(remove, HCA_FAULT_REMOVE)		\
-	X(reset, HCA_FAULT_RESET)
+	X(reset, HCA_FAULT_RESET)		\
+	X(lie, HCA_FAULT_LIE)
 
 #define X(name, what)							\
 	module_param_named(fault_##name, often[what], uint, 0644);	\
@@ -95,11 +101,11 @@ void hca_fault_init(struct hca_dev *dev)
 	prandom_seed_state(&dev->faults.state, READ_ONCE(seed));
 }
 
-static bool is_of(const struct hca_dev *dev)
+static bool is_of(const struct hca_dev *dev, enum hca_fault what)
 {
-	const char *only = READ_ONCE(fault_dev);
+	const char *only = what == HCA_FAULT_LIE ? READ_ONCE(liar) : READ_ONCE(fault_dev);
 
-	return !*only || sysfs_streq(only, dev_name(&dev->ib.dev));
+	return (!*only && what != HCA_FAULT_LIE) || sysfs_streq(only, dev_name(&dev->ib.dev));
 }
 
 /**
@@ -116,7 +122,7 @@ bool hca_fault(struct hca_dev *dev, enum hca_fault what)
 
 	if (!n && !nth)
 		return false;
-	if (!is_of(dev))
+	if (!is_of(dev, what))
 		return false;
 	spin_lock_irqsave(&f->lock, flags);
 	if (f->since[what] != READ_ONCE(at[what].since)) {
@@ -132,15 +138,22 @@ bool hca_fault(struct hca_dev *dev, enum hca_fault what)
 	return yes;
 }
 
+/* From 0 to @n - 1. */
+u32 hca_fault_random(struct hca_dev *dev, u32 n)
+{
+	struct hca_faults *f = &dev->faults;
+	unsigned long flags;
+	u32 r;
+
+	spin_lock_irqsave(&f->lock, flags);
+	r = prandom_u32_state(&f->state) % n;
+	spin_unlock_irqrestore(&f->lock, flags);
+	return r;
+}
+
 u64 hca_fault_delay_ns(struct hca_dev *dev)
 {
 	unsigned int most = max(READ_ONCE(fault_delay_us), 1U);
-	struct hca_faults *f = &dev->faults;
-	unsigned long flags;
-	u64 ns;
 
-	spin_lock_irqsave(&f->lock, flags);
-	ns = (1 + prandom_u32_state(&f->state) % most) * (u64)NSEC_PER_USEC;
-	spin_unlock_irqrestore(&f->lock, flags);
-	return ns;
+	return (1 + hca_fault_random(dev, most)) * (u64)NSEC_PER_USEC;
 }

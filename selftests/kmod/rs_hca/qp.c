@@ -174,6 +174,42 @@ void hca_qp_sent(struct hca_qp *qp, const struct hca_wqe *wqe,
 }
 
 /**
+ * hca_qp_unanswered() - the peer has the request whose turn it was, but its answer is lost
+ * @qp:		the queue pair
+ */
+void hca_qp_unanswered(struct hca_qp *qp)
+{
+	unsigned long flags;
+
+	qp->stage = HCA_STAGE_NEW;
+	qp->tries = 0;
+	qp->rnr_tries = 0;
+	spin_lock_irqsave(&qp->lock, flags);
+	if (!qp->lost)
+		qp->sq_lost = qp->sq_next;
+	qp->lost = true;
+	qp->sq_answered = ++qp->sq_next;
+	spin_unlock_irqrestore(&qp->lock, flags);
+}
+
+/**
+ * hca_qp_rewind() - it is again the turn of the first request that has no answer
+ * @qp:		the queue pair
+ */
+void hca_qp_rewind(struct hca_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->lock, flags);
+	if (qp->lost) {
+		qp->sq_next = qp->sq_lost;
+		qp->stage = HCA_STAGE_NEW;
+	}
+	qp->lost = false;
+	spin_unlock_irqrestore(&qp->lock, flags);
+}
+
+/**
  * hca_qp_received() - something has landed in the receive whose turn it was
  * @qp:		the queue pair
  * @rqe:	the receive
@@ -199,6 +235,7 @@ static void flush_sq(struct hca_qp *qp)
 {
 	struct hca_wqe *wqe;
 
+	hca_qp_rewind(qp);
 	while ((wqe = hca_qp_wqe(qp)))
 		hca_qp_sent(qp, wqe, IB_WC_WR_FLUSH_ERR);
 }
@@ -257,6 +294,8 @@ static void set_state(struct hca_qp *qp, enum ib_qp_state state)
 		qp->sq_head = 0;
 		qp->sq_next = 0;
 		qp->sq_free = 0;
+		qp->sq_answered = 0;
+		qp->lost = false;
 		qp->rq_head = 0;
 		qp->rq_next = 0;
 		qp->rq_free = 0;

@@ -20,6 +20,13 @@ static void wait_ns(struct hca_qp *qp, u64 ns)
 	hrtimer_start(&qp->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
+/* With nothing to do but to send again what was not answered. */
+static void wait_lost(struct hca_qp *qp)
+{
+	if (!READ_ONCE(qp->ended))
+		hrtimer_start(&qp->timer, qp->lost_till, HRTIMER_MODE_ABS_SOFT);
+}
+
 enum hrtimer_restart hca_requester_timer(struct hrtimer *timer)
 {
 	struct hca_qp *qp = container_of(timer, struct hca_qp, timer);
@@ -33,6 +40,11 @@ static void fail(struct hca_qp *qp, const struct hca_wqe *wqe,
 		 enum ib_wc_status status)
 {
 	hca_qp_error(qp);
+	/* without an answer the oldest is the one that fails */
+	if (qp->lost) {
+		hca_qp_rewind(qp);
+		wqe = hca_qp_wqe(qp);
+	}
 	hca_qp_sent(qp, wqe, status);
 }
 
@@ -153,27 +165,57 @@ static enum hca_stage plan(struct hca_qp *qp, struct hca_request *req)
 	return HCA_STAGE_NEW;
 }
 
-/*
- * The answer was lost, so the request is sent once more: its bytes are read from memory
- * again, and the peer, who knows the number, answers without placing them
- * (IB specification, volume 1, 9.7).
- */
-static void send_again(struct hca_qp *qp, const struct hca_request *req)
+/* Does its answer get lost, as all do for a while? */
+static bool is_lost(struct hca_qp *qp, const struct hca_wqe *wqe)
 {
-	u8 bytes[256];
-	u32 off, n;
-
-	for (off = 0; off < req->wqe->len; off += n) {
-		n = min_t(u32, req->wqe->len - off, sizeof(bytes));
-		if (hca_mem_io(&req->src, off, bytes, n)) {
-			fail(qp, req->wqe, IB_WC_LOC_PROT_ERR);
-			return;
-		}
-	}
-	answered(qp, req->wqe, HCA_ACK, 0);
+	if (qp->lost)
+		return true;
+	if (!wqe->len)
+		return false;
+	qp->replace = hca_fault(qp->dev, HCA_FAULT_REPLACE);
+	if (!qp->replace && !hca_fault(qp->dev, HCA_FAULT_AGAIN))
+		return false;
+	qp->lost_till = ktime_add_ns(ktime_get(), hca_fault_delay_ns(qp->dev));
+	return true;
 }
 
-static void send(struct hca_qp *qp, const struct hca_wqe *wqe)
+/*
+ * Its answer was lost, so the request is sent once more: its bytes are read from memory
+ * again.  The peer, who knows the number, answers without placing them (IB specification,
+ * volume 1, 9.7.5.1); with the fault "replace" it places them, but tells nobody.
+ */
+static enum hca_answer send_again(struct hca_qp *peer, struct hca_request *req)
+{
+	u32 off, n, len = req->wqe->len;
+	u8 bytes[256];
+
+	for (off = 0; off < len; off += n) {
+		n = min_t(u32, len - off, sizeof(bytes));
+		if (hca_mem_io(&req->src, off, bytes, n))
+			return HCA_LOCAL_ERROR;
+	}
+	req->len = len;
+	return req->from->replace && len ? hca_respond(peer, req) : HCA_ACK;
+}
+
+/* The request as it is, or as a lie: then at once, and as a whole. */
+static enum hca_answer send_first(struct hca_qp *peer, struct hca_request *req)
+{
+	enum hca_answer answer = HCA_ACK;
+
+	if (req->lie) {
+		req->off = 0;
+		req->len = req->wqe->len;
+		req->last = true;
+	}
+	if (req->lie != HCA_LIE_DROP)
+		answer = hca_respond(peer, req);
+	if (req->lie == HCA_LIE_TWICE && answer == HCA_ACK)
+		answer = hca_respond(peer, req);
+	return answer;
+}
+
+static void send(struct hca_qp *qp, struct hca_wqe *wqe)
 {
 	struct hca_request req = {
 		.from = qp,
@@ -186,39 +228,43 @@ static void send(struct hca_qp *qp, const struct hca_wqe *wqe)
 			.wqe = wqe,
 		},
 	};
+	bool again = qp->sq_next < qp->sq_answered;
 	enum hca_answer answer = HCA_SILENCE;
-	enum hca_stage then;
+	enum hca_stage then = HCA_STAGE_NEW;
 	struct hca_qp *peer;
 	u8 rnr_timer = 0;
 
 	if (faulty(qp, wqe))
 		return;
+	if (!again && qp->stage == HCA_STAGE_NEW && !qp->tries && !qp->rnr_tries)
+		req.lie = hca_lie(qp->dev, wqe);
 	if (!hca_mem_good(&req.src, wqe->len)) {
 		fail(qp, wqe, IB_WC_LOC_PROT_ERR);
 		return;
 	}
-	if (qp->stage == HCA_STAGE_ANSWERED) {
-		send_again(qp, &req);
-		return;
-	}
-	then = plan(qp, &req);
+	if (!again)
+		then = plan(qp, &req);
 	peer = hca_qp_find(qp->attr.dest_qp_num);
 	if (peer) {
 		rnr_timer = peer->attr.min_rnr_timer;
 		if (hca_wire_up(qp->dev, peer->dev))
-			answer = hca_respond(peer, &req);
+			answer = again ? send_again(peer, &req) : send_first(peer, &req);
 		hca_qp_put(peer);
 	}
-	if (answer == HCA_ACK && !req.last) {
+	if (answer == HCA_ACK && !again && !req.last) {
 		qp->stage = then;
 		wait_ns(qp, then == HCA_STAGE_TAIL ? 10 * NSEC_PER_USEC :
 			hca_fault_delay_ns(qp->dev));
-	} else if (answer == HCA_ACK && wqe->len && hca_fault(qp->dev, HCA_FAULT_AGAIN)) {
-		qp->stage = HCA_STAGE_ANSWERED;
-		wait_ns(qp, hca_fault_delay_ns(qp->dev));
+	} else if (answer == HCA_ACK && !again && is_lost(qp, wqe)) {
+		hca_qp_unanswered(qp);
+	} else if (qp->lost) {
+		hca_qp_rewind(qp);
 	} else {
 		answered(qp, wqe, answer, rnr_timer);
 	}
+	/* two that answer each other at once would do so for ever where work takes no time */
+	if (req.lie && !READ_ONCE(qp->waits))
+		wait_ns(qp, hca_fault_delay_ns(qp->dev));
 }
 
 static void local(struct hca_qp *qp, const struct hca_wqe *wqe,
@@ -257,17 +303,24 @@ static bool step(struct hca_qp *qp)
 	}
 	if (state != IB_QPS_RTS || READ_ONCE(qp->waits))
 		return false;
+	if (qp->lost && ktime_compare(ktime_get(), qp->lost_till) >= 0)
+		hca_qp_rewind(qp);
 	wqe = hca_qp_wqe(qp);
-	if (!wqe)
+	if (!wqe) {
+		if (qp->lost)
+			wait_lost(qp);
 		return false;
+	}
 	if (qp->ib.qp_type == IB_QPT_GSI)
 		hca_gsi_send(qp, wqe);
+	else if (wqe->opcode != IB_WR_REG_MR && wqe->opcode != IB_WR_LOCAL_INV)
+		send(qp, wqe);
+	else if (qp->lost)	/* they complete in order */
+		hca_qp_rewind(qp);
 	else if (wqe->opcode == IB_WR_REG_MR)
 		local(qp, wqe, hca_mr_register(wqe));
-	else if (wqe->opcode == IB_WR_LOCAL_INV)
-		local(qp, wqe, hca_mr_invalidate(qp->dev, wqe->rkey));
 	else
-		send(qp, wqe);
+		local(qp, wqe, hca_mr_invalidate(qp->dev, wqe->rkey));
 	return true;
 }
 

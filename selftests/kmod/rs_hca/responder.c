@@ -53,6 +53,7 @@ static enum hca_answer place_write(struct hca_qp *qp, const struct hca_request *
 		.access = IB_ACCESS_REMOTE_WRITE,
 		.wqe = req->wqe,
 	};
+	enum hca_answer answer;
 
 	/* IB specification, volume 1, 9.7.4.1.7: no key is looked at for no bytes */
 	if (!req->wqe->len)
@@ -60,7 +61,13 @@ static enum hca_answer place_write(struct hca_qp *qp, const struct hca_request *
 	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_WRITE) ||
 	    !hca_mem_good(&to, req->wqe->len))
 		return HCA_NAK_ACCESS;
-	return place(&to, req);
+	answer = place(&to, req);
+	if (answer == HCA_ACK && req->lie == HCA_LIE_BYTES) {
+		u32 bytes = hca_fault_random(req->from->dev, U32_MAX);
+
+		hca_mem_io(&to, 0, &bytes, min_t(u32, req->wqe->len, sizeof(bytes)));
+	}
+	return answer;
 }
 
 static void received(struct hca_qp *qp, const struct hca_rqe *rqe,

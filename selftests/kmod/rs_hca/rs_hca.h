@@ -16,6 +16,7 @@
  *	mr.c		registered memory; bytes from one memory to another
  *	dma.c		addresses that the device hands out, and their checks
  *	fault.c		what goes wrong, by a seed
+ *	lie.c		requests of a device whose owner lies
  *	count.c		what devices have done
  *	report.c	what must not have happened, with the stacks
  *
@@ -143,7 +144,8 @@ enum hca_fault {
 	HCA_FAULT_DELAY,	/* a request waits */
 	HCA_FAULT_LOSS,		/* a request ends the connection */
 	HCA_FAULT_REPEAT,	/* bytes are placed a second time, before the completion */
-	HCA_FAULT_AGAIN,	/* the peer has it, and it is read a second time for that */
+	HCA_FAULT_AGAIN,	/* answers are lost: what the peer has is read once more */
+	HCA_FAULT_REPLACE,	/* ... and placed once more */
 	HCA_FAULT_MAD,		/* a datagram of QP 1 is lost */
 	HCA_FAULT_POST_SEND,
 	HCA_FAULT_POST_RECV,
@@ -156,6 +158,7 @@ enum hca_fault {
 	HCA_FAULT_REG_MR,	/* the request completes with an error */
 	HCA_FAULT_REMOVE,	/* the device goes */
 	HCA_FAULT_RESET,	/* the device stops for ever: nothing is flushed */
+	HCA_FAULT_LIE,		/* another request than was posted; of the "liar" alone */
 	HCA_FAULTS
 };
 
@@ -178,6 +181,7 @@ extern const char * const hca_fault_names[HCA_FAULTS];
 
 void hca_fault_init(struct hca_dev *dev);
 bool hca_fault(struct hca_dev *dev, enum hca_fault what);
+u32 hca_fault_random(struct hca_dev *dev, u32 n);
 u64 hca_fault_delay_ns(struct hca_dev *dev);
 
 /* ---- count.c ---- */
@@ -390,7 +394,6 @@ enum hca_stage {
 	HCA_STAGE_DELAYED,	/* it had to wait, as a fault */
 	HCA_STAGE_TAIL,		/* its tail is placed */
 	HCA_STAGE_REPEATED,	/* all was placed, but it will be again */
-	HCA_STAGE_ANSWERED,	/* ... and the receiver was told, but the answer is lost */
 };
 
 /*
@@ -400,12 +403,16 @@ enum hca_stage {
  * @sq_head:	requests posted
  * @sq_next:	the first that has not been executed
  * @sq_free:	those below are no more: their completions, or later ones, were polled
+ * @sq_lost:	if @lost, the first that the peer has and that has not completed
+ * @sq_answered: the peer has those below: they are sent again for their answers alone
  * @rq_head:	...
  * @rq_next:	the first receive that nothing has landed in
  * @stage:	how far the request at @sq_next is
  * @tries:	how often it went unanswered
  * @rnr_tries:	how often the peer was not ready to receive
  * @told_est:	IB_EVENT_COMM_EST was told
+ * @lost:	answers are being lost, until @lost_till
+ * @replace:	what is sent again is placed again
  * @run:	executes the send queue, flushes both
  * @timer:	it goes on then
  * @waits:	until @timer
@@ -427,12 +434,13 @@ struct hca_qp {
 	void *sq, *rq;
 	size_t sq_entry, rq_entry;
 	u32 sq_size, rq_size, max_send_sge, max_recv_sge;
-	u64 sq_head, sq_next, sq_free;
+	u64 sq_head, sq_next, sq_free, sq_lost, sq_answered;
 	u64 rq_head, rq_next, rq_free;
 
 	enum hca_stage stage;
 	unsigned int tries, rnr_tries;
-	bool told_est, waits, flush_waited, ended;
+	bool told_est, waits, flush_waited, ended, lost, replace;
+	ktime_t lost_till;
 	struct tasklet_struct run;
 	struct hrtimer timer;
 };
@@ -460,6 +468,8 @@ void hca_qp_error(struct hca_qp *qp);
 void hca_qp_event(struct hca_qp *qp, enum ib_event_type type);
 void hca_qp_sent(struct hca_qp *qp, const struct hca_wqe *wqe,
 		 enum ib_wc_status status);
+void hca_qp_unanswered(struct hca_qp *qp);
+void hca_qp_rewind(struct hca_qp *qp);
 void hca_qp_received(struct hca_qp *qp, const struct hca_rqe *rqe,
 		     struct ib_wc *wc, bool solicited);
 struct hca_wqe *hca_qp_wqe(struct hca_qp *qp);
@@ -530,6 +540,20 @@ int hca_mem_copy(const struct hca_mem *to, const struct hca_mem *from,
 		 u32 off, u32 len);
 int hca_mem_io(const struct hca_mem *mem, u32 off, void *own, u32 len);
 
+/* ---- lie.c ---- */
+
+enum hca_lie {
+	HCA_LIE_NONE,
+	HCA_LIE_DROP,		/* it completes, but nothing is sent */
+	HCA_LIE_TWICE,		/* the receiver is told twice */
+	HCA_LIE_BYTES,		/* other bytes are placed */
+	HCA_LIE_IMM,		/* another immediate value: done by hca_lie() */
+	HCA_LIE_SHORT,		/* fewer bytes: likewise */
+	HCA_LIES
+};
+
+enum hca_lie hca_lie(struct hca_dev *dev, struct hca_wqe *wqe);
+
 /* ---- responder.c ---- */
 
 enum hca_answer {
@@ -547,6 +571,7 @@ enum hca_answer {
  * @off:	which part of its bytes are placed now
  * @len:	...
  * @last:	with it the message ends: the receiver is told
+ * @lie:	what is wrong with it
  */
 struct hca_request {
 	struct hca_qp *from;
@@ -554,6 +579,7 @@ struct hca_request {
 	struct hca_mem src;
 	u32 off, len;
 	bool last;
+	enum hca_lie lie;
 };
 
 enum hca_answer hca_respond(struct hca_qp *qp, const struct hca_request *req);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Requests of a device whose owner lies: his peer must not believe them.
+ *
+ * Owns nothing.  Called by the requester with a request that is about to be sent for the
+ * first time.  What is outside of the memory that the peer has registered is no lie but an
+ * access error, which any device answers.
+ */
+#include "rs_hca.h"
+
+/* A bit of it: one of the lowest, of the highest, or any. */
+static __be32 other_imm(struct hca_dev *dev, __be32 imm)
+{
+	static const struct {
+		u32 from, bits;
+	} where[] = { { 0, 4 }, { 28, 4 }, { 0, 32 } };
+	u32 i = hca_fault_random(dev, ARRAY_SIZE(where));
+
+	return imm ^ cpu_to_be32(1U << (where[i].from + hca_fault_random(dev, where[i].bits)));
+}
+
+/**
+ * hca_lie() - is this request a lie, and which?
+ * @dev:	the device that sends it
+ * @wqe:	the request, which may become another one
+ */
+enum hca_lie hca_lie(struct hca_dev *dev, struct hca_wqe *wqe)
+{
+	enum hca_lie lie;
+
+	if (!hca_fault(dev, HCA_FAULT_LIE))
+		return HCA_LIE_NONE;
+	lie = 1 + hca_fault_random(dev, HCA_LIES - 1);
+	if (lie == HCA_LIE_IMM)
+		wqe->imm = other_imm(dev, wqe->imm);
+	else if (lie == HCA_LIE_SHORT && wqe->len)
+		wqe->len = hca_fault_random(dev, wqe->len);
+	return lie;
+}

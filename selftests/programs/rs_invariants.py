@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What must hold of the module's state at any time, as rsctl tells it.
+
+usage: rs_invariants [-e] NAMESPACE...
+
+Of each network namespace: sockets, links and registered memory agree about who has what.
+They are asked for one after the other, so what does not agree is looked at again for some
+seconds.  With -e all sockets are closed, and all that was theirs must have been given back.
+Prints what is wrong.
+"""
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+
+CLONE_NEWNET = 0x40000000
+PATIENCE = 5    # s
+PATIENCE_END = 600      # a closed stream may take that long
+LINK_STATES = {"connecting", "up", "broken", "dead"}
+MODES = {"unconnected", "listen", "connecting", "hello", "framed", "raw", "prelude", "closed"}
+CARRIERS = {"tcp", "ring", None}
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def enter(name):
+    fd = os.open(f"/run/netns/{name}", os.O_RDONLY)
+    if libc.setns(fd, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), f"setns to {name}")
+    os.close(fd)
+
+
+def dump(what):
+    told = subprocess.run(["rsctl", "-j", what], capture_output=True, check=True).stdout
+    return json.loads(told)
+
+
+def sums(entries, key, value):
+    found = {}
+    for entry in entries:
+        found[entry[key]] = found.get(entry[key], 0) + value(entry)
+    return found
+
+
+def rings(sockets, way, value):
+    return sums([s[way] for s in sockets if s.get(way) and s[way]["link"]], "link", value)
+
+
+def wrong():
+    """What does not agree in this namespace: sentences."""
+    sockets, links, memory = dump("sockets"), dump("links"), dump("memory")
+    known = {link["id"] for link in links}
+    for link in links:
+        if link["state"] not in LINK_STATES:
+            yield f"link {link['id']}: state {link['state']}"
+    for sock in sockets:
+        if sock["mode"] not in MODES:
+            yield f"socket {sock['local']}: mode {sock['mode']}"
+        for way in "tx", "rx":
+            if sock.get(way) and sock[way]["carrier"] not in CARRIERS:
+                yield f"socket {sock['local']}: carrier {sock[way]['carrier']}"
+    for way in "tx", "rx":
+        count = rings(sockets, way, lambda _: 1)
+        for link in links:
+            have, told = link[f"{way}_rings"] or 0, count.get(link["id"], 0)
+            if have != told:
+                yield f"link {link['id']} has {have} {way} rings, its sockets {told}"
+    size = rings(sockets, "rx", lambda ring: ring["ring_size"] or 0)
+    used = sums([m for m in memory if m["kind"] == "rings"], "link", lambda m: m["used"])
+    for link, most in size.items():
+        if link in known and used.get(link, 0) < most:
+            yield f"link {link}: rings of {most} bytes in {used.get(link, 0)}"
+    for entry in memory:
+        if entry["used"] > entry["bytes"]:
+            yield f"link {entry['link']}: {entry['used']} of {entry['bytes']} bytes"
+
+
+def left():
+    """What is still held, though no socket is open."""
+    for link in dump("links"):
+        for what in "tx_rings", "rx_rings", "rmb_used":
+            if link[what]:
+                yield f"link {link['id']}: {what} {link[what]}"
+    for entry in dump("memory"):
+        if entry["used"]:
+            yield f"link {entry['link']}: {entry['used']} bytes of {entry['kind']}"
+
+
+def look(name, check, patience):
+    enter(name)
+    end = time.monotonic() + patience
+    while True:
+        found = list(check())
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.1)
+
+
+def main():
+    names = [name for name in sys.argv[1:] if name != "-e"]
+    ended = "-e" in sys.argv
+    bad = False
+    for name in names:
+        for sentence in look(name, left if ended else wrong,
+                             PATIENCE_END if ended else PATIENCE):
+            print(f"{name}: {sentence}")
+            bad = True
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())
