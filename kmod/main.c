@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loading and unloading, and namespaces coming and going.
+ * Module init and exit; creation and removal of namespaces.
  */
 #include <linux/module.h>
 #include <linux/random.h>

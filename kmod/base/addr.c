@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses of sockets, as they are told.
+ * Addresses of sockets, as reported to user space.
  */
 #include <linux/in.h>
 #include <net/inet_sock.h>

@@ -10,8 +10,8 @@ struct sock;
 /**
  * rstream_addr_of() - address of a socket
  * @sk:		the socket
- * @remote:	the peer's, else our own
- * @to:		gets a sockaddr_in or sockaddr_in6; AF_UNSPEC: none
+ * @remote:	remote address, otherwise the local one
+ * @to:		result: sockaddr_in or sockaddr_in6; AF_UNSPEC: none
  */
 void rstream_addr_of(const struct sock *sk, bool remote, struct sockaddr_in6 *to);
 

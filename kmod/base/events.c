@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What happens, told: tracepoints, and netlink's multicast group "events".
+ * Reports events: tracepoints, and netlink's multicast group "events".
  *
- * Called where something happens, often in softirq with the lock of a socket or
- * of a link held.  So it takes no lock of ours and allocates with GFP_ATOMIC,
- * and that only if somebody listens.  A listener from whom an event had to be
- * kept is told so by netlink's ENOBUFS.
+ * Called where the event happens, often in softirq with the lock of a socket or of a link
+ * held.  So it takes none of the module's locks, and allocates with GFP_ATOMIC, and only if
+ * there is a listener.  netlink's ENOBUFS tells a listener that it has missed an event.
  */
 #include <linux/rdmastream_netlink.h>
 #include <net/genetlink.h>
@@ -18,12 +17,12 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* The greatest, of a link, has less than 350 bytes. */
+/* The largest message, of a link, has less than 350 bytes. */
 #define EVENT_SIZE	512
 
 static const struct genl_family *family;
 static unsigned int group;
-/* The last links of a module that is unloaded end behind netlink's family. */
+/* When the module is unloaded, the last links end after the netlink family is gone. */
 static bool stopped = true;
 
 void rstream_events_start(const struct genl_family *of, unsigned int number)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What happens, told to whoever wants to know: tracepoints, and netlink's group
- * "events".  Nothing is made of an event without a listener.
+ * Reporting of events: tracepoints, and netlink's group "events".  Without a listener, no
+ * message is built.
  *
- * A leaf: it gets plain values, owns no state, and calls nobody.
+ * A leaf: it gets plain values, owns no state, and calls no other part of the module.
  */
 #ifndef RSTREAM_EVENTS_H
 #define RSTREAM_EVENTS_H
@@ -24,7 +24,7 @@ enum rstream_carrier_info {		/* as in the netlink spec */
 };
 
 enum rstream_way_info {			/* likewise */
-	RSTREAM_WAY_TX,			/* towards the peer */
+	RSTREAM_WAY_TX,			/* to the peer */
 	RSTREAM_WAY_RX,
 };
 
@@ -52,17 +52,17 @@ struct rstream_switch_event {
 
 /**
  * struct rstream_link_change - a link has come up or ended
- * @id:		ours, of the namespace
+ * @id:		local id, unique in the namespace
  * @state:	enum rstream_link_state
  * @up:		it has come up
- * @active:	we connected it
+ * @active:	this host connected it
  * @peer:	instance id of the peer
  * @device:	name of the RDMA device, or ""
  * @port:	of the device, 0: none
- * @local:	our RDMA address, AF_UNSPEC: none
+ * @local:	local RDMA address, AF_UNSPEC: none
  * @remote:	the peer's, likewise
  * @reason:	why it ended, or NONE
- * @why:	the same in words, or ""
+ * @why:	the same as text, or ""
  */
 struct rstream_link_change {
 	u32 id;
@@ -77,25 +77,25 @@ struct rstream_link_change {
 	const char *why;
 };
 
-/* Any context, with any lock of ours held. */
+/* Any context, with any lock of the module held. */
 void rstream_event_switch(const struct rstream_switch_event *ev);
 void rstream_event_stall(const struct sock *sk, u64 us, enum rstream_reason why);
 void rstream_event_link(struct net *net, const struct rstream_link_change *link);
 void rstream_event_link_refused(const struct sockaddr_storage *from,
 				enum rstream_reason reason);
 
-/* The namespace is, or is no longer, drained.  Process context. */
+/* A drain of the namespace has started or ended.  Process context. */
 void rstream_event_drain(struct net *net, bool on);
 
 /* A setting of the namespace has changed.  Process context. */
 void rstream_event_setting(struct net *net, const char *name, u64 val);
 
 /**
- * rstream_events_start() - events go by netlink from now on
- * @family:	of which they are
- * @group:	of multicast, within the family
+ * rstream_events_start() - start to send events by netlink
+ * @family:	the netlink family
+ * @group:	multicast group within the family
  */
 void rstream_events_start(const struct genl_family *family, unsigned int group);
-void rstream_events_stop(void);		/* the family is about to go */
+void rstream_events_stop(void);		/* before the family is unregistered */
 
 #endif

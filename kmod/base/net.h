@@ -19,9 +19,9 @@ struct ctl_table;
 struct ctl_table_header;
 struct rstream_link_net;	/* link_net.c: peers, links, the rdma_cm listener */
 
-/* When a stream asks for a ring. */
+/* When a receiver grants a ring. */
 enum rstream_upgrade {
-	RSTREAM_UPGRADE_OFF,	/* grants no ring: what it receives stays on TCP */
+	RSTREAM_UPGRADE_OFF,	/* grants no ring: received data stays on TCP */
 	RSTREAM_UPGRADE_ALWAYS,	/* as soon as the HELLOs were exchanged */
 	RSTREAM_UPGRADE_BYTES,	/* after upgrade_bytes in either direction */
 };
@@ -29,32 +29,32 @@ enum rstream_upgrade {
 /**
  * struct rstream_settings - sysctl net.rdmastream.*
  * @negotiate:	send and answer the TCP option (0: all sockets are plain TCP)
- * @prelude:	our connections begin without records
+ * @prelude:	connections of local clients start without records
  * @upgrade:	enum rstream_upgrade
  * @upgrade_bytes: threshold of RSTREAM_UPGRADE_BYTES, bytes
- * @upgrade_self: also for connections of a namespace with itself
- * @ring_size:	bytes that a ring may grow to, power of two, 16 KiB to 4 MiB; a
- *		program's SO_RCVBUF comes before it
- * @ring_idle_ms: a ring in which nothing has come for so long is taken back
- * @rmb_max:	ceiling of registered receive memory of the namespace, bytes; a control
+ * @upgrade_self: also for connections within the namespace
+ * @ring_size:	maximum size of a ring, bytes, power of two, 16 KiB to 4 MiB; a
+ *		program's SO_RCVBUF takes precedence
+ * @ring_idle_ms: a ring that has received nothing for so long is taken back
+ * @rmb_max:	limit on registered receive memory of the namespace, bytes; a control
  *		group may have a lower one (link/account.h)
- * @hello_timeout_ms: how long a HELLO may be late
- * @cm_port:	rdma_cm port we listen at (RDMA_PS_TCP)
- * @cm_timeout_ms: how long one try to make a link may take
+ * @hello_timeout_ms: how long to wait for a HELLO
+ * @cm_port:	rdma_cm port of the listener (RDMA_PS_TCP)
+ * @cm_timeout_ms: time limit of one attempt to establish a link
  * @link_idle_ms: an unused link is closed after this
  * @probe_ms:	interval of liveness probes and sweeps of a link
  * @stall_ms:	a link that completes nothing for so long is given up; 0: never
  * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
- * @retry_count: transport retries, 0 to 6 (7 is for ever on rxe: refused)
- * @links_per_peer: how many links we make to a peer, streams are spread over them
- * @links_per_address: how many links there are with one address, whoever makes them
- * @links_max:	how many there are in the namespace
- * @closed_max:	how many closed sockets of the host may still have to be delivered
+ * @retry_count: transport retries, 0 to 6 (7, forever on rxe, is refused)
+ * @links_per_peer: number of links to a peer, over which streams are spread
+ * @links_per_address: limit on links to one address, whichever side connects them
+ * @links_max:	limit on links in the namespace
+ * @closed_max:	limit on closed sockets of the host that still have data to deliver
  * @link_stable_ms: a link that was up for so long makes up for one that broke
- * @tell_addresses: HELLO names our other RDMA addresses
- * @take_addresses: where those that a peer's HELLO names may be: 0 nowhere, 1 on
- *		networks of ours, 2 behind gateways, too
- * @histograms:	sockets take samples of their times
+ * @tell_addresses: send the other RDMA addresses in HELLO
+ * @take_addresses: which addresses in a peer's HELLO to use: 0 none, 1 those on
+ *		networks of this host, 2 also those behind gateways
+ * @histograms:	take samples of the times of sockets
  */
 struct rstream_settings {
 	int negotiate;
@@ -105,7 +105,7 @@ struct rstream_net {
 
 extern unsigned int rstream_net_id;
 
-/* Not cheap: callers that need it often keep the pointer. */
+/* Not cheap: callers that need it often should keep the pointer. */
 static inline struct rstream_net *rstream_net(const struct net *net)
 {
 	return net_generic(net, rstream_net_id);

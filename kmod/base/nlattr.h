@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Attributes that netlink's answers and events have in common.
+ * Attributes that netlink's answers and events share.
  */
 #ifndef RSTREAM_NLATTR_H
 #define RSTREAM_NLATTR_H
@@ -17,7 +17,7 @@ static inline int put_u64(struct sk_buff *skb, int attr, u64 val)
 	return nla_put_u64_64bit(skb, attr, val, 0);	/* 0: pad in each set */
 }
 
-/* 0 means "none": left out. */
+/* 0 means "none", and is left out. */
 static inline int put_u32_if(struct sk_buff *skb, int attr, u32 val)
 {
 	return val ? nla_put_u32(skb, attr, val) : 0;

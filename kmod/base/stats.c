@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters of a namespace.  Everybody counts (net.h), netlink.c reads.
+ * Counters of a namespace.  All parts of the module count (net.h), netlink.c reads.
  *
- * Each CPU has its own copy, written with this_cpu_add(), which no interrupt
- * can tear; so any context may count.  Readers add up without a lock: a sum
- * may miss what is being counted while it is made.
+ * Each CPU has its own copy, written with this_cpu_add(), which is atomic with respect to
+ * interrupts, so any context may count.  Readers add up the copies without a lock, so a sum may
+ * miss concurrent changes.
  */
 #include <linux/percpu.h>
 

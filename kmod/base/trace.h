@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints, /sys/kernel/tracing/events/rdmastream/: links that come and go,
- * grants, switches, and what follows the loss of a ring; connections that become
- * plain TCP, are reset or wait.  See "Tracing" in Documentation/using.rst.
+ * Tracepoints, /sys/kernel/tracing/events/rdmastream/: links that come up and end, grants,
+ * switches, and the recovery of a lost ring; connections that become plain TCP, are reset or
+ * wait.  See "Tracing" in Documentation/using.rst.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rdmastream
@@ -76,7 +76,7 @@ DEFINE_EVENT(rstream_link, rstream_link_lost,
 		 const char *why),
 	TP_ARGS(id, peer, device, reason, why));
 
-/* a peer asked for a link in vain */
+/* a peer's link request was refused */
 TRACE_EVENT(rstream_link_refused,
 	TP_PROTO(const struct sockaddr_storage *from, u8 reason),
 	TP_ARGS(from, reason),
@@ -92,7 +92,7 @@ TRACE_EVENT(rstream_link_refused,
 		  rstream_show_reason(__entry->reason))
 );
 
-/* What happens to one direction of a socket. */
+/* Events of one direction of a socket. */
 DECLARE_EVENT_CLASS(rstream_way,
 	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
 		 u8 reason),
@@ -121,25 +121,25 @@ DECLARE_EVENT_CLASS(rstream_way,
 		  __entry->offset, rstream_show_reason(__entry->reason))
 );
 
-/* rx: we granted a ring, tx: the peer did */
+/* rx: this host granted a ring, tx: the peer did */
 DEFINE_EVENT(rstream_way, rstream_grant,
 	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
 		 u8 reason),
 	TP_ARGS(sk, way, epoch, offset, reason));
 
-/* tx: we did not take up the peer's ring, rx: the peer did not take up ours */
+/* tx: this host did not use the peer's ring, rx: the peer did not use this host's */
 DEFINE_EVENT(rstream_way, rstream_refuse,
 	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
 		 u8 reason),
 	TP_ARGS(sk, way, epoch, offset, reason));
 
-/* rx: a ring was lost, so much has arrived; tx: the peer says so, go on there */
+/* rx: a ring was lost, data up to here has arrived; tx: the peer reports the same */
 DEFINE_EVENT(rstream_way, rstream_resume,
 	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
 		 u8 reason),
 	TP_ARGS(sk, way, epoch, offset, reason));
 
-/* What happens to a socket as a whole. */
+/* Events of a socket as a whole. */
 DECLARE_EVENT_CLASS(rstream_sock,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason),
@@ -167,17 +167,17 @@ DEFINE_EVENT(rstream_sock, rstream_fallback,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));
 
-/* we have no ring for what its peer sends */
+/* there is no ring for the data of its peer */
 DEFINE_EVENT(rstream_sock, rstream_no_ring,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));
 
-/* we reset it */
+/* this host reset it */
 DEFINE_EVENT(rstream_sock, rstream_reset,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));
 
-/* its sender has waited for so long, and goes on or waits for something else */
+/* its sender has waited for this time, and now continues or waits for something else */
 DEFINE_EVENT(rstream_sock, rstream_stall,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What user space sees: the generic netlink family of uapi/rdmastream.yaml.
+ * The generic netlink family of uapi/rdmastream.yaml.
  *
- * Tells numbers and counters (stats.h), and has changed what may be changed.  Takes
- * no lock of its own.  Dumps are in netlink_dump.c, tables and policies are
- * generated, netlink_gen.c; events are sent by events.c.
+ * Reports versions, state and counters (stats.h), and changes settings.  Takes no lock of its
+ * own.  Dumps are in netlink_dump.c; tables and policies are generated, netlink_gen.c; events
+ * are sent by events.c.
  */
 #include <linux/module.h>
 #include <linux/rdmastream.h>
@@ -95,7 +95,7 @@ static int put_info(struct sk_buff *skb, const struct rstream_net *rn)
 	       put_memory(skb, rn);
 }
 
-/* Without a policy nobody else looks. */
+/* Without a policy, netlink does not check this. */
 static int takes_none(const struct genl_info *info)
 {
 	const struct nlattr *first = nlmsg_attrdata(info->nlhdr, GENL_HDRLEN);
@@ -187,7 +187,7 @@ int rdmastream_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
-/* ---- what changes something ---- */
+/* ---- changes ---- */
 
 static bool may_change(struct sk_buff *skb, struct genl_info *info)
 {
@@ -200,7 +200,7 @@ int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct net *net = genl_info_net(info);
 	bool on;
 
-	/* netlink's own check says no word */
+	/* netlink's own check gives no message */
 	if (!may_change(skb, info)) {
 		NL_SET_ERR_MSG(info->extack,
 			       "draining wants CAP_NET_ADMIN in the network namespace");
@@ -218,7 +218,7 @@ int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* Tells @info's extack what rstream_setting_set() has returned. */
+/* Sets @info's extack for an error of rstream_setting_set(). */
 static void setting_refused(struct genl_info *info, int err)
 {
 	const struct nlattr *name = info->attrs[RDMASTREAM_A_SETTING_NAME];
@@ -276,7 +276,7 @@ int rdmastream_nl_link_make_doit(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "attribute \"inode\" is missing");
 		return -EINVAL;
 	}
-	/* those of sockets that no program holds are 0 */
+	/* 0 is the inode of sockets without a program */
 	err = nla_get_u64(inode) ?
 	      rstream_link_make(genl_info_net(info), nla_get_u64(inode),
 				may_change(skb, info)) : -ENOENT;

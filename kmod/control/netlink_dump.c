@@ -2,7 +2,7 @@
 /*
  * Dumps of the netlink family: sockets, links, peers, devices, memory, settings.
  *
- * Tells snapshots (info.h) that the request asks for.  Takes no lock of its own.
+ * Reports the snapshots (info.h) that match the request.  Takes no lock of its own.
  */
 #include <linux/jhash.h>
 #include <net/genetlink.h>
@@ -31,11 +31,11 @@ static int put_addr(struct sk_buff *skb, int attr,
 }
 
 /*
- * Kept in cb->ctx.  A dump that does not fit one message goes on at entry
- * number @done.  To see whether entries before it have come or gone meanwhile,
- * it first visits the last entry again: if it is not where it was, the dump is
- * flagged NLM_F_DUMP_INTR by a new cb->seq, and user space asks again.  Entries
- * that the request does not ask for count, too: they are visited, not told.
+ * Kept in cb->ctx.  A dump that does not fit into one message continues at entry number @done.
+ * To detect that earlier entries were added or removed meanwhile, it first visits the last entry
+ * again: if its position has changed, a new cb->seq flags the dump with NLM_F_DUMP_INTR, and user
+ * space repeats it.  Entries that do not match the request count, too: they are visited, but not
+ * reported.
  */
 struct dump_state {
 	u64 last;		/* key of entry @done - 1 */
@@ -47,7 +47,7 @@ struct dump {
 	struct netlink_callback *cb;
 	struct sk_buff *skb;
 	struct nlattr **filter;	/* of the request, NULL: it has none */
-	bool revisit;		/* the next entry was told already */
+	bool revisit;		/* the next entry was already reported */
 	u8 cmd;
 };
 
@@ -62,7 +62,7 @@ static void dump_start(struct dump *dump, struct sk_buff *skb,
 	dump->revisit = dump->state->done;
 	dump->cmd = cmd;
 	if (!cb->seq)
-		cb->seq = 1;	/* 0 would switch the check off */
+		cb->seq = 1;	/* 0 would disable the check */
 }
 
 static unsigned int dump_skip(const struct dump *dump)
@@ -70,7 +70,7 @@ static unsigned int dump_skip(const struct dump *dump)
 	return dump->state->done ? dump->state->done - 1 : 0;
 }
 
-/* Return: was the entry only visited to see whether it is still there? */
+/* Return: was the entry only visited to check its position? */
 static bool dump_revisited(struct dump *dump, u64 key)
 {
 	if (!dump->revisit)
@@ -112,14 +112,14 @@ static int dump_entry_end(struct dump *dump, void *hdr, int err, u64 key)
 
 static int dump_end(struct dump *dump, int err)
 {
-	if (dump->revisit)	/* there are fewer entries than told */
+	if (dump->revisit)	/* there are fewer entries than were reported */
 		dump->cb->seq++;
 	if (err && !dump->skb->len)
 		return err;
 	return dump->skb->len;
 }
 
-/* ---- what the request asks for: what it does not state is as good as any ---- */
+/* ---- filters: attributes that are not in the request match anything ---- */
 
 static const struct nlattr *wanted(const struct dump *dump, int attr)
 {
@@ -151,7 +151,7 @@ static bool wants_id(const struct dump *dump, int attr, const u8 *val)
 
 /* ---- sockets ---- */
 
-/* Nothing to tell before the first one. */
+/* Nothing to report before the first switch. */
 static int put_switch(struct sk_buff *skb, const struct rstream_dir_info *dir)
 {
 	if (!dir->switches)
@@ -223,7 +223,7 @@ static int put_direction(struct sk_buff *skb, int attr,
 	return 0;
 }
 
-/* On a raw connection we do not see the bytes: only TCP counts them. */
+/* The module does not see the bytes of a raw connection: only TCP counts them. */
 static bool info_counted(const struct rstream_info *info)
 {
 	return info->mode == RSTREAM_INFO_FRAMED ||
@@ -251,7 +251,7 @@ static int put_sock(struct sk_buff *skb, const struct rstream_info *info)
 
 static __be16 port_of(const struct sockaddr_storage *ss)
 {
-	/* both families have it in the same place */
+	/* at the same place for both families */
 	return ss->ss_family == AF_UNSPEC ?
 	       0 : ((const struct sockaddr_in *)ss)->sin_port;
 }

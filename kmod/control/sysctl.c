@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Settings of a namespace, /proc/sys/net/rdmastream/ and netlink: struct
- * rstream_settings.
+ * Settings of a namespace, /proc/sys/net/rdmastream/ and netlink: struct rstream_settings.
  *
- * Values are checked here and only here, and changes told by events.c; readers
- * take them with READ_ONCE() and use a changed one from the next connection, ring
- * or link on.
+ * Values are checked only here, and events.c reports changes.  Readers use READ_ONCE(), and
+ * apply a new value to connections, rings and links created afterwards.
  */
 #include <linux/log2.h>
 #include <linux/rdmastream.h>
@@ -26,7 +24,7 @@
 static const struct rstream_settings defaults = {
 	.negotiate = 1,
 	.prelude = 1,
-	/* short connections are not worth a ring */
+	/* short connections do not benefit from a ring */
 	.upgrade = RSTREAM_UPGRADE_BYTES,
 	.upgrade_bytes = SZ_16K,
 	.upgrade_self = 0,
@@ -45,7 +43,7 @@ static const struct rstream_settings defaults = {
 	.links_per_address = 64,
 	.links_max = 4096,
 	.closed_max = 16384,
-	.link_stable_ms = 30000,	/* as the longest pause */
+	.link_stable_ms = 30000,	/* like the longest pause */
 	.tell_addresses = 1,
 	.take_addresses = 1,
 };
@@ -104,7 +102,7 @@ static proc_handler int_handler, ulong_handler, ring_size_handler;
 	.proc_handler = ulong_handler,				\
 }
 
-/* For people and libraries to read; the same in all namespaces. */
+/* Read-only information for people and libraries; the same in all namespaces. */
 #define NUMBER(name, where) {					\
 	.procname = name,					\
 	.data = (where),					\
@@ -149,7 +147,7 @@ static const struct ctl_table template[] = {
 	NUMBER("protocol", &protocol),
 };
 
-/* The memory, the queue pairs and the orphans are the host's: so are their ceilings. */
+/* Memory, queue pairs and orphans are the host's, so only the host may change their limits. */
 static bool is_of_host(const struct ctl_table *entry)
 {
 	static const size_t those[] = {
@@ -180,7 +178,7 @@ static void table_fill(struct ctl_table *table, struct rstream_net *rn)
 	}
 }
 
-/* ---- writing, and telling it ---- */
+/* ---- writing, and the event ---- */
 
 static u64 setting_read(const struct ctl_table *entry, const void *at)
 {
@@ -197,7 +195,7 @@ static void setting_write(const struct ctl_table *entry, u64 val)
 		WRITE_ONCE(*(unsigned int *)entry->data, val);
 }
 
-/* The namespace whose setting @entry is. */
+/* The namespace of the setting @entry. */
 static struct net *entry_net(const struct ctl_table *entry)
 {
 	u8 *set = entry->data;

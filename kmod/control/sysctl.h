@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The settings: sysctl net.rdmastream.*, which netlink shows and sets, too.
+ * The settings: sysctl net.rdmastream.*, also available through netlink.
  */
 #ifndef RSTREAM_SYSCTL_H
 #define RSTREAM_SYSCTL_H
@@ -13,7 +13,7 @@
 struct rstream_setting_info {
 	const char *name;
 	u64 val;
-	u64 def, min, max;		/* unless it is fixed */
+	u64 def, min, max;		/* except for fixed settings */
 	bool pow2;
 	bool fixed;			/* cannot be set in this namespace */
 };
@@ -28,8 +28,8 @@ int rstream_sysctl_net_init(struct rstream_net *rn);
 void rstream_sysctl_net_exit(struct rstream_net *rn);
 
 /*
- * Return: 0, -ENOENT: no such setting, -EPERM: it is fixed, -ERANGE: out of its
- * range, -EINVAL: no power of two.  Whether one may is the caller's business.
+ * Return: 0, -ENOENT: no such setting, -EPERM: it is fixed, -ERANGE: out of range,
+ * -EINVAL: not a power of two.  The caller checks privileges.
  */
 int rstream_setting_set(struct net *net, const char *name, u64 val);
 

@@ -8,14 +8,13 @@
 #include "account.h"
 
 /*
- * What RMBs leave, bytes: of a control group that is full a process is killed for whatever
- * it asks for next.
+ * Memory that RMBs leave to the control group, bytes: when a group is full, the next allocation
+ * kills a process.
  */
 #define ACCOUNT_LEAVES	SZ_2M
 /*
- * RMBs have this part of the limit of a group: they do not give way when it is reached.  So
- * do all the peers, the links' own queues, and the sending ends of rings, but each kind of
- * them has a quarter of that.
+ * RMBs get this part of the limit of a group, because they cannot be reclaimed.  Peers, links
+ * with their queues, and sending ends of rings each get a quarter of that.
  */
 #define ACCOUNT_PART	8
 
@@ -43,7 +42,7 @@ static struct mem_cgroup *account_get(const struct rstream_link_net *ln)
 	rcu_read_lock();
 	memcg = READ_ONCE(ln->memcg);
 	if (memcg && !css_tryget(&memcg->css))
-		memcg = NULL;	/* another one has just taken its place */
+		memcg = NULL;	/* another group has just replaced it */
 	rcu_read_unlock();
 	return memcg;
 }
@@ -61,7 +60,7 @@ static unsigned long account_part(const struct rstream_link_net *ln)
 	return (pages << PAGE_SHIFT) / ACCOUNT_PART;
 }
 
-/* Is it, or a parent, above memory.high?  Who charges it then is put to sleep. */
+/* Is it, or a parent, above memory.high?  Tasks that charge it are then put to sleep. */
 static bool account_is_high(struct mem_cgroup *memcg)
 {
 	bool high = false;

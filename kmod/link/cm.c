@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connection manager: asks for links, accepts them, hears of their end.
+ * The connection manager: connects, accepts and disconnects links.
  *
- * Owns the cm_id of each link, the listeners of a namespace and the private data
- * that the two sides exchange.  Called by peer.c (connect), link_life.c (disconnect,
- * destroy, listen) and by rdma_cm.  A handler never destroys an id, its own or
- * another: that is link_down_work()'s, because rdma_destroy_id() may block for
- * as long as the CM repeats a message into the void.
+ * Owns the cm_id of each link, the listeners of a namespace, and the private data that the
+ * two sides exchange.  Called by peer.c (connect), link_life.c (disconnect, destroy, listen)
+ * and by rdma_cm.  A handler never destroys an id, neither its own nor another: only
+ * link_down_work() does, because rdma_destroy_id() may block for as long as the CM
+ * retransmits a message that nothing answers.
  *
- * Whose REQ and REP are these?  rdma_cm does not tell: anybody can send them, and can
- * pass them on.  So both carry a proof that only the two ends of the connection can
- * make which they name, for it is keyed with the secrets of its HELLOs; and it covers
- * the addresses and the numbers of the queue pairs, as its sender sees them.  Who ends
- * the queue pairs of two others has with each of them another pair, so what one of them
- * proves is wrong for the other one.  Of the same, with both messages complete, are
- * the keys of the link, with which each end proves what it says of rings.
+ * Authentication.  Anybody can send or forward REQ and REP; rdma_cm does not authenticate
+ * them.  So both contain a proof that only the two ends of the connection can compute, because
+ * its key consists of the secrets in their HELLOs.  The proof covers the addresses and the
+ * numbers of the queue pairs, as its sender sees them: a host in the middle that terminates the
+ * queue pairs of two others has a different pair with each of them, so the proof of one is wrong
+ * for the other.  The keys of the link, with which each end authenticates its records about
+ * rings, are computed from the same, with both messages complete.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -28,7 +28,7 @@
 #include "qp.h"
 
 #define LISTEN_BACKLOG	64
-#define RNR_RETRIES	3	/* never needed, see ring.c on credits */
+#define RNR_RETRIES	3	/* not needed, see ring.c on receive credits */
 
 /* ---- private data ---- */
 
@@ -40,8 +40,7 @@ enum purpose {
 };
 
 /*
- * What the two ends must have said and must see alike, in the words of the wire; what
- * is not known yet is 0.
+ * Input of the proofs, which both ends must see alike, as on the wire; unknown parts are 0.
  */
 struct transcript {
 	u8 passive_secret[RSTREAM_SECRET_LEN];
@@ -71,7 +70,7 @@ static u64 transcript_hash(struct transcript *t, enum purpose why,
 	return siphash(t, sizeof(*t), &key);
 }
 
-/* The addresses are those that the queue pair is made for. */
+/* The addresses are those of the queue pair's path. */
 static void transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
 			    bool active, u32 active_qpn, u32 passive_qpn)
 {
@@ -98,7 +97,7 @@ static void link_keys(struct rstream_link *link, struct transcript *t)
 	spin_unlock_bh(&link->lock);
 }
 
-/* All but the proof. */
+/* All fields except the proof. */
 static void hello_fill(const struct rstream_link *link,
 		       struct rstream_cm_hello *hello)
 {
@@ -114,7 +113,7 @@ static void hello_fill(const struct rstream_link *link,
 	};
 }
 
-/* The REQ of @link, and what it is the proof of. */
+/* The REQ of @link, with its proof. */
 static void req_fill(const struct rstream_link *link,
 		     const struct rdma_cm_id *id, struct transcript *t)
 {
@@ -230,7 +229,7 @@ static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
 	return 0;
 }
 
-/* Steps that make something: not once the end of the link has begun. */
+/* Steps that create objects: not after the end of the link has begun. */
 static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
 		     struct rdma_cm_event *event)
 {
@@ -259,7 +258,7 @@ out:
 	return err;
 }
 
-/* 0: for a reason of rdma_cm's, or of a stranger's. */
+/* 0: the reason is rdma_cm's or another protocol's. */
 static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct rstream_cm_reject *rej;
@@ -285,7 +284,7 @@ static void link_rejected(struct rstream_link *link, u8 why)
 	rstream_link_break(link, end);
 }
 
-/* And is no more.  One that is ended at once may not count as that. */
+/* Disconnected.  A link that ends at once may never have counted as established. */
 static bool was_of_use(const struct rstream_link *link)
 {
 	return !link->n_rx && !link->n_tx &&
@@ -313,7 +312,7 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		spin_lock_bh(&link->lock);
-		/* the peer closed it because idle, and here nobody minds? */
+		/* has the peer closed it because it is idle, and is it unused here, too? */
 		rstream_link_break_locked(link, was_of_use(link) ? RSTREAM_END_PEER_IDLE :
 							   RSTREAM_END_DISCONNECTED);
 		spin_unlock_bh(&link->lock);
@@ -327,7 +326,7 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* On error link_down_work() comes by itself. */
+/* On error, link_down_work() follows. */
 int rstream_cm_connect(struct rstream_link *link,
 		       const struct rstream_peer_route *route)
 {
@@ -386,8 +385,7 @@ static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
 }
 
 /*
- * Takes over @id, whose REQ is in @t; what fails from here on ends with
- * link_down_work().
+ * Takes over @id, whose REQ is in @t; failures from here on end in link_down_work().
  */
 static int accept_link(struct rstream_link *link, struct rdma_cm_id *id,
 		       const struct rstream_ticket *ticket,
@@ -420,8 +418,8 @@ static int accept_link(struct rstream_link *link, struct rdma_cm_id *id,
 }
 
 /*
- * Does the REQ in @t come from the other end of a living connection?  Return: NONE
- * with @ticket, @name and @t complete, or why not.
+ * Does the REQ in @t come from the other end of an existing connection?  Return: NONE with
+ * @ticket, @name and @t complete, or the reason.
  */
 static enum rstream_reason req_whose(struct rstream_link_net *ln,
 				     const struct rdma_cm_id *id, u32 qpn,
@@ -445,7 +443,7 @@ static enum rstream_reason req_whose(struct rstream_link_net *ln,
 	return RSTREAM_R_NONE;
 }
 
-/* A link for @id, or why there is none.  Nothing of it is proven before. */
+/* A link for @id, or why there is none.  The REQ is not authenticated before this. */
 static struct rstream_link *link_requested(struct rstream_link_net *ln,
 					   const struct rdma_cm_id *id, u32 qpn,
 					   struct transcript *t,
@@ -463,7 +461,7 @@ static struct rstream_link *link_requested(struct rstream_link_net *ln,
 	peer = rstream_peer_get(ln->net, &name);
 	if (!peer)
 		return NULL;
-	/* the active side of a pair is decided for ever */
+	/* the active side of a pair never changes */
 	if (!peer->active || peer->self)
 		link = rstream_link_new(peer, NULL, t->req.slot);
 	rstream_peer_put(peer);
@@ -502,7 +500,7 @@ static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 	mutex_unlock(&link->setup_lock);
 	if (err)
 		rstream_link_break(link, RSTREAM_END_NOT_ACCEPTED);
-	/* did it end before it took the id over? */
+	/* has the link ended before it took over the id? */
 	ours = id->context == link;
 	rstream_link_put(link);
 	return ours ? 0 : -ECONNREFUSED;
@@ -541,7 +539,7 @@ static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
 	return ERR_PTR(err);
 }
 
-/* Both families, or those that the kernel has.  Tried again at the next use. */
+/* Both families, or those that the kernel supports.  Repeated at the next use. */
 int rstream_cm_listen(struct rstream_link_net *ln)
 {
 	static const int families[] = { AF_INET, AF_INET6 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The connection manager: how links are asked for, accepted and ended.
- */
+/* The connection manager: connects, accepts and disconnects links. */
 #ifndef RSTREAM_CM_H
 #define RSTREAM_CM_H
 
@@ -48,7 +46,7 @@ enum rstream_cm_why {
 	RSTREAM_CM_BAD_REQ = 1,		/* not a request of this protocol */
 	RSTREAM_CM_BAD_TOKEN = 2,	/* no connection owns the token, or the proof is wrong */
 	RSTREAM_CM_BUSY = 3,		/* no memory, too many links, device */
-	RSTREAM_CM_DRAINED = 4,		/* no links at all for the time being */
+	RSTREAM_CM_DRAINED = 4,		/* drained: no links at the moment */
 };
 
 struct rstream_cm_reject {

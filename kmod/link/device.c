@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RDMA devices: which there are, whether links can use them, their addresses.
+ * RDMA devices: the list of devices, whether links can use them, their addresses.
  *
- * Owns the list of devices, and of the links on each: a device that is removed waits
- * for those.  Called by cm.c and link_life.c (attach, detach) and path.c (addresses).
+ * Owns the list of devices, and of the links on each: the removal of a device waits for its
+ * links.  Called by cm.c and link_life.c (attach, detach) and path.c (addresses).
  */
 #include <linux/if_infiniband.h>
 #include <linux/inetdevice.h>
@@ -17,7 +17,7 @@
 static LIST_HEAD(rstream_devs);
 static DEFINE_SPINLOCK(rstream_devs_lock);	/* bh; outside link->lock */
 
-/* ---- which ---- */
+/* ---- the list ---- */
 
 /*
  * Both queues have depth slots, and one more for ib_drain_qp().
@@ -56,7 +56,7 @@ static enum rstream_dev_problem dev_problem(struct ib_device *ib)
 	return RSTREAM_DEV_GOOD;
 }
 
-/* What cannot be used is listed, too: to say why. */
+/* Unusable devices are listed, too, with the reason. */
 static int client_add(struct ib_device *ib)
 {
 	struct rstream_dev *dev;
@@ -75,8 +75,8 @@ static int client_add(struct ib_device *ib)
 }
 
 /*
- * Waits for our own workers only.  This runs before rdma_cm tells the ids of the
- * device, and ids that are not destroyed here it waits for itself.
+ * Waits only for the module's workers.  This runs before rdma_cm notifies the ids of the
+ * device; afterwards, rdma_cm waits for ids that were not destroyed here.
  */
 static void client_remove(struct ib_device *ib, void *data)
 {
@@ -120,7 +120,7 @@ static bool dev_serves(const struct rstream_dev *dev, const struct net *net)
 bool rstream_link_possible(struct net *net)
 {
 	struct rstream_dev *dev;
-	/* streams that begin while the device is away want to return, too */
+	/* streams that start while the device is gone should move to RDMA, too */
 	bool yes = READ_ONCE(rstream_net(net)->links->drained_dev);
 
 	if (yes)
@@ -137,7 +137,7 @@ bool rstream_link_possible(struct net *net)
 
 /* ---- addresses ---- */
 
-/* What @attr is as an address of @net. */
+/* The IP address of @attr, if it belongs to @net. */
 static bool gid_addr(const struct ib_gid_attr *attr, struct net *net,
 		     struct rstream_addr *to)
 {
@@ -194,7 +194,7 @@ unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
 	return n;
 }
 
-/* IPoIB: what rdma_cm makes GIDs of are the addresses of these interfaces. */
+/* IPoIB: rdma_cm maps the addresses of these interfaces to GIDs. */
 static unsigned int ipoib_dev_addrs(struct net_device *dev,
 				    struct rstream_addr *to, unsigned int max)
 {
@@ -225,7 +225,7 @@ static unsigned int ipoib_dev_addrs(struct net_device *dev,
 	return n;
 }
 
-/* Is the IPoIB interface @dev of this port?  Its address ends with a GID. */
+/* Does the IPoIB interface @dev belong to this port?  Its hardware address contains the GID. */
 static bool ipoib_on_port(const struct net_device *dev, struct ib_device *ib,
 			  u32 port)
 {
@@ -275,7 +275,7 @@ static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
 	if (rdma_protocol_roce(dev->ib, port))
 		info->n_addrs = port_addrs(dev->ib, port, net, addrs,
 					   RSTREAM_INFO_ADDRS);
-	else	/* an InfiniBand port's GIDs are no IP addresses */
+	else	/* the GIDs of an InfiniBand port are not IP addresses */
 		info->n_addrs = rstream_dev_ipoib_addrs(net, dev->ib, port, addrs,
 							RSTREAM_INFO_ADDRS);
 	for (i = 0; i < info->n_addrs; i++)
@@ -330,7 +330,7 @@ out:
 
 /* ---- links on it ---- */
 
-/* From now on the device waits for rstream_dev_detach(). */
+/* From now on, the removal of the device waits for rstream_dev_detach(). */
 int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 {
 	struct rstream_dev *dev;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Devices: known to ib_core and good enough for links. */
+/* RDMA devices that links can use. */
 #ifndef RSTREAM_DEVICE_H
 #define RSTREAM_DEVICE_H
 
@@ -8,20 +8,20 @@
 int rstream_dev_init(void);
 void rstream_dev_exit(void);
 
-/* Slots that each queue of a link can have; or -EOPNOTSUPP: too few. */
+/* Maximum depth of each queue of a link; or -EOPNOTSUPP: too small. */
 int rstream_dev_depth(const struct ib_device_attr *attr);
 
-/* From now on the device waits for rstream_dev_detach().  Return: 0 or -ENODEV */
+/* From now on, the removal waits for rstream_dev_detach().  Return: 0 or -ENODEV */
 int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib);
 void rstream_dev_detach(struct rstream_link *link);
 
-/* RoCE addresses that @net can use.  Return: how many. */
+/* RoCE addresses that @net can use.  Return: their number. */
 unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
 			       unsigned int max);
 
 /*
- * Addresses of @net on IPoIB interfaces: of this port, or @ib NULL, of all.
- * Return: how many.
+ * Addresses of @net on IPoIB interfaces: of this port, or of all if @ib is NULL.
+ * Return: their number.
  */
 unsigned int rstream_dev_ipoib_addrs(struct net *net, struct ib_device *ib, u32 port,
 				     struct rstream_addr *to, unsigned int max);

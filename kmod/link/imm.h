@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The immediate value of an RDMA_WRITE_WITH_IMM between the two ends of a link:
- * 4 bits of type, 8 bits of the message's number, 20 bits of a ring's id or of a
- * count.  Network byte order on the wire.  Documentation/links.rst tells when each
- * is sent, and what the number is for.
+ * The immediate data of an RDMA_WRITE_WITH_IMM between the two ends of a link: 4 bits of
+ * type, 8 bits of sequence number, 20 bits of a ring's id or of a count.  Network byte order on
+ * the wire.  Documentation/links.rst describes when each message is sent, and the purpose of the
+ * sequence number.
  */
 #ifndef RSTREAM_IMM_H
 #define RSTREAM_IMM_H
@@ -21,11 +21,11 @@
 
 enum rstream_imm_type {
 	RSTREAM_IMM_DATA = 1,		/* id: receiver's ring that was written */
-	RSTREAM_IMM_DATA_WANT = 2,	/* the same; sender waits for a credit */
-	RSTREAM_IMM_CREDIT = 3,		/* id: sender's end; its cell was written */
+	RSTREAM_IMM_DATA_WANT = 2,	/* the same; the sender waits for a credit */
+	RSTREAM_IMM_CREDIT = 3,		/* id: sender's end, whose cell was written */
 	RSTREAM_IMM_DONE = 4,		/* id: receiver's ring, no more writes */
 	RSTREAM_IMM_FREED = 5,		/* id: receiver's ring, no more credits */
-	RSTREAM_IMM_RQ_CREDIT = 6,	/* count: receives posted anew */
+	RSTREAM_IMM_RQ_CREDIT = 6,	/* count: reposted receives */
 	RSTREAM_IMM_READY = 7,		/* 0: this end can serve rings */
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages of our rings in pipes.
+ * Pages of rings in pipes.
  *
- * A pipe can be read by anybody at any time, teed, or spliced into a socket, whose
- * packets then refer to the page long after the pipe has let go of it.  So we do
- * not count loans: a page of a ring is lent while it has more references than the
- * one of its RMB.  References of our own, those of pipe buffers and of frags that send the
- * page on, are dropped by rstream_page_put(), which notices.  Others are dropped unnoticed, so
- * waiters also have to look from time to time.
+ * A pipe can be read by anybody at any time, teed, or spliced into a socket, whose packets
+ * then refer to the page long after the pipe has released it.  So loans are not counted: a
+ * page of a ring is lent while it has more references than that of its RMB.  The module's
+ * own references, those of pipe buffers and of frags that forward the page, are dropped by
+ * rstream_page_put(), which notices.  Others are dropped unnoticed, so waiters also have to
+ * poll.
  *
  * Owns the table of waiters.  Its lock is innermost.
  */
@@ -19,7 +19,7 @@
 
 static DEFINE_HASHTABLE(lent_waits, 6);
 static DEFINE_SPINLOCK(lent_lock);	/* bh */
-static atomic_t lent_count;		/* in the table */
+static atomic_t lent_count;		/* waiters in the table */
 
 static void forget(struct rstream_lent *lent)
 {
@@ -34,7 +34,7 @@ static void tell(const struct page *page)
 	struct rstream_lent *lent;
 	struct hlist_node *next;
 
-	/* a waiter that is added from here on sees that the page is back */
+	/* a waiter that is added after this sees that the page is back */
 	if (hlist_empty(&lent_waits[hash_min((unsigned long)page,
 					     HASH_BITS(lent_waits))]))
 		return;
@@ -53,7 +53,7 @@ static void tell(const struct page *page)
 void rstream_page_put(struct page *page)
 {
 	put_page(page);
-	/* pairs with rstream_lent_wait(): we see the waiter, or it sees the count */
+	/* pairs with rstream_lent_wait(): either this sees the waiter, or that sees the count */
 	smp_mb();
 	if (atomic_read(&lent_count))
 		tell(page);
@@ -97,7 +97,7 @@ static void lent_release(struct pipe_inode_info *pipe, struct pipe_buffer *buf)
 	module_put(THIS_MODULE);
 }
 
-/* Nobody may steal the page: the device writes it. */
+/* The page must not be stolen, because the device writes it. */
 const struct pipe_buf_operations rstream_lent_ops = {
 	.get = lent_get,
 	.release = lent_release,

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Links: their states and end, references and lookup.  How they are made and what
- * their workers do is in link_life.c.
+ * Links: states, end, references and lookup.  link_life.c sets links up, and contains their
+ * workers.
  *
- * Owns struct rstream_link.  Called by the streams (link.h), and by whoever sees that
- * something happens to a link.  It never calls ib_* or rdma_* itself, nor the files
- * that do: only the streams, to tell them.
+ * Owns struct rstream_link.  Called by the streams (link.h), and by all files that notice
+ * events of a link.  It never calls ib_* or rdma_* itself, nor the files that do; it only
+ * calls the streams, to notify them.
  *
  * Locks, outermost first; "|" separates locks that are never held together:
  *
- *	socket lock (the streams')
+ *	socket lock (of streams)
  *	  setup_lock (mutex; under rdma_cm's own handler mutex)
  *	    peer->lock | rstream_devs_lock
  *	      link->lock
  *	        ln->lock
  *
- * peer->lock and link->lock are both taken by streams with their socket lock
- * held; callbacks to streams run under one of the two and take neither.
+ * Streams take peer->lock and link->lock with their socket lock held; callbacks to streams
+ * run under one of the two, and take neither.
  */
 #include "base/events.h"
 #include "ring.h"
@@ -42,7 +42,7 @@ bool rstream_link_set_state(struct rstream_link *link,
 		link->ln->n_connecting--;
 		spin_unlock(&link->ln->lock);
 	}
-	/* pairs with rstream_link_is_up(): what was counted before is seen */
+	/* pairs with rstream_link_is_up(): earlier counts are visible */
 	smp_store_release(&link->state, new);
 	return true;
 }
@@ -84,7 +84,7 @@ static const struct {
 #undef X
 };
 
-/* Of a link that was up. */
+/* Effects of the end of a link that was up. */
 static const struct {
 	u8 count;		/* enum rstream_mib_item */
 	u8 reason;		/* enum rstream_reason, for its streams */
@@ -108,7 +108,7 @@ bool rstream_link_flaps(const struct rstream_link *link)
 	return end_kinds[rstream_link_ended(link)].flaps;
 }
 
-/* All that have a ring on it. */
+/* Notifies all streams with a ring on the link. */
 void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_event ev)
 {
 	struct rx_ring *rx;
@@ -124,7 +124,7 @@ void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_even
 			rstream_link_ops->event(tx->rs, ev);
 }
 
-/* The link ends, for what rdma_cm or the device says in its own words. */
+/* Ends the link, with the text of rdma_cm or of the device. */
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
 {
 	lockdep_assert_held(&link->lock);
@@ -156,7 +156,7 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end)
 	spin_unlock_bh(&link->lock);
 }
 
-/* Both ends can serve rings: up.  up_work tells the waiters. */
+/* Both ends can serve rings: up.  up_work notifies the waiters. */
 void rstream_link_try_up(struct rstream_link *link)
 {
 	const struct rstream_path *path;
@@ -178,7 +178,7 @@ void rstream_link_try_up(struct rstream_link *link)
 			   msecs_to_jiffies(rstream_link_set(link->ln)->probe_ms));
 }
 
-/* The connection is there, as the CM or a first message tells. */
+/* The connection is established, according to the CM or a first message. */
 void rstream_link_established(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
@@ -192,13 +192,13 @@ void rstream_link_peer_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
 	link->peer_ready = true;
-	/* it may overtake the answer of rdma_cm, which tells who the peer is */
+	/* it may overtake the REP of rdma_cm, which authenticates the peer */
 	if (link->peer_id)
 		rstream_link_established(link);
 	rstream_link_try_up(link);
 }
 
-/* @rs is told when more memory is registered, or could not be. */
+/* @rs is notified when more memory is registered, or could not be. */
 void rstream_link_want_rmb(struct rstream_link *link,
 			   enum rstream_rmb_kind kind, u32 least,
 			   struct rstream *rs)
@@ -244,7 +244,7 @@ u32 rstream_link_peer_id(const struct rstream_link *link)
 
 bool rstream_link_is_up(const struct rstream_link *link)
 {
-	/* whoever reads BROKEN reads the final counts of the rings, too */
+	/* readers that see BROKEN also see the final counts of the rings */
 	return smp_load_acquire(&link->state) == RSTREAM_LINK_UP;
 }
 

@@ -2,8 +2,8 @@
 /*
  * Snapshots of links, peers and registered memory, for netlink.
  *
- * Called in process context.  Takes the lock of one object at a time, to copy what
- * is there; what several of them tell may be of different moments.  Changes nothing.
+ * Called in process context.  Takes the lock of one object at a time to copy its values, so
+ * values of several objects may be of different times.  Changes nothing.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -107,7 +107,7 @@ static void peer_info(struct rstream_peer *peer, struct rstream_peer_info *info)
 
 	static_assert(RSTREAM_INFO_PATHS == RSTREAM_PATHS_MAX);
 	memset(info, 0, sizeof(*info));
-	/* the ids are random, but what is stated as one need not be */
+	/* real ids are random, but a peer may state any id */
 	memcpy(&info->key, peer->name.instance, sizeof(info->key));
 	info->key ^= jhash(&peer->name, sizeof(peer->name), 0);
 	memcpy(info->instance, peer->name.instance, sizeof(info->instance));

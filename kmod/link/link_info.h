@@ -19,7 +19,7 @@
 struct rstream_link_info {
 	u32 id;
 	u8 state;			/* enum rstream_link_state */
-	bool active;			/* we connected it */
+	bool active;			/* this host connected it */
 	u8 peer[RSTREAM_INSTANCE_LEN];
 	char dev[64];			/* IB_DEVICE_NAME_MAX */
 	u32 port;
@@ -28,10 +28,10 @@ struct rstream_link_info {
 	struct sockaddr_storage local, remote;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
 	bool was_up;
-	u64 up_ms;			/* since it came up, if it did */
+	u64 up_ms;			/* since it came up; 0: never */
 	u32 tx_rings, rx_rings;
 	u64 rmb_bytes, rmb_used;
-	u32 rq_credits;			/* that we hold for the peer's receive queue */
+	u32 rq_credits;			/* free receives of the peer */
 	u32 sq_free;
 	u32 rtt_us;			/* of the last probe, 0: none yet */
 };
@@ -42,24 +42,24 @@ int rstream_link_info_dump(struct net *net, unsigned int skip,
 				     void *arg),
 			   void *arg);
 
-/* Is the link of this id on the device of this name?  Any context. */
+/* Does the link with this id use the device of this name?  Any context. */
 bool rstream_link_on_device(struct net *net, u32 id, const char *name);
 
-/* Between which addresses links to a peer can be made. */
+/* A pair of addresses over which links to a peer can be established. */
 struct rstream_path_info {
 	struct sockaddr_storage local, remote;	/* AF_UNSPEC: as routing chooses */
 	bool own;			/* of a TCP connection */
 	u32 fails, refused, flaps;
-	u64 retry_ms;			/* until it may be tried */
+	u64 retry_ms;			/* until the next attempt */
 };
 
 struct rstream_peer_info {
-	u64 key;			/* of no two peers the same */
+	u64 key;			/* unique among peers */
 	u8 instance[RSTREAM_INSTANCE_LEN];
-	bool active;			/* we make the links */
+	bool active;			/* this host establishes the links */
 	bool self;
 	bool drained;
-	u32 links, connecting;		/* up; being made */
+	u32 links, connecting;		/* up; being established */
 	u32 waiting;			/* sockets */
 	const char *why;		/* the last link ended, or NULL */
 	u64 why_ms;			/* since then */
@@ -78,7 +78,7 @@ enum rstream_rmb_kind_info {		/* as in the netlink spec */
 };
 
 struct rstream_rmb_info {
-	u64 serial;			/* of no two RMBs the same */
+	u64 serial;			/* unique among RMBs */
 	u32 link;
 	char dev[64];
 	u8 kind;			/* enum rstream_rmb_kind_info */
@@ -90,7 +90,7 @@ int rstream_rmb_info_dump(struct net *net, unsigned int skip,
 				    void *arg),
 			  void *arg);
 
-/* Registered memory of the namespace, bytes; what is its ceiling, bytes, and is it short? */
+/* Registered memory of the namespace, its limit, both in bytes; and is it short? */
 u64 rstream_rmb_total(struct net *net, u64 *max, bool *is_short);
 
 enum rstream_dev_problem {		/* as in the netlink spec */
@@ -107,7 +107,7 @@ struct rstream_dev_info {
 	char name[64];
 	u32 port;
 	u8 problem;			/* enum rstream_dev_problem */
-	u32 links;			/* of the namespace, on all ports */
+	u32 links;			/* links of the namespace, on all ports */
 	int ifindex;			/* of addrs[0] */
 	unsigned int n_addrs;
 	struct in6_addr addrs[RSTREAM_INFO_ADDRS];	/* IPv6 or v4-mapped */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Links: how they are made, come up, are looked after and end.
+ * Links: setup, bring-up, periodic work and teardown.
  *
- * Life of a link.  rstream_link_new() makes the reference that the tables hold,
- * and one for its caller.  Exactly once, whatever happens, the link becomes BROKEN; that queues
- * link_down_work(), which ends with dropping this reference.  Until then these
- * may still hold the link, and this is why each has let go at the end:
+ * Lifetime of a link.  rstream_link_new() takes the reference that the tables hold, and one
+ * for its caller.  Every link becomes BROKEN exactly once; that queues link_down_work(), which
+ * finally drops the reference of the tables.  Until then, these may still hold the link, and
+ * this is why each of them is gone at the end:
  *
  *  1. timeout_work, probe_work, up_work, rmb_work: queued only under link->lock
  *     while the link is alive; cancelled with _sync by link_down_work().  None
@@ -13,17 +13,17 @@
  *  2. Completion handlers: after the drain no completion is left; ib_free_cq()
  *     waits for the softirq.  Events of the QP: rdma_destroy_qp() waits for
  *     them, event_work is cancelled then.
- *  3. Handlers of the cm_id: rdma_destroy_id() waits for the one that runs, none
- *     comes after.  @closing keeps a handler that runs meanwhile from making
- *     what nobody would destroy.
- *  4. The device's list: rstream_dev_detach() is last; only then a removal of
- *     the device goes on.
+ *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none
+ *     follows.  @closing prevents a running handler from creating objects that
+ *     nothing would destroy.
+ *  4. The device's list: rstream_dev_detach() comes last; only then the removal of
+ *     the device continues.
  *  5. Lookups by id or through the peer: take a reference under the table's lock;
  *     the link enters both tables at once, and leaves both before the reference
  *     of the tables is dropped.
- *  6. Who maps or unmaps pages without link->lock (ring_tx.c): link_down_work() waits
- *     for RCU when the link is DEAD.
- *  7. Rings: a reference each.  The memory they read (our mapping of the RMBs) is
+ *  6. Code that maps or unmaps pages without link->lock (ring_tx.c): link_down_work()
+ *     waits for an RCU grace period when the link is DEAD.
+ *  7. Rings: a reference each.  The memory they read (the mapping of the RMBs) is
  *     freed by link_free_work() with the last reference.
  */
 #include <linux/if_arp.h>
@@ -53,7 +53,7 @@ static void link_register(struct rstream_link *link)
 		rstream_link_break(link, RSTREAM_END_NO_CELLS);
 		return;
 	}
-	/* without memory for rings of our own we can still send */
+	/* without memory for rings, this host can still send */
 	rstream_rmb_add(link, RSTREAM_RMB_RINGS, 0);
 	spin_lock_bh(&link->lock);
 	if (rstream_link_alive(link)) {
@@ -93,8 +93,8 @@ static void link_timeout_work(struct work_struct *work)
 }
 
 /*
- * Memory for a ring of @size could be had, or not: perhaps in smaller pieces.  The device
- * may allow no larger ones, or the ceiling; what was scarce only may be there again.
+ * Memory for a ring of @size was registered, or could not be: perhaps in smaller parts.  If the
+ * device or rmb_max does not allow larger rings, remember that; scarce memory may return.
  */
 static void ring_had(struct rstream_link *link, u32 size, bool had)
 {
@@ -118,7 +118,7 @@ static void link_rmb_work(struct work_struct *work)
 	spin_lock_bh(&link->lock);
 	wanted = link->rmb_wanted;
 	least = link->rmb_least;
-	/* what was wanted while the last one was being registered may be there */
+	/* requests during the last registration may be satisfied by now */
 	if (least && rstream_rmb_has(link, RSTREAM_RMB_RINGS, least))
 		wanted &= ~BIT(RSTREAM_RMB_RINGS);
 	link->rmb_wanted = 0;
@@ -135,8 +135,8 @@ static void link_rmb_work(struct work_struct *work)
 }
 
 /*
- * A device that cannot send because the wire is held up need not count that as a retry, so
- * its retries may never end.  Probes are counted instead of time: if the whole machine was
+ * A device that cannot send because the network holds packets back may not count that as a
+ * retry, so its retries may never end.  Count probes instead of time: if the whole machine was
  * stopped for a while, only one probe is missing.
  */
 static bool link_is_stalled(struct rstream_link *link, bool quiet)
@@ -154,8 +154,8 @@ static bool link_is_stalled(struct rstream_link *link, bool quiet)
 }
 
 /*
- * Something must complete on a quiet link now and then: what is unsignalled gets
- * its completion, and a dead peer is noticed by the retries of the probe.
+ * Something must complete regularly on a quiet link: unsignalled requests get their completion,
+ * and the retries of the probe detect a dead peer.
  */
 static void link_probe(struct rstream_link *link, bool quiet)
 {
@@ -181,7 +181,7 @@ static bool link_is_idle(struct rstream_link *link)
 	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
 }
 
-/* Does @dev put its packets into others, which may be encrypted?  What is not known does. */
+/* Does @dev encapsulate packets, and perhaps encrypt them?  Unknown devices are assumed to. */
 static bool is_tunnel(const struct net_device *dev)
 {
 	static const char *const plain[] = {
@@ -191,7 +191,7 @@ static bool is_tunnel(const struct net_device *dev)
 
 	if (dev->flags & IFF_POINTOPOINT || dev->type == ARPHRD_NONE)
 		return true;
-	/* devices of hardware have none, but L2TP's has none either */
+	/* hardware devices have no rtnl_link_ops, but L2TP's have none either */
 	if (dev->dev.type && dev->dev.type->name && !strcmp(dev->dev.type->name, "l2tpeth"))
 		return true;
 	return dev->rtnl_link_ops &&
@@ -208,7 +208,7 @@ bool rstream_dev_protects(struct net_device *dev)
 	return is_tunnel(dev) || netdev_walk_all_lower_dev_rcu(dev, is_macsec, NULL);
 }
 
-/* Is there anything that protects packets, so that a new route may lead there? */
+/* Is there any device or policy that protects packets, to which a new route may lead? */
 static bool net_protects(struct net *net)
 {
 	struct net_device *dev;
@@ -238,7 +238,7 @@ int rstream_routes_genid(const struct net *net)
 	return genid;
 }
 
-/* Routes or IPsec policies have changed: streams may not use their rings any more. */
+/* Routes or IPsec policies have changed: perhaps streams must not use their rings any more. */
 static void link_look_at_routes(struct rstream_link *link)
 {
 	struct net *net = rstream_link_netns(link);
@@ -251,7 +251,7 @@ static void link_look_at_routes(struct rstream_link *link)
 		rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
 }
 
-/* Memory lost in rings whose connections are gone, bytes; a new link has it all. */
+/* Limit on memory lost in abandoned rings, bytes; a new link reclaims it. */
 static u64 orphans_max(const struct rstream_link *link)
 {
 	u64 max = rstream_account_rmb_max(link->ln);
@@ -342,9 +342,9 @@ static void link_down_work(struct work_struct *work)
 	rstream_link_tell_streams(link, RSTREAM_LINK_EV_DRAINED);
 	rstream_tx_unlock(link);
 	link_unlist(link);
-	/* streams that waited for memory of this link, or for the link itself */
+	/* notify streams that wait for memory of this link, or for the link itself */
 	rstream_peer_link_down(link);
-	/* who unmaps or has mapped something without the lock: see ring_tx.c */
+	/* code that maps or unmaps without the lock: see ring_tx.c */
 	synchronize_rcu();
 
 	rstream_qp_destroy(link);
@@ -370,11 +370,11 @@ static void link_free_work(struct work_struct *work)
 	rstream_host_del_link(ln, peer->host);
 	wake_up_all(&ln->wait);
 	spin_unlock_bh(&ln->lock);
-	/* the namespace is there as long as its peers are */
+	/* the namespace exists as long as its peers */
 	rstream_peer_put(peer);
 }
 
-/* ---- made ---- */
+/* ---- setup ---- */
 
 static bool net_enlist(struct rstream_link *link)
 {
@@ -400,8 +400,8 @@ static bool net_enlist(struct rstream_link *link)
 }
 
 /*
- * Into both tables and with its timer, before anybody can break it: that needs link->lock,
- * which we hold until it is done.
+ * Enters both tables, and starts the timer, before anything can break the link: that needs
+ * link->lock, which is held until this is done.
  */
 static bool link_enlist(struct rstream_link *link)
 {
@@ -426,9 +426,9 @@ static bool link_enlist(struct rstream_link *link)
 }
 
 /*
- * A link in CONNECTING that we make over @path, or NULL: the peer makes it.  Two
- * references: that of the tables and the caller's.
- * It ends by itself if nothing comes of it in time.
+ * A link in CONNECTING.  This host connects it over @path; NULL: the peer connects it.  Returns
+ * with two references: that of the tables and the caller's.  The link ends by itself if it is
+ * not established in time.
  */
 struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 				      struct rstream_path *path, u8 slot)

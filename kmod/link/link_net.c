@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The links of a network namespace: its listener, its end, draining; the module's
- * part of all this.
+ * The links of a network namespace: listener, removal, drain; init and exit of this layer.
  *
- * Owns struct rstream_link_net and the workqueue.  Ids of rdma_cm pin their
- * namespace, so that of a container is listened in only while somebody uses it.
+ * Owns struct rstream_link_net and the workqueue.  rdma_cm ids pin their namespace, so in a
+ * namespace other than the initial one the listener exists only while it has users.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -50,7 +49,7 @@ void rstream_link_drain(struct net *net, bool on)
 		rstream_peers_retry(ln);
 		return;
 	}
-	/* no link is enlisted any more: these are all */
+	/* no link is added any more: these are all */
 	links_break(ln, RSTREAM_END_DRAINED, RSTREAM_END_DRAINED);
 }
 
@@ -62,7 +61,7 @@ static void listen_or_not(struct rstream_link_net *ln)
 		rstream_cm_listen(ln);
 		return;
 	}
-	/* ids pin their namespace; the initial one does not mind */
+	/* ids pin their namespace, which does not matter for the initial one */
 	if (!net_eq(ln->net, &init_net)) {
 		links_break(ln, RSTREAM_END_UNUSED, RSTREAM_END_UNUSED_RINGS);
 	} else if (!list_empty_careful(&ln->links)) {
@@ -82,7 +81,7 @@ static void link_listen_work(struct work_struct *work)
 						   struct rstream_link_net,
 						   listen_work);
 
-	/* an id must not take hold of a namespace that is about to end */
+	/* an id must not pin a namespace that is being removed */
 	if (!maybe_get_net(ln->net))
 		return;
 	listen_or_not(ln);
@@ -139,9 +138,9 @@ int rstream_link_net_init(struct net *net)
 }
 
 /*
- * No stream of the namespace is left.  Waits for our own workers only: first the
- * listener goes (no new links), then the links, then the peers, which links and
- * pending tries hold.
+ * No stream of the namespace is left.  Waits only for the module's workers: first the listener
+ * is destroyed (no new links), then the links, then the peers, which links and pending attempts
+ * hold.
  */
 void rstream_link_net_exit(struct net *net)
 {
@@ -158,7 +157,7 @@ void rstream_link_net_exit(struct net *net)
 	links_break(ln, RSTREAM_END_NET, RSTREAM_END_NET_RINGS);
 	wait_event(ln->wait, !READ_ONCE(ln->n_links) &&
 		   !READ_ONCE(ln->n_peers));
-	/* who woke us still holds the lock */
+	/* the waker still holds the lock */
 	spin_lock_bh(&ln->lock);
 	spin_unlock_bh(&ln->lock);
 	WARN_ON_ONCE(atomic_long_read(&ln->rmb_bytes));

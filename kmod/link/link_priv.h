@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files below link.h share: the link, the peer, the namespace's tables.
- * Locks are explained at the top of link.c, life times at that of link_life.c.
+ * Shared by the files below link.h: the link, the peer, the namespace's tables.  Locks are
+ * explained at the top of link.c, lifetimes at the top of link_life.c.
  */
 #ifndef RSTREAM_LINK_PRIV_H
 #define RSTREAM_LINK_PRIV_H
@@ -23,15 +23,15 @@
 #include "link_info.h"
 
 #define RSTREAM_PEERS_MAX	4096U	/* per namespace */
-#define RSTREAM_LINK_BYTES	SZ_64K	/* that a link and its queues take, about */
+#define RSTREAM_LINK_BYTES	SZ_64K	/* approximate memory of a link and its queues */
 #define RSTREAM_HOST_PEERS_MAX	256U	/* per address */
-#define RSTREAM_CONNECTING_MAX	64	/* links that a namespace makes at once */
+#define RSTREAM_CONNECTING_MAX	64	/* links that a namespace establishes at once */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
-#define RSTREAM_SLOTS		16	/* living links that one side has made */
-#define RSTREAM_MISHAPS_MAX	10U	/* more of them do not make a path worse */
+#define RSTREAM_SLOTS		16	/* live links that one side has established */
+#define RSTREAM_MISHAPS_MAX	10U	/* further failures do not count */
 #define RSTREAM_PATHS_MAX	8	/* addresses of one peer that are remembered */
-#define RSTREAM_ADDRS_MAX	32	/* RDMA addresses of ours that are looked at */
-#define RSTREAM_NAMED_MAX	32	/* tries a second at what HELLOs have named */
+#define RSTREAM_ADDRS_MAX	32	/* own RDMA addresses that are considered */
+#define RSTREAM_NAMED_MAX	32	/* attempts a second to addresses from HELLOs */
 
 /*
  * Slots of the two queues.  See rstream_dev_depth() for the inequalities
@@ -47,8 +47,8 @@
 
 #define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
 #define RSTREAM_SGES_MAX	16	/* of one work request */
-#define RSTREAM_CACHED_PAGES		16	/* pages for copies that a link keeps */
-#define RSTREAM_TX_MAX		16384	/* sending ends of a link, zombies with them */
+#define RSTREAM_CACHED_PAGES		16	/* pages in the cache of a link */
+#define RSTREAM_TX_MAX		16384	/* sending ends of a link, including zombies */
 #define RSTREAM_HOST_TX_MAX	65536	/* likewise, of all links with one address */
 #define RSTREAM_NET_TX_MAX	262144	/* likewise, of all links of a namespace */
 
@@ -59,23 +59,23 @@ enum rstream_rmb_kind {
 	RSTREAM_RMB_KINDS
 };
 
-/* An RDMA device; lives while our ib_client knows it. */
+/* An RDMA device; exists while it is known to the ib_client. */
 struct rstream_dev {
 	struct list_head list;		/* rstream_devs, under its lock */
 	struct ib_device *ib;
-	enum rstream_dev_problem problem;	/* why it serves no links, on any port */
+	enum rstream_dev_problem problem;	/* why links cannot use it, on any port */
 	struct list_head links;		/* link->dev_list, under the same lock */
-	bool gone;			/* no more links */
-	struct completion empty;	/* gone and no links */
+	bool gone;			/* being removed: no more links */
+	struct completion empty;	/* @gone, and no links left */
 };
 
-/* One slot of the send or receive queue; link->tx_bytes with the request in it. */
+/* A slot of the send or receive queue; link->tx_bytes including its request. */
 struct rstream_slot {
 	struct ib_cqe cqe;
 	u64 tx_bytes;
 };
 
-/* An RDMA address of ours. */
+/* An RDMA address of this host. */
 struct rstream_addr {
 	struct in6_addr addr;		/* IPv6 or v4-mapped */
 	int ifindex;			/* of its netdev */
@@ -101,18 +101,18 @@ struct rstream_batch {
  * @hosts:	hashed by address, see peer_host.h
  * @seed:	random, of both hashes
  * @links:	every link until it is DEAD
- * @ids:	the same by our own id
+ * @ids:	the same by local id
  * @n_links:	links whose memory is not yet freed
- * @n_attached:	of them: those that may still hold a device
- * @n_connecting: of them: those that we are making
- * @drained:	no link is made; read locklessly where being late does no harm
- * @drained_dev: and there was a device when that began
- * @wait:	woken when @n_links or @n_peers falls
+ * @n_attached:	of these: those that may still use a device
+ * @n_connecting: of these: those that this host is establishing
+ * @drained:	no link is established; read locklessly where a delay does no harm
+ * @drained_dev: there was a device when the drain started
+ * @wait:	woken when @n_links or @n_peers decreases
  * @users:	rstream_link_use() minus rstream_link_unuse()
- * @memcg:	is charged for all this, see account.h; NULL: nobody is
+ * @memcg:	is charged, see account.h; NULL: nothing is charged
  * @rmb_bytes:	registered memory, bytes
- * @n_ends:	sending ends of its links, zombies with them
- * @rmb_short_at: jiffies when its ceiling was last felt; 0: never
+ * @n_ends:	sending ends of its links, including zombies
+ * @rmb_short_at: jiffies when its limit was last reached; 0: never
  * @listen_lock: guards @listen, @listening
  * @addr_lock:	bh; guards @addrs, @n_addrs, @addrs_at
  * @addrs_at:	jiffies when @addrs were looked up
@@ -147,19 +147,19 @@ struct rstream_link_net {
 	struct rstream_addr addrs[RSTREAM_ADDRS_MAX];
 	unsigned int n_addrs;
 	unsigned long addrs_at;
-	unsigned long named_since;	/* @lock; jiffies, the second that began then */
-	unsigned int n_named;		/* @lock; tries in it at what HELLOs have named */
+	unsigned long named_since;	/* @lock; jiffies, start of the current second */
+	unsigned int n_named;		/* @lock; attempts in it to addresses from HELLOs */
 };
 
 /*
- * Addresses between which links to a peer can be made, and how that went.
+ * A pair of addresses over which links to a peer can be established, with its history.
  * @local:	AF_UNSPEC: as routing chooses
  * @remote:	AF_UNSPEC: the entry is free
- * @own:	of a TCP connection; else the peer's HELLO has named it
- * @fails:	tries failed in a row; this and the next two to RSTREAM_MISHAPS_MAX
- * @refused:	tries in a row that the other end refused: a path, but not now
- * @flaps:	links that broke, less those made up for by others that lasted
- * @retry_at:	64-bit jiffies; no try before
+ * @own:	of a TCP connection; otherwise from the peer's HELLO
+ * @fails:	consecutive failed attempts; this and the next two up to RSTREAM_MISHAPS_MAX
+ * @refused:	consecutive attempts that the peer refused: the path works, but not now
+ * @flaps:	links that broke, minus those made up for by links that lasted
+ * @retry_at:	64-bit jiffies; no attempt before
  * @named_at:	jiffies; when a connection named it last
  */
 struct rstream_path {
@@ -170,15 +170,15 @@ struct rstream_path {
 	unsigned long named_at;
 };
 
-/* An address of peers, see peer_host.c; ln->lock. */
+/* A remote address, see peer_host.c; ln->lock. */
 struct rstream_host {
 	struct hlist_node node;		/* ln->hosts */
-	struct in6_addr addr;		/* or of its network, see peer_host.c */
-	unsigned int users;		/* peers, and those about to be */
+	struct in6_addr addr;		/* or its /64, see peer_host.c */
+	unsigned int users;		/* peers, including those being created */
 	unsigned int n_peers, n_links;
 	atomic_long_t rmb_bytes;	/* of its links */
 	unsigned long rmb_short_at;	/* jiffies, as that of struct rstream_link_net */
-	atomic_t n_ends;		/* sending ends of its links, zombies with them */
+	atomic_t n_ends;		/* sending ends of its links, including zombies */
 };
 
 struct rstream_peer {
@@ -188,7 +188,7 @@ struct rstream_peer {
 	struct rstream_host *host;	/* of name.remote */
 	struct rstream_peer_name name;
 	bool active;
-	bool self;			/* our own instance id */
+	bool self;			/* it has this namespace's instance id */
 
 	spinlock_t lock;		/* bh; guards all below */
 	struct list_head links;		/* link->peer_list, newest first */
@@ -197,24 +197,24 @@ struct rstream_peer {
 	unsigned int n_waiters;
 	struct rstream_path paths[RSTREAM_PATHS_MAX];
 	struct rstream_path *trying;	/* used without the lock */
-	struct rstream_ticket ticket;	/* of the stream that asked last */
-	bool want_more;			/* than the links that are up */
+	struct rstream_ticket ticket;	/* of the stream that asked for a link last */
+	bool want_more;			/* more than the links that are up */
 	u64 more_at;			/* 64-bit jiffies; no more links before */
-	bool declined;			/* the last try, by a peer that is drained */
-	bool drained;			/* has declined; nothing to the contrary since */
-	bool asked;			/* by the peer, since the last try began */
-	u64 hurried_at;			/* 64-bit jiffies; because it had asked */
-	const char *why;		/* the last link ended; NULL: none has */
+	bool declined;			/* the last attempt, because the peer is drained */
+	bool drained;			/* has declined, and not indicated otherwise since */
+	bool asked;			/* the peer has requested a link since the last attempt */
+	u64 hurried_at;			/* 64-bit jiffies; last expedited attempt because of that */
+	const char *why;		/* why the last link ended; NULL: none has */
 	u64 why_at;			/* 64-bit jiffies */
 	struct delayed_work work;	/* holds a reference while it is pending */
-	unsigned long work_at;		/* jiffies, if it is */
+	unsigned long work_at;		/* jiffies, if pending */
 };
 
 /*
  * One reliable connection to a peer.
  * @lock:	bh; guards the state, the tables and both queues
- * @ref:	the tables' (given up by down_work), each ring's, callers'
- * @setup_lock:	held while the CM handler makes the queues; guards @closing
+ * @ref:	of the tables (dropped by down_work), of each ring, of callers
+ * @setup_lock:	held while the CM handler creates the queues; guards @closing
  */
 struct rstream_link {
 	refcount_t ref;
@@ -231,17 +231,17 @@ struct rstream_link {
 	unsigned long made_at;		/* jiffies */
 	bool was_up;
 	u8 end;				/* enum rstream_link_end; NONE: it is alive */
-	const char *why;		/* the same in words; a constant */
-	struct rstream_ticket ticket;	/* of the connection for which it is made */
-	u64 key;			/* random, our half */
+	const char *why;		/* the same as text; a constant */
+	struct rstream_ticket ticket;	/* of the connection for which it is established */
+	u64 key;			/* random, this end's half */
 	siphash_key_t proof_key, peer_proof_key; /* see cm.c; random until it is known */
 
 	/* bring-up and end */
 	struct mutex setup_lock;
-	bool closing;			/* handlers make nothing any more */
+	bool closing;			/* handlers create no more objects */
 	bool established;		/* up_work was queued */
-	bool registered;		/* our memory is registered */
-	bool peer_ready;		/* READY or a GRANT came */
+	bool registered;		/* local memory is registered */
+	bool peer_ready;		/* READY or a GRANT has arrived */
 	bool told_up;			/* only touched by up_work */
 	struct delayed_work timeout_work;
 	struct work_struct up_work;
@@ -271,55 +271,55 @@ struct rstream_link {
 	u32 unsignalled_bytes;
 	u64 probed_done;		/* @sq_done at the last probe */
 	u64 probed_signalled;		/* @sq_signalled then */
-	unsigned int misses;		/* probes in a row that found no progress */
+	unsigned int misses;		/* consecutive probes without progress */
 	u64 timed;			/* work request of the last probe; 0: done */
 	ktime_t timed_at;		/* when it was posted */
-	u32 rtt_us;			/* what it took; 0: none yet */
+	u32 rtt_us;			/* time of the last probe; 0: none yet */
 	struct work_struct event_work;	/* of @events, enum in qp.c */
 	unsigned long events;
 	unsigned int rq_credits;	/* messages that the peer can still receive */
 	unsigned int rq_credits_max;
 	u8 tx_number;			/* of the next message to the peer, see imm.h */
-	u8 rx_number;			/* of the next from it */
-	unsigned int rq_return;		/* receives posted anew, not told yet */
+	u8 rx_number;			/* of the next message from it */
+	unsigned int rq_return;		/* reposted receives, not yet reported */
 	wait_queue_head_t wait;		/* registrations */
 
 	/* rmb.c */
 	struct list_head rmbs[RSTREAM_RMB_KINDS];
 	atomic_long_t rmb_bytes[RSTREAM_RMB_KINDS];
-	u32 ring_most;			/* bytes, no larger ring could be had of late */
+	u32 ring_most;			/* bytes; larger rings could recently not be allocated */
 	struct work_struct rmb_work;
 	unsigned int rmb_wanted;	/* bit per kind */
-	u32 rmb_least;			/* bytes of the greatest ring asked for */
+	u32 rmb_least;			/* bytes of the largest ring requested */
 
 	/* ring.c */
 	struct idr rx_rings, tx_rings;
 	struct idr tx_granted;		/* the latter by the receiver's id */
 	unsigned int n_rx, n_tx;	/* of them: those with a stream */
-	unsigned int n_rx_most;		/* of late: some are being replaced */
+	unsigned int n_rx_most;		/* recent maximum, because some are being replaced */
 	struct list_head ctrl_list;	/* rings with messages that found no slot */
 	struct list_head ctrl_poor;	/* likewise, that found no receive credit */
-	struct list_head tx_waiters;	/* rings that found no slot, the first ones first */
+	struct list_head tx_waiters;	/* rings that found no slot, in order of arrival */
 	unsigned int n_waiting;		/* in it */
-	unsigned int n_scheduled;		/* rings that may post before those */
+	unsigned int n_scheduled;		/* rings that may post before these */
 	struct list_head tx_zombies;	/* closed rings until FREED comes, oldest first */
 	unsigned int n_zombies;		/* in it */
-	struct list_head tx_ending;	/* of them: DONE has not completed, in its order */
+	struct list_head tx_ending;	/* of these: DONE has not completed, in order of posting */
 	unsigned int sweeps;		/* since it is up */
-	unsigned int poor_sweeps;	/* since the last credit, without one */
+	unsigned int poor_sweeps;	/* sweeps without credits, since the last credit */
 	struct list_head tx_dead;	/* frags, see rstream_tx_unlock() */
-	struct list_head tx_sent;	/* rings to be told of completions */
+	struct list_head tx_sent;	/* rings to notify of completions */
 	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
 	struct page *page_cache[RSTREAM_CACHED_PAGES];	/* see page_cache.h */
-	unsigned int n_cached, cached_least;	/* at least, since the last sweep */
+	unsigned int n_cached, cached_least;	/* cached_least: minimum since the last sweep */
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
-	u64 settled_bytes;		/* of @tx_bytes: are known to have completed */
-	int routes;			/* of the namespace, a number that changes with them */
+	u64 settled_bytes;		/* of @tx_bytes: known to have completed */
+	int routes;			/* rstream_routes_genid() when last checked */
 };
 
 extern struct workqueue_struct *rstream_link_wq;
-extern const struct rstream_link_ops *rstream_link_ops;	/* of the layer above */
+extern const struct rstream_link_ops *rstream_link_ops;	/* callbacks into the layer above */
 
 static inline struct net *rstream_link_netns(const struct rstream_link *link)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The page cache of each link, see page_cache.h.  ring_tx.c puts pages in, and takes them
- * out for streams.  Never allocates one.
+ * The page cache of each link, see page_cache.h.  ring_tx.c puts pages into it, and takes them
+ * out for streams.  Never allocates a page.
  */
 #include <linux/mm.h>
 
@@ -15,7 +15,7 @@ void rstream_page_cache_put(struct rstream_link *link, struct rstream_frag *frag
 	lockdep_assert_held(&link->lock);
 	if (link->state != RSTREAM_LINK_UP || link->n_cached == RSTREAM_CACHED_PAGES)
 		return;
-	/* with the last reference: nobody can take another */
+	/* with the last reference, so nothing else can take another */
 	if (page_ref_count(page) != 1 || page_size(page) != RSTREAM_CACHED_PAGE_SIZE ||
 	    page_is_pfmemalloc(page))
 		return;
@@ -26,7 +26,7 @@ void rstream_page_cache_put(struct rstream_link *link, struct rstream_frag *frag
 struct page *rstream_page_cache_get(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	/* one of another node would be slow: the next sweep frees it */
+	/* a page of another NUMA node would be slow: the next sweep frees it */
 	if (!link->n_cached ||
 	    page_to_nid(link->page_cache[link->n_cached - 1]) != numa_mem_id())
 		return NULL;

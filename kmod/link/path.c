@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Paths: between which addresses links can be made, and when each is tried.
+ * Paths: pairs of addresses over which links can be established, and when each is tried.
  *
- * Owns the paths of a peer and the list of our own RDMA addresses.  A path is the
- * pair of addresses of a TCP connection, or an address that the peer's HELLO has
- * named, reached as routing says.  Called by peer.c with peer->lock held, by
- * handshake.c for HELLO.  It never makes a link.
+ * Owns the paths of a peer, and the list of the host's own RDMA addresses.  A path is the
+ * pair of addresses of a TCP connection, or an address from the peer's HELLO that is
+ * reached as routing says.  Called by peer.c with peer->lock held, and by handshake.c for
+ * HELLO.  It never creates a link.
  *
- * Damping.  Two numbers make a path wait, and wait twice as long with each more:
- * tries that failed in a row, forgotten when a link comes up; and links that
- * broke, each made up for only by a link that was up for link_stable_ms.  So a
- * path whose links come and go is used ever less often, however quickly they come.
+ * Damping.  Two counts delay a path, and each further failure doubles the delay:
+ * consecutive failed attempts, reset when a link comes up; and links that broke, each of
+ * which is made up for only by a link that was up for link_stable_ms.  So a path whose
+ * links flap is used less and less often, however quickly they come up.
  */
 #include <linux/if_infiniband.h>
 #include <linux/inetdevice.h>
@@ -26,7 +26,7 @@
 
 #define RETRY_MIN_MS	100
 #define RETRY_MAX_MS	30000
-#define ADDRS_AGE	HZ	/* our addresses are looked up again after this */
+#define ADDRS_AGE	HZ	/* own addresses are looked up again after this */
 
 /* ---- of a peer ---- */
 
@@ -53,13 +53,13 @@ static void any_port(struct sockaddr_storage *ss)
 		((struct sockaddr_in6 *)ss)->sin6_port = 0;
 }
 
-/* ---- addresses that a peer has named ---- */
+/* ---- addresses advertised by a peer ---- */
 
-/* What routing says of an address. */
+/* Where routing finds an address. */
 enum where {
-	WHERE_NOWHERE,		/* or more than one host */
+	WHERE_NOWHERE,		/* or not a single host */
 	WHERE_HERE,
-	WHERE_NEAR,		/* on a network of ours */
+	WHERE_NEAR,		/* on a network of this host */
 	WHERE_FAR,
 };
 
@@ -98,7 +98,7 @@ static enum where where6(struct net *net, const struct in6_addr *addr)
 	return where;
 }
 
-/* At most RSTREAM_NAMED_MAX a second, whoever named what. */
+/* At most RSTREAM_NAMED_MAX a second, for all peers together. */
 static bool not_too_often(struct rstream_link_net *ln)
 {
 	bool may;
@@ -115,8 +115,8 @@ static bool not_too_often(struct rstream_link_net *ln)
 }
 
 /*
- * May a link be tried to an address that a peer has named?  It can name whatever it
- * likes: our requests must not go anywhere, nor often.
+ * May a link be tried to an address advertised by a peer?  The peer can advertise anything, so
+ * requests must not go just anywhere, nor too often.
  * Return: 0, -EAGAIN (later), -EHOSTUNREACH
  */
 int rstream_path_may(struct rstream_peer *peer,
@@ -146,12 +146,12 @@ unsigned long rstream_path_wait(const struct rstream_path *path)
 	return path->retry_at > now ? path->retry_at - now : 0;
 }
 
-/* What would be lost if @path were forgotten for another one? */
+/* How important is @path?  The least important one is replaced. */
 enum path_worth {
 	PATH_FREE,
 	PATH_NAMED,	/* by the peer */
 	PATH_OWN,	/* of a connection */
-	PATH_WAITS,	/* that it went wrong */
+	PATH_WAITS,	/* its failures */
 	PATH_TRYING,	/* it is in use */
 };
 
@@ -168,9 +168,9 @@ static enum path_worth path_worth(const struct rstream_peer *peer,
 }
 
 /*
- * The entry of a path, or one for it: of those worth least that named longest
- * ago is forgotten.  What a peer names displaces neither the addresses of
- * connections nor those that must wait.  NULL: then there is no place.
+ * The entry of a path, or one for it: among the least important ones, the one that was
+ * advertised longest ago is replaced.  An advertised path replaces neither the paths of
+ * connections nor those that must wait.  NULL: no entry may be replaced.
  */
 static struct rstream_path *path_entry(struct rstream_peer *peer,
 				       const struct sockaddr_storage *local,
@@ -185,7 +185,7 @@ static struct rstream_path *path_entry(struct rstream_peer *peer,
 	lockdep_assert_held(&peer->lock);
 	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
 		path = &peer->paths[i];
-		/* to a remote address there may be several ways of our own */
+		/* there may be several local addresses for a remote one */
 		if (same_addr(&path->remote, remote) &&
 		    (!own || !path->own || same_addr(&path->local, local)))
 			return path;
@@ -215,7 +215,7 @@ void rstream_path_name(struct rstream_peer *peer,
 	if (!path)
 		return;
 	path->named_at = jiffies;
-	/* what the peer says changes nothing about that of a connection */
+	/* an advertisement does not change the path of a connection */
 	if (path->own && !own)
 		return;
 	path->remote = *remote;
@@ -224,7 +224,7 @@ void rstream_path_name(struct rstream_peer *peer,
 	any_port(&path->local);
 }
 
-/* Is a link of it being made, or has one ended that was not judged yet? */
+/* Is a link of it being established, or has one ended that does not count yet? */
 static bool path_busy(struct rstream_peer *peer, const struct rstream_path *path)
 {
 	struct rstream_link *link;
@@ -237,9 +237,9 @@ static bool path_busy(struct rstream_peer *peer, const struct rstream_path *path
 }
 
 /*
- * Which one will help soonest?  What went wrong before counts as a second of
- * waiting each, and another address than that of a TCP connection as half a one:
- * a peer that is not ready yet shall not drive us there.
+ * Which path will probably work soonest?  Each earlier failure counts as a second of waiting,
+ * and a path that is not of a TCP connection as half a second, so that a peer that is just not
+ * ready does not cause a change of path.
  * NULL: none, or all are being tried.
  */
 struct rstream_path *rstream_path_best(struct rstream_peer *peer)
@@ -282,14 +282,14 @@ static void count(unsigned int *mishaps)
 	*mishaps = min(*mishaps + 1, RSTREAM_MISHAPS_MAX);
 }
 
-/* The pause that so many mishaps cost. */
+/* The pause after so many failures. */
 static void path_pause(struct rstream_path *path)
 {
 	unsigned int n = clamp(path->fails + path->refused + path->flaps, 1U,
 			       RSTREAM_MISHAPS_MAX);
 	unsigned int ms = min(RETRY_MIN_MS << (n - 1), RETRY_MAX_MS);
 
-	/* so that peers of a host that comes back do not ask all at once */
+	/* so that the peers of a host that comes back do not all connect at once */
 	ms += get_random_u32() % (ms / 2);
 	path->retry_at = get_jiffies_64() + msecs_to_jiffies(ms);
 }
@@ -301,7 +301,7 @@ void rstream_path_works(struct rstream_path *path)
 	path->refused = 0;
 }
 
-/* Several links that fail together are one mishap. */
+/* Several links that fail together count as one failure. */
 void rstream_path_failed(struct rstream_path *path, bool refused)
 {
 	if (rstream_path_wait(path))
@@ -313,7 +313,7 @@ void rstream_path_failed(struct rstream_path *path, bool refused)
 	path_pause(path);
 }
 
-/* The same once more: it was not the path's fault. */
+/* Retry: it was not the path's fault. */
 void rstream_path_again(struct rstream_path *path)
 {
 	if (!rstream_path_wait(path))
@@ -322,8 +322,8 @@ void rstream_path_again(struct rstream_path *path)
 }
 
 /*
- * All may be tried in @ms, whatever has failed before; at once (0), also what
- * comes and goes.
+ * All paths may be tried in @ms, regardless of earlier failures; with 0, regardless of flaps,
+ * too.
  */
 void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
 {
@@ -362,9 +362,9 @@ void rstream_path_broke(struct rstream_link *link)
 	path_pause(path);
 }
 
-/* ---- our own addresses ---- */
+/* ---- own addresses ---- */
 
-/* Once in a while: connections come and go more often than addresses. */
+/* Cached, because connections change more often than addresses. */
 static void look_up(struct rstream_link_net *ln)
 {
 	unsigned int n;
@@ -379,7 +379,7 @@ static void look_up(struct rstream_link_net *ln)
 	ln->n_addrs = n;
 }
 
-/* Of those told, or @own: another address of an interface is no other way. */
+/* Is it one of these, or @own?  A second address of an interface is not another path. */
 static bool same_dev(const struct rstream_link_net *ln, int ifindex,
 		     const struct in6_addr *told, unsigned int n_told,
 		     const struct in6_addr *own)

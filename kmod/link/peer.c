@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers: other network namespaces, and the tries to make links to them.
+ * Peers: other network namespaces, and the attempts to establish links to them.
  *
- * Owns struct rstream_peer and the decision when links are made; where and after
- * which pause is path.c's.  Called by the streams (link.h) and by link_life.c when
- * a link comes or goes.  It never touches a
- * link beyond its state, its room and its reference count.
+ * Owns struct rstream_peer, and decides when links are established; path.c decides where, and
+ * after which pause.  Called by the streams (link.h), and by link_life.c when a link comes up or
+ * ends.  Of a link, it uses only the state, the free room and the reference count.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -17,9 +16,9 @@
 #include "rmb.h"
 #include "waiter.h"
 
-/* When the peer refused to have more links than there are. */
+/* Pause after the peer has refused further links. */
 #define MORE_PAUSE	(30 * HZ)
-/* Until a try that the peer has asked for. */
+/* Delay of an attempt that the peer has requested. */
 #define ASKED_MS	100
 
 /* ---- the table ---- */
@@ -69,7 +68,7 @@ static struct rstream_peer *peer_new(struct net *net,
 	return peer;
 }
 
-/* Into the tables, if there may be one more.  Only a peer keeps its host. */
+/* Enters the tables, unless at a limit.  Only peers hold a reference to their host. */
 static bool peer_enlist(struct rstream_link_net *ln, struct rstream_peer *peer)
 {
 	struct rstream_host *host;
@@ -209,9 +208,9 @@ struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size)
 
 /* ---- tries ---- */
 
-/* What peer_plan() finds. */
+/* Result of peer_plan(). */
 struct plan {
-	unsigned int n;			/* links to be made, 0: none */
+	unsigned int n;			/* number of links to establish, 0: none */
 	struct rstream_path *path;
 	unsigned long delay;		/* jiffies until then */
 };
@@ -228,9 +227,8 @@ static unsigned int peer_wants(const struct rstream_peer *peer)
 }
 
 /*
- * All links that are allowed are made at once, over one path.  While links of
- * another path are being made, that path has its time alone; then the next one
- * is tried as well.
+ * All links that are allowed are established at once, over one path.  The links of a path get
+ * some time alone; then the next path is tried as well.
  */
 static struct plan peer_plan(struct rstream_peer *peer)
 {
@@ -270,7 +268,7 @@ static struct plan peer_plan(struct rstream_peer *peer)
 	return plan;
 }
 
-/* Tries now or when the path's pause ends. */
+/* Tries now, or when the pause of the path ends. */
 static void peer_schedule(struct rstream_peer *peer)
 {
 	struct plan plan;
@@ -281,7 +279,7 @@ static void peer_schedule(struct rstream_peer *peer)
 		return;
 	plan = peer_plan(peer);
 	if (!plan.n) {
-		/* remembers the pauses while no stream holds the peer */
+		/* keeps the history while no stream holds the peer */
 		plan.delay = rstream_path_longest(peer);
 		if (!plan.delay)
 			return;
@@ -290,12 +288,12 @@ static void peer_schedule(struct rstream_peer *peer)
 	if (delayed_work_pending(&peer->work) && !time_before(at, peer->work_at))
 		return;
 	peer->work_at = at;
-	/* it cannot end before we let go of peer->lock */
+	/* it cannot end before peer->lock is released */
 	if (!mod_delayed_work(rstream_link_wq, &peer->work, plan.delay))
 		rstream_peer_hold(peer);
 }
 
-/* A number that no living link of ours has, or -1. */
+/* A slot that no live link of this host has, or -1. */
 static int free_slot(struct rstream_peer *peer)
 {
 	struct rstream_link *link;
@@ -311,7 +309,7 @@ static int free_slot(struct rstream_peer *peer)
 	return slot < RSTREAM_SLOTS ? slot : -1;
 }
 
-/* Only peer_work() makes links, so a slot that is free remains so. */
+/* Only peer_work() creates links, so a free slot remains free. */
 static int peer_try(struct rstream_peer *peer, struct rstream_path *path,
 		    const struct rstream_peer_route *route)
 {
@@ -323,15 +321,15 @@ static int peer_try(struct rstream_peer *peer, struct rstream_path *path,
 		return -EAGAIN;
 	link = rstream_link_new(peer, path, slot);
 	if (!link)
-		return -EAGAIN;	/* too much at once, no fault of the path */
+		return -EAGAIN;	/* too many at once, not the path's fault */
 	err = rstream_cm_connect(link, route);
 	rstream_link_put(link);
 	return err;
 }
 
 /*
- * The connection that waits for a link and whose token was refused least often,
- * or NULL.  The peer knows a token for as long as its end of the connection lives.
+ * Among the connections that wait for a link, the one whose token was refused least often, or
+ * NULL.  The peer knows a token as long as its end of the connection exists.
  */
 static struct rstream_waiter *waiter_to_try(struct rstream_peer *peer)
 {
@@ -370,7 +368,7 @@ static void peer_work(struct work_struct *work)
 
 	spin_lock_bh(&peer->lock);
 	plan = peer_plan(peer);
-	/* an id must not take hold of a namespace that is about to end */
+	/* an id must not pin a namespace that is being removed */
 	tries = plan.n && !plan.delay && maybe_get_net(net);
 	if (!plan.delay)
 		peer->want_more = false;
@@ -454,7 +452,7 @@ void rstream_peer_want_more(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
-/* An address of one host, as seen from others. */
+/* Is this the address of a single other host? */
 static bool may_be_peer(const u8 *addr)
 {
 	struct in6_addr in6;
@@ -509,9 +507,9 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 	spin_unlock_bh(&peer->lock);
 }
 
-/* ---- what changes when tries are made ---- */
+/* ---- events that change the time of an attempt ---- */
 
-/* The next try is made in @ms, whatever has failed before. */
+/* The next attempt is made in @ms, regardless of earlier failures. */
 static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
 {
 	lockdep_assert_held(&peer->lock);
@@ -520,7 +518,7 @@ static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
 	peer_schedule(peer);
 }
 
-/* A drained peer that asks has changed its mind.  It may lie: not too often. */
+/* A drained peer that requests a link is no longer drained.  It may lie, so limit the rate. */
 static void peer_asked(struct rstream_peer *peer)
 {
 	lockdep_assert_held(&peer->lock);
@@ -543,13 +541,13 @@ void rstream_peer_asks(struct rstream_peer *peer)
 void rstream_peer_tells(struct rstream_peer *peer, bool drained)
 {
 	spin_lock_bh(&peer->lock);
-	/* where we make the links the answer to a try is newer */
+	/* on the active side, the answer to an attempt is newer */
 	if (!peer->active)
 		peer->drained = drained;
 	spin_unlock_bh(&peer->lock);
 }
 
-/* A try of ours was rejected: the peer is drained. */
+/* An attempt was rejected: the peer is drained. */
 void rstream_peer_declines(struct rstream_peer *peer)
 {
 	spin_lock_bh(&peer->lock);
@@ -559,8 +557,8 @@ void rstream_peer_declines(struct rstream_peer *peer)
 }
 
 /*
- * A try of ours was rejected: the peer does not know the connection of @link's
- * token, any more or yet.  Return: that is no fault of the path, there is another one.
+ * An attempt was rejected: the peer does not know the connection of @link's token, any more or
+ * yet.  Return: true if this is not the path's fault, because another token remains.
  */
 bool rstream_peer_bad_token(struct rstream_link *link)
 {
@@ -580,7 +578,7 @@ bool rstream_peer_bad_token(struct rstream_link *link)
 	return again;
 }
 
-/* The peer behind @last, or the first one, referenced; @last is put. */
+/* The peer after @last, or the first one, referenced; @last is put. */
 struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
 				       struct hlist_head *bucket,
 				       struct rstream_peer *last)
@@ -602,7 +600,7 @@ struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
 	return peer;
 }
 
-/* Whatever kept us from making links is over. */
+/* Retry, because an obstacle to establishing links is gone. */
 void rstream_peers_retry(struct rstream_link_net *ln)
 {
 	struct rstream_peer *peer;
@@ -618,7 +616,7 @@ void rstream_peers_retry(struct rstream_link_net *ln)
 	}
 }
 
-/* ---- links come and go ---- */
+/* ---- links come up and end ---- */
 
 void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link)
 {
@@ -627,7 +625,7 @@ void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link)
 	peer->n_links++;
 }
 
-/* Each link that is being made gets its share of the waiters. */
+/* Each link that is being established gets its share of the waiters. */
 static void tell_up(struct rstream_peer *peer)
 {
 	unsigned int share = peer_connecting(peer) + 1;
@@ -637,8 +635,8 @@ static void tell_up(struct rstream_peer *peer)
 }
 
 /*
- * The peer has made @link in a slot where we have an older one, which it knows to be
- * of no use.
+ * The peer has established @link in a slot where there is an older link, which it knows to be
+ * unusable.
  */
 static void replaces(struct rstream_peer *peer, struct rstream_link *link)
 {
@@ -665,7 +663,7 @@ void rstream_peer_link_up(struct rstream_link *link)
 	spin_unlock_bh(&peer->lock);
 }
 
-/* What became of @link, which has just left the table, counts for its path. */
+/* The fate of @link, which has just left the table, counts for its path. */
 static void judge(struct rstream_peer *peer, struct rstream_link *link)
 {
 	lockdep_assert_held(&peer->lock);
@@ -674,7 +672,7 @@ static void judge(struct rstream_peer *peer, struct rstream_link *link)
 	if (link->was_up)
 		rstream_path_broke(link);
 	else if (peer_up_link(peer))
-		/* no fault of the path: the peer does not want more */
+		/* not the path's fault: the peer refuses further links */
 		peer->more_at = get_jiffies_64() + MORE_PAUSE;
 	else if (rstream_link_ended(link) == RSTREAM_END_KIND_AGAIN)
 		rstream_path_again(link->path);
@@ -692,7 +690,7 @@ void rstream_peer_link_down(struct rstream_link *link)
 	peer->n_links--;
 	peer->why = link->why;
 	peer->why_at = get_jiffies_64();
-	/* the accepting end of a link of ours to ourselves: the other one tells */
+	/* the passive end of a link within the namespace: the other end reports */
 	if (peer->active && !link->active)
 		goto out;
 	judge(peer, link);
@@ -709,13 +707,13 @@ out:
 	spin_unlock_bh(&peer->lock);
 }
 
-/* Tries that are under way end; the links are the caller's business. */
+/* Ends pending attempts; the caller ends the links. */
 void rstream_peer_net_exit(struct rstream_link_net *ln)
 {
 	struct rstream_peer *peer = NULL;
 	int i;
 
-	/* after this, whoever missed ln->exiting has queued its work */
+	/* after this, all that missed ln->exiting have queued their work */
 	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
 		while ((peer = rstream_peer_next(ln, &ln->peers[i], peer))) {
 			spin_lock_bh(&peer->lock);

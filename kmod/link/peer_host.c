@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bounds by address: how many peers and links there may be with one other host.
+ * Limits per address: on the number of peers and links of one remote host.
  *
- * An instance id costs its owner nothing, so what a peer may have bounds nothing: an
- * address is what a host can't make more of.  Of IPv6 that is a /64, in which anybody
- * can take any number of them; but not of our own network, where that would be all of
- * our neighbours.
+ * An instance id costs nothing, so limits per peer do not limit a host, but it cannot have
+ * arbitrary addresses.  Of IPv6 addresses the /64 counts, in which anybody can have any number of
+ * addresses; but not on this host's own network, where all neighbours share it.
  *
  * Owns the table of addresses.  Called by peer.c and link_life.c.  It never waits, and decides
- * nothing but whether there may be one more.
+ * only whether there may be one more.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -75,7 +74,7 @@ bool rstream_host_add_peer(struct rstream_link_net *ln, struct rstream_host *hos
 	unsigned int left = most - min(most, ln->n_peers);
 
 	lockdep_assert_held(&ln->lock);
-	/* some are left for the next address, however many have come */
+	/* always leaves some for the next address */
 	if (!left || host->n_peers >= min(RSTREAM_HOST_PEERS_MAX, DIV_ROUND_UP(left, 8)))
 		return false;
 	ln->n_peers++;

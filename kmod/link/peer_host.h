@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the peers at one address have between them.  All with ln->lock held.
- */
+/* Totals of the peers at one address.  All with ln->lock held. */
 #ifndef RSTREAM_PEER_HOST_H
 #define RSTREAM_PEER_HOST_H
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The queue pair of a link: its queues, and what completes on them.
+ * The queue pair of a link: its queues, and their completions.
  *
- * Called by cm.c (create) and link_life.c (drain, destroy).  It never decides what is
- * sent: completions and messages go to ring.c and ring_tx.c.
+ * Called by cm.c (create) and link_life.c (drain, destroy).  It never decides what is sent:
+ * completions and messages go to ring.c and ring_tx.c.
  */
 #include <linux/slab.h>
 
@@ -53,14 +53,14 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (wc->status != IB_WC_SUCCESS) {
 		wr_failed(link, wc);
 	} else if (!rstream_link_alive(link)) {
-		/* nothing counts after RSTREAM_LINK_EV_LOST */
+		/* nothing is counted after RSTREAM_LINK_EV_LOST */
 	} else if (!(wc->wc_flags & IB_WC_WITH_IMM)) {
-		/* the flag tells, not the opcode: hns names another one */
+		/* check the flag, not the opcode: hns reports another one */
 		rstream_link_break_locked(link, RSTREAM_END_NO_IMM);
 	} else {
-		/* anew before anything is answered: see ring.c on credits */
+		/* repost before anything is answered: see ring.c on receive credits */
 		post_recv(link, slot - link->rq);
-		/* if that has broken the link, streams have their last count */
+		/* even if that has broken the link, streams have their final count */
 		if (rstream_link_alive(link))
 			rstream_ring_message(link, wc->ex.imm_data,
 					     wc->byte_len);
@@ -81,7 +81,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 		wr_failed(link, wc);
 		goto out;
 	}
-	/* slot number n of the next depth ones behind sq_done: in order */
+	/* slot n of the next depth ones after sq_done: in order */
 	div_u64_rem(link->sq_done, link->depth, &at);
 	ahead = (slot - link->sq) + link->depth - at;
 	if (ahead > link->depth)
@@ -200,8 +200,8 @@ static int alloc_queues(struct rstream_link *link)
 }
 
 /*
- * Leaves the QP in INIT with all receives posted: a fast peer must find them.
- * On error the caller breaks the link, whose worker destroys what was made.
+ * Leaves the QP in INIT with all receives posted, so that a fast peer finds them.
+ * On error, the caller breaks the link, whose worker destroys what was created.
  */
 int rstream_qp_create(struct rstream_link *link)
 {
@@ -264,8 +264,8 @@ void rstream_qp_query(struct rstream_link *link)
 }
 
 /*
- * Nothing lands in our memory after return, and the HCA reads none: only a QP
- * in error whose both queues have been flushed warrants that.
+ * After return, nothing is written to this host's memory, and the HCA reads none: only a QP in
+ * error with both queues flushed guarantees this.
  */
 void rstream_qp_drain(struct rstream_link *link)
 {

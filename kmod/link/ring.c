@@ -2,20 +2,20 @@
 /*
  * The receiving end of rings, and the messages of a link.
  *
- * Owns the table of rings that we granted, the messages that wait for a slot,
- * and the receive credits.  Called by the streams (link.h), by qp.c with
- * messages, by link.c when the link ends, by ring_tx.c.  Everything but
- * allocation runs under link->lock; callbacks to streams are made under it, too.
- * It never trusts an id, length or number of a message, and never sleeps.
+ * Owns the table of rings that this host has granted, the messages that wait for a slot,
+ * and the receive credits.  Called by the streams (link.h), by qp.c with messages, by
+ * link.c when the link ends, by ring_tx.c.  Everything but allocation runs under
+ * link->lock; callbacks to streams are made under it, too.  It never trusts an id, length
+ * or number of a message, and never sleeps.
  *
- * Receive credits.  Each message takes one of the peer's posted receives (a
- * silent credit takes none).  With a queue of D receives at the peer we may have
- * D - R messages there (R = RSTREAM_RQ_RESERVE); the peer posts each receive
- * anew before it looks at the message, and tells by RQ_CREDIT after every D/4.
- * RQ_CREDIT itself needs no credit, hence no deadlock, and finds a receive:
- * while the peer processes none of them we send at most one for each D'/4
- * messages of the peer, which has credits for D' - R < D' of them without ours:
- * at most 3 are under way, and 3 < R.  So RNR never happens.
+ * Receive credits.  Each message consumes one of the peer's posted receives (a silent
+ * credit consumes none).  With a queue of D receives at the peer, there may be D - R
+ * messages in flight to it (R = RSTREAM_RQ_RESERVE).  The peer reposts each receive before
+ * it processes the message, and reports this by RQ_CREDIT after every D/4.  RQ_CREDIT
+ * itself needs no credit, so there is no deadlock, and it always finds a receive: while
+ * the peer processes none of them, this host sends at most one for each D'/4 messages of
+ * the peer, which has credits for D' - R < D' of them: at most 3 are in flight, and
+ * 3 < R.  So RNR never happens.
  */
 #include <linux/slab.h>
 
@@ -24,8 +24,8 @@
 #include "wr.h"
 
 /*
- * DONE follows when the writes of a stream that ends have completed, and at once for a
- * grant that is refused: long before.
+ * DONE follows when the writes of a stream that ends have completed, and at once if a grant
+ * is refused: long before this.
  */
 #define DONE_TIME	(10 * HZ)
 #define REFUSED_TIME	(2 * HZ)
@@ -42,12 +42,12 @@ static void rx_free(struct rstream_link *link, struct rx_ring *ring)
 	idr_remove(&link->rx_rings, ring->pub.id);
 	list_del(&ring->ctrl.list);
 	rstream_rmb_put(&ring->piece);
-	kfree_rcu(ring, rcu);	/* poll() may look at it without a lock */
+	kfree_rcu(ring, rcu);	/* poll() may read it without a lock */
 }
 
 /*
- * Nobody of this host or of the peer uses it any more?  What TCP has brought does not
- * tell: only the link's other end knows whether it writes.
+ * Does neither this host nor the peer use it any more?  Nothing that arrives by TCP counts here:
+ * only the other end of the link knows whether it still writes.
  */
 static bool rx_finished(const struct rx_ring *ring)
 {
@@ -95,8 +95,8 @@ void rstream_ring_marker(struct rstream_link *link)
 }
 
 /*
- * Has all that the ring has written completed?  What the peer may use for something
- * else a device must not write again.  If not rstream_ring_kick() is to come.
+ * Have all writes of the ring completed?  A device must not repeat a write to memory that the
+ * peer has reused.  If not, rstream_ring_kick() will be called.
  */
 static bool ctrl_settled(struct rstream_link *link, const struct ring_ctrl *ctrl)
 {
@@ -107,7 +107,7 @@ static bool ctrl_settled(struct rstream_link *link, const struct ring_ctrl *ctrl
 	return false;
 }
 
-/* Posts one thing that is due.  False: a slot, credit or completion is missing. */
+/* Posts one message that is due.  False: a slot, credit or completion is missing. */
 static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
 	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
@@ -128,7 +128,7 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 		if (!post_empty(link, RSTREAM_IMM_DATA_WANT, tx->peer_ring))
 			return false;
 		ctrl->due &= ~DUE_ASK;
-		return !rstream_wr_post(link);	/* writes nothing */
+		return !rstream_wr_post(link);	/* a zero-length write */
 	} else if (ctrl->due & DUE_DONE) {
 		if (!post_empty(link, RSTREAM_IMM_DONE, tx->peer_ring))
 			return false;
@@ -141,8 +141,8 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 }
 
 /*
- * What waits for receive credits alone the peer can make many, and long: nobody walks it
- * before there are some.
+ * A peer can make many messages wait for receive credits, and for long, so these are on a
+ * separate list, which is walked only when there are credits.
  */
 static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
@@ -155,7 +155,7 @@ static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
 	ctrl->poor = poor;
 }
 
-/* Posts what is due now, or remembers it for ring_kick().  @ctrl may be freed. */
+/* Posts what is due now, or leaves it for ring_kick().  @ctrl may be freed. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
 	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
@@ -183,7 +183,7 @@ static void return_receives(struct rstream_link *link)
 	rstream_wr_post(link);
 }
 
-/* There are slots or credits again: serve the waiters, small messages first. */
+/* There are slots or credits again: serve the waiters, control messages first. */
 void rstream_ring_kick(struct rstream_link *link)
 {
 	struct ring_ctrl *ctrl, *next_ctrl;
@@ -191,7 +191,7 @@ void rstream_ring_kick(struct rstream_link *link)
 	lockdep_assert_held(&link->lock);
 	return_receives(link);
 	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
-		/* a silent credit may go where its neighbour cannot */
+		/* a silent credit needs no receive credit, others do */
 		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_room(link))
 			return;
 	}
@@ -222,7 +222,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	if (link->state != RSTREAM_LINK_UP)
 		goto fail;
 	size = min(size, link->ring_most);
-	/* rather a small one than none */
+	/* a small one is better than none */
 	while ((err = rstream_rmb_get(link, RSTREAM_RMB_RINGS, size,
 				      &ring->piece)) == -EAGAIN &&
 	       size > RSTREAM_RING_MIN && !rstream_rmb_fits(link, size))
@@ -379,7 +379,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 			rstream_link_ops->data(ring->rs, &ring->pub, true);
 		return;
 	}
-	/* one message, one piece of memory */
+	/* one message, one contiguous range */
 	if (len > ring->pub.size - at) {
 		rstream_link_break_locked(link, RSTREAM_END_BEYOND);
 		return;
@@ -392,7 +392,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 				RSTREAM_MIB_RING_RX_BYTES, len);
 		rstream_ring_count(link, RSTREAM_MIB_RING_RX_MSGS);
 	}
-	/* pairs with the reader's smp_load_acquire(): bytes before the count */
+	/* pairs with the reader's smp_load_acquire(): bytes are visible before the count */
 	smp_store_release(&ring->pub.landed, landed + len);
 	if (want)
 		WRITE_ONCE(ring->pub.want_credit, true);
@@ -420,7 +420,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 	u32 id = rstream_imm_id(imm);
 
 	lockdep_assert_held(&link->lock);
-	/* before anything is counted: what is told to streams stays exact */
+	/* before anything is counted, so that counts remain exact */
 	if (rstream_imm_number(imm) != link->rx_number++) {
 		rstream_link_break_locked(link, RSTREAM_END_OUT_OF_ORDER);
 		return;
@@ -452,7 +452,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 			break;
 		}
 		link->rq_credits += id;
-		/* as return_receives() has it: who dribbles them withholds them */
+		/* as return_receives() returns them: a peer that returns less withholds them */
 		if (id >= link->rq_credits_max / 4)
 			link->poor_sweeps = 0;
 		rstream_ring_kick(link);
@@ -465,8 +465,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 }
 
 /*
- * Tells the streams in whose rings nothing has come for long.  Where memory is
- * short it is wanted sooner.
+ * Notifies streams whose rings have received nothing for long; earlier if memory is short.
  */
 void rstream_ring_find_idle(struct rstream_link *link)
 {
@@ -475,7 +474,7 @@ void rstream_ring_find_idle(struct rstream_link *link)
 	int id;
 
 	lockdep_assert_held(&link->lock);
-	/* a quarter of those that are not there any more is forgotten */
+	/* the maximum decays by a quarter of the difference */
 	link->n_rx_most -= DIV_ROUND_UP(link->n_rx_most - link->n_rx, 4);
 	if (rstream_rmb_pressure(link))
 		ms /= 8;
@@ -492,8 +491,8 @@ void rstream_ring_find_idle(struct rstream_link *link)
 }
 
 /*
- * Bytes of rings whose streams are gone and whose senders do not say DONE: those
- * who have never switched have perhaps not seen the grant, and never will.
+ * Bytes of rings whose streams are gone and whose senders do not send DONE: those that have
+ * never switched may not have seen the grant, and never will.
  */
 u64 rstream_ring_orphans(struct rstream_link *link)
 {
@@ -510,7 +509,7 @@ u64 rstream_ring_orphans(struct rstream_link *link)
 	return bytes;
 }
 
-/* Last reference: what remains are receive rings that the peer never ended. */
+/* Last reference: only receive rings without DONE remain. */
 void rstream_ring_free_all(struct rstream_link *link)
 {
 	struct rx_ring *ring;

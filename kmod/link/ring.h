@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What ring.c (receiving end, messages) and ring_tx.c (sending end) share.
- * All with link->lock held.
+ * Shared by ring.c (receiving end, messages) and ring_tx.c (sending end).  All with link->lock
+ * held.
  */
 #ifndef RSTREAM_RING_H
 #define RSTREAM_RING_H
@@ -11,8 +11,8 @@
 enum rstream_due {
 	DUE_CREDIT = 1,		/* receiver: write the cell */
 	DUE_INTR = 2,		/* ... with an interrupt */
-	DUE_FREED = 4,		/* receiver: answer to DONE; behind all its credits */
-	DUE_DONE = 8,		/* sender; behind all its writes */
+	DUE_FREED = 4,		/* receiver: answer to DONE, after all its credits */
+	DUE_DONE = 8,		/* sender: after all its writes */
 	DUE_ASK = 16,		/* sender */
 };
 
@@ -22,7 +22,7 @@ struct ring_ctrl {
 	unsigned int due;
 	u64 last_sq;			/* number of the last work request that it needs */
 	bool tx;
-	bool poor;			/* nothing but a receive credit is missing */
+	bool poor;			/* only a receive credit is missing */
 };
 
 struct rx_ring {
@@ -36,9 +36,9 @@ struct rx_ring {
 	u32 cell_rkey;
 	u32 peer_ring;
 	bool switched;
-	bool done;			/* DONE came: the peer writes no more */
+	bool done;			/* DONE has arrived: the peer writes no more */
 	u64 swept;			/* pub.landed at the last sweep */
-	unsigned long busy_at;		/* jiffies, when it had changed */
+	unsigned long busy_at;		/* jiffies, when it had last changed */
 	struct rcu_head rcu;
 };
 
@@ -46,7 +46,7 @@ struct tx_ring {
 	struct rstream_txring pub;
 	struct rstream *rs;		/* NULL: closed */
 	struct ring_ctrl ctrl;
-	struct rstream_piece cell;	/* none if the grant was refused at once */
+	struct rstream_piece cell;	/* none if the grant was refused */
 	struct list_head waiter;	/* link->tx_waiters */
 	struct list_head sent;		/* link->tx_sent */
 	struct list_head zombie;	/* link->tx_zombies, once closed */
@@ -56,10 +56,10 @@ struct tx_ring {
 	u32 rkey;
 	u64 raddr;
 	u64 acked;			/* bytes, last good value of the cell */
-	u64 notify_sq;			/* of the one that pub.notify is about */
-	bool notify_all;			/* that all has completed is waited for */
-	bool freed;			/* FREED came: the peer writes no credit */
-	unsigned int owed_at;		/* link->sweeps, since FREED is owed */
+	u64 notify_sq;			/* of the request that pub.notify refers to */
+	bool notify_all;			/* waits until everything has completed */
+	bool freed;			/* FREED has arrived: the peer writes no more credits */
+	unsigned int owed_at;		/* link->sweeps when FREED became due */
 };
 
 static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mib_item item)
@@ -67,15 +67,15 @@ static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mi
 	rstream_mib_inc(link->ln->rn, item);
 }
 
-/* A signalled request behind everything: covers what is unsignalled. */
+/* Posts a signalled request, whose completion covers the unsignalled ones before it. */
 void rstream_ring_marker(struct rstream_link *link);
-/* Posts what is due now, or remembers it.  False: not everything was posted. */
+/* Posts what is due now, or leaves it for later.  False: not everything was posted. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 
-/* ring_tx.c: messages that concern the sending end */
+/* ring_tx.c: messages for the sending end */
 void rstream_tx_credit(struct rstream_link *link, u32 id);
 void rstream_tx_freed(struct rstream_link *link, u32 id);
-/* ... and slots and credits that have come */
+/* ... and slots and credits that are free again */
 void rstream_ring_schedule(struct rstream_link *link);
 
 #endif

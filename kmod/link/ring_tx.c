@@ -2,11 +2,11 @@
 /*
  * The sending end of rings, and frags.
  *
- * Owns the table of rings granted to us, the frags in flight on them, and what
- * remains of closed rings until the peer has let go of them.  Called by the
- * streams (link.h), by ring.c with messages, by qp.c with completions.
- * Everything but allocation runs under link->lock; callbacks to streams are made
- * under it, too.  It never waits: a ring without a slot is scheduled when there is one.
+ * Owns the table of rings granted to this host, the frags in flight on them, and closed rings
+ * until the peer has sent FREED.  Called by the streams (link.h), by ring.c with messages, by
+ * qp.c with completions.  Everything but allocation runs under link->lock; callbacks to
+ * streams are made under it, too.  It never waits: a ring without a slot is scheduled when
+ * there is one.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -18,9 +18,7 @@
 #include "page_cache.h"
 #include "wr.h"
 
-/*
- * What the peer owes may wait behind 4 MiB that it sends on a slow wire.  In ms.
- */
+/* The peer's answer may wait behind 4 MiB that it sends on a slow network.  In ms. */
 #define OWED_MS		30000
 
 static struct kmem_cache *frag_cache;
@@ -75,13 +73,13 @@ static void free_frags(struct list_head *frags)
 	}
 }
 
-/* ---- bus addresses ---- */
+/* ---- DMA addresses ---- */
 
 /*
- * Mapping and unmapping may take an IOMMU long, so it is done without link->lock, but
- * under RCU: the device stays until link_down_work() has waited for that.  What is mapped
- * is posted, or unmapped before rcu_read_unlock(); what was posted is unmapped when nobody
- * needs it any more, or when the link is drained, whichever comes first.
+ * Mapping and unmapping with an IOMMU may be slow, so it is done without link->lock, but under
+ * RCU: the device exists until link_down_work() has waited for a grace period.  Mapped frags are
+ * posted, or unmapped before rcu_read_unlock().  Posted frags are unmapped when they are not
+ * needed any more, or when the link is drained, whichever comes first.
  */
 void rstream_tx_unlock(struct rstream_link *link)
 	__releases(&link->lock)
@@ -96,7 +94,7 @@ void rstream_tx_unlock(struct rstream_link *link)
 	rcu_read_unlock();
 }
 
-/* Makes @frag fit into @room.  False: no memory. */
+/* Cuts @frag so that it fits into @room.  False: no memory. */
 static bool frag_fit(struct rstream_frag *frag, u32 room)
 {
 	struct rstream_frag *rest;
@@ -111,8 +109,8 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 }
 
 /*
- * The first frag fits into @room and has a bus address.  With link->lock held it has both
- * already, unless the device needs no bus addresses: tx_whole().
+ * Makes the first frag fit into @room, with a DMA address.  With link->lock held, it has both
+ * already, unless the device needs no DMA addresses: tx_whole().
  */
 static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
 			 u32 room)
@@ -121,7 +119,7 @@ static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
 	       (frag->dma_dev || rstream_wr_map(link, frag));
 }
 
-/* The frags that @most bytes take, without the lock.  Return: bytes. */
+/* Maps the frags of @most bytes, without the lock.  Return: bytes. */
 static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
 {
 	u64 at = ring->pub.written, room;
@@ -138,8 +136,8 @@ static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
 }
 
 /*
- * Of @mapped bytes those to be posted when that should be @most by now: frags are not cut
- * any more, so the last one may be more than that.
+ * The part of @mapped bytes to post if the limit is @most now.  Frags are not cut any more, so
+ * this may exceed @most by a part of the last frag.
  */
 static u64 tx_whole(const struct list_head *frags, u64 mapped, u64 most)
 {
@@ -155,7 +153,7 @@ static u64 tx_whole(const struct list_head *frags, u64 mapped, u64 most)
 	return whole;
 }
 
-/* Of @bytes of these those that were not posted. */
+/* Unmaps those of @bytes that were not posted. */
 static void tx_unmap(struct list_head *frags, s64 bytes)
 {
 	struct rstream_frag *frag;
@@ -188,8 +186,8 @@ static struct tx_ring *tx_new(const struct rstream_link *link, u32 peer_ring)
 }
 
 /*
- * Into both tables.  The receiver uses an id again only behind its FREED: while we have
- * one of that id, a second grant of it is a lie.
+ * Enters both tables.  The receiver reuses an id only after FREED: while this end exists, a
+ * second grant with its id is a protocol violation.
  */
 static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 {
@@ -251,10 +249,10 @@ static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 	kfree(ring);
 }
 
-/* Its stream is gone.  DONE goes out behind its last write. */
+/* The stream is gone.  DONE is sent after its last write. */
 static void tx_end(struct rstream_link *link, struct tx_ring *ring)
 {
-	/* an ASK that has not been posted is of no use any more */
+	/* an ASK that was not posted is not needed any more */
 	ring->ctrl.due = DUE_DONE;
 	list_add_tail(&ring->zombie, &link->tx_zombies);
 	link->n_zombies++;
@@ -262,8 +260,8 @@ static void tx_end(struct rstream_link *link, struct tx_ring *ring)
 }
 
 /*
- * Reads the cell.  The HCA may be writing it: a value without its complement is
- * no news.  Nor is less than before, which a device that repeats a write brings.
+ * Reads the cell.  The HCA may be writing it: a value without its complement is ignored.  So is
+ * a smaller value than before, which a device may write again.
  */
 static s64 tx_acked(struct tx_ring *ring)
 {
@@ -340,7 +338,7 @@ fail:
 	return ERR_PTR(err);
 }
 
-/* Without memory the receiver misses DONE until the link ends, as of any such ring. */
+/* Without memory, the receiver gets no DONE until the link ends. */
 void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 {
 	struct tx_ring *ring = tx_new(link, ring_id);
@@ -356,8 +354,8 @@ void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 }
 
 /*
- * Up to where a place may be written again: the reader has done with what was
- * there, and so has the device, which could repeat a write that has not completed.
+ * Offset up to which ring space may be reused: the reader has consumed it, and the device has
+ * completed its writes, which it could otherwise repeat.
  */
 static u64 tx_settled(const struct tx_ring *ring)
 {
@@ -373,9 +371,9 @@ static u64 tx_settled(const struct tx_ring *ring)
 }
 
 /*
- * Bytes of the ring that may be written.  Crumbs are none, unless they are all that is
- * wanted: else a receiver could have us cut frags as small as it likes (silly window
- * syndrome, RFC 9293, 3.8.6.2.1).  It frees a quarter of the ring at a time, or all.
+ * Bytes of the ring that may be written.  Tiny amounts count as 0, unless there is no more to
+ * write: otherwise a receiver could make this host send arbitrarily small frags (silly window
+ * syndrome, RFC 9293, 3.8.6.2.1).  A receiver frees a quarter of the ring at a time, or all.
  */
 static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u64 settled)
 {
@@ -392,7 +390,7 @@ static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u
 	return space;
 }
 
-/* One message, from prepared first frag on.  Returns its bytes. */
+/* One message, starting with the first frag, which is prepared.  Returns its bytes. */
 static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -416,7 +414,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 		frag->sq_seq = link->sq_posted + link->batch->n;
 		list_move_tail(&frag->list, &ring->flight);
 	} while (++n < link->max_sge && room && !list_empty(frags));
-	/* into another half: that it is complete is known when the ring comes round */
+	/* signal once in each half of the ring, so that its reuse does not wait */
 	if ((off ^ (off + len)) >= ring->pub.size / 2)
 		rstream_wr_signal(link);
 	ring->pub.written += len;
@@ -430,26 +428,26 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 /* ---- scheduling: which ring may post ---- */
 
 /*
- * A queue pair works in order, so a stream's writes wait for all that others have posted
- * before.  Once QUEUE_MOST bytes of a link are in flight, a ring that wants to post more
- * waits in a queue, which is served round robin: a scheduled ring posts at most a quantum,
- * then goes to the tail.  With many rings the quantum is QUANTUM, which any ring has room
- * for, so that all streams get the same whatever their rings' sizes.  Few rings reach
- * QUEUE_MOST only if they are large; then the quantum is an equal share of it.  A ring
- * with nothing in flight and few bytes to send does not queue.
+ * A queue pair works in order, so the writes of a stream wait for everything that others have
+ * posted before.  Once QUEUE_MOST bytes of a link are in flight, a ring that has more to post
+ * waits in a queue, which is served round robin: a scheduled ring posts at most a quantum, then
+ * goes to the tail.  With many rings, the quantum is QUANTUM, for which any ring has room, so
+ * that all streams get the same share, whatever the sizes of their rings.  Few rings reach
+ * QUEUE_MOST only if they are large; then the quantum is an equal share of it.  A ring with
+ * nothing in flight and few bytes to send does not queue.
  */
 #define QUEUE_MOST	SZ_4M
 #define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
 #define SHARE_LEAST	SZ_256K		/* a smaller share is QUANTUM instead */
 #define SMALL_MOST	SZ_4K		/* bytes that need not queue */
 
-/* Bytes of the link that are not known to have completed: exact but for the last 64 KiB. */
+/* Bytes of the link that may be in flight, exact to 64 KiB. */
 static u64 in_flight(const struct rstream_link *link)
 {
 	return link->tx_bytes - link->settled_bytes;
 }
 
-/* What a scheduled ring may post while others wait, bytes. */
+/* The quantum of a scheduled ring while others wait, bytes. */
 static u64 quantum(const struct rstream_link *link)
 {
 	u64 part = QUEUE_MOST / (link->n_waiting + link->n_scheduled + 1);
@@ -498,7 +496,7 @@ static u64 tx_budget(const struct tx_ring *ring, const struct list_head *frags)
 	return ring->pub.scheduled ? quantum(link) : 0;
 }
 
-/* Until rstream_ring_schedule() picks it. */
+/* Queues @ring until rstream_ring_schedule() picks it. */
 static void tx_wait(struct tx_ring *ring, bool first)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -525,7 +523,7 @@ static void tx_wait_end(struct tx_ring *ring)
 	ring->pub.link->n_waiting--;
 }
 
-/* It was scheduled, and has posted what it could or has nothing to post: the next one. */
+/* A scheduled ring has posted what it could, or has nothing to post: schedule the next one. */
 static void tx_yield(struct tx_ring *ring, bool next)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -606,7 +604,7 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 		room = min_t(u64, room, space);
 		frag = list_first_entry(frags, struct rstream_frag, list);
 		if (!frag_prepare(link, frag, room)) {
-			/* no memory, which credit sets free */
+			/* no memory, which a credit will free */
 			ring->pub.stalled = RSTREAM_R_STALL_RING;
 			break;
 		}
@@ -685,17 +683,17 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
 	waits = !list_empty(frags) && !full;
-	/* in the second case no memory for bus addresses: credit sets some free */
+	/* in the second case, no memory for DMA addresses: a credit will free some */
 	if (full || (waits && starved && total == mapped))
 		pub->stalled = RSTREAM_R_STALL_RING;
 	if (waits)
 		tx_wait(ring, pub->scheduled && !total && pub->stalled != RSTREAM_R_STALL_RING);
-	/* it will be scheduled for the rest: no need to ask */
+	/* it will be scheduled for the rest, so there is no need to ask */
 	pub->asks = how & RSTREAM_POST_CREDIT && total &&
 		    (!waits || pub->stalled == RSTREAM_R_STALL_RING);
 	if (pub->asks && b->n) {
 		rstream_wr_retype(link, RSTREAM_IMM_DATA_WANT);
-		/* room and pages are there when the device has done, too */
+		/* room and pages are free only when the device has completed, too */
 		rstream_wr_signal(link);
 	} else if (pub->asks) {
 		ring->ctrl.due |= DUE_ASK;
@@ -703,11 +701,11 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	}
 	if (how & RSTREAM_POST_NOTIFY && b->n && !pub->notify)
 		tx_notify(ring);
-	/* what a failing post took over can be recalled when it is drained */
+	/* frags of a failed post can be recalled when the QP is drained */
 	rstream_wr_post(link);
 	if (full && settled < (u64)acked && rstream_link_alive(link))
 		tx_notify_all(ring);
-	/* a scheduled ring that can post nothing: no other can; or memory is short for a while */
+	/* if a scheduled ring cannot post, no other can; or memory is short for a while */
 	if (pub->scheduled)
 		tx_yield(ring, total || !waits);
 	else if (waits)
@@ -829,7 +827,7 @@ void rstream_txring_close(struct rstream_txring *pub)
 	rstream_link_put(link);
 }
 
-/* Its DONE has completed, and with that all that it wrote. */
+/* Its DONE has completed, and so have all its writes. */
 static void tx_ended(struct rstream_link *link, struct tx_ring *ring)
 {
 	list_del_init(&ring->ending);
@@ -854,7 +852,7 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
 {
 	struct tx_ring *ring = idr_find(&link->tx_granted, id);
 
-	/* answers DONE, so it has come behind it */
+	/* it answers DONE, so DONE was executed before */
 	if (!ring || list_empty(&ring->zombie) || ring->ctrl.due || ring->freed) {
 		rstream_link_break_locked(link, RSTREAM_END_STRAY_FREED);
 		return;
@@ -865,9 +863,9 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
 }
 
 /*
- * What the peer owes us, or NULL: FREED follows DONE, and RQ_CREDIT what we send, by
- * themselves.  Sweeps are counted, not time: a host that was stopped itself has missed
- * but one.
+ * The overdue answer of the peer, or NULL: FREED must follow DONE, and RQ_CREDIT the messages
+ * sent to it.  Count sweeps instead of time: if this host was stopped itself, only one sweep is
+ * missing.
  */
 enum rstream_link_end rstream_ring_withheld(struct rstream_link *link)
 {
@@ -877,7 +875,7 @@ enum rstream_link_end rstream_ring_withheld(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	oldest = list_first_entry_or_null(&link->tx_zombies, struct tx_ring, zombie);
-	/* before its writes have completed it is not the peer's turn */
+	/* the peer need not answer before the writes of the ring have completed */
 	if (oldest && !oldest->ctrl.due && list_empty(&oldest->ending) &&
 	    link->sweeps - oldest->owed_at > most)
 		return RSTREAM_END_NOT_FREED;
@@ -922,7 +920,7 @@ void rstream_ring_sq_done(struct rstream_link *link)
 	rstream_ring_kick(link);
 }
 
-/* Idle senders learn here that they can free memory. */
+/* Idle senders are notified here that they can free memory. */
 void rstream_ring_sweep(struct rstream_link *link)
 {
 	struct rstream_frag *frag;
@@ -932,7 +930,7 @@ void rstream_ring_sweep(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	link->sweeps++;
-	/* a scheduled ring that has not posted by now loses its turn */
+	/* a scheduled ring that has not posted by now is not scheduled any more */
 	link->n_scheduled = 0;
 	idr_for_each_entry(&link->tx_rings, ring, id) {
 		WRITE_ONCE(ring->pub.scheduled, false);
@@ -950,8 +948,8 @@ void rstream_ring_sweep(struct rstream_link *link)
 }
 
 /*
- * The QP is drained: the device has done with frags, which are unmapped, without the lock.
- * They are still in flight for their streams until the link is DEAD.
+ * The QP is drained, so the device does not need the frags any more: unmap them, without the
+ * lock.  For their streams, they are still in flight until the link is DEAD.
  */
 void rstream_ring_unmap(struct rstream_link *link)
 {
@@ -963,7 +961,7 @@ void rstream_ring_unmap(struct rstream_link *link)
 	spin_lock_bh(&link->lock);
 	for (id = 0; (ring = idr_get_next(&link->tx_rings, &id)); id++) {
 		list_splice_init(&ring->flight, &frags);
-		/* the link is BROKEN: nobody posts, and no ring is freed */
+		/* the link is BROKEN: nothing is posted, and no ring is freed */
 		spin_unlock_bh(&link->lock);
 		list_for_each_entry(frag, &frags, list)
 			rstream_wr_unmap(frag);
@@ -973,7 +971,7 @@ void rstream_ring_unmap(struct rstream_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
-/* And with our memory: rings without a stream end. */
+/* The peer's writes have ended, too: free rings without a stream. */
 void rstream_ring_drained(struct rstream_link *link)
 {
 	struct tx_ring *ring;

@@ -2,17 +2,17 @@
 /*
  * Registered memory of a link.
  *
- * Owns RMBs: pages, mapped one after the other into our address space and the
- * device's, and registered once as one region; and the bitmaps that cut them into pieces.
- * Called by link_life.c (add, in a worker) and ring.c (get, put).  It never takes a
- * piece back by itself: ring.c knows when the peer has stopped writing.
+ * Owns RMBs: pages that are mapped contiguously for the CPU and for the device, and registered
+ * as one region; and the bitmaps that divide them.  Called by link_life.c (add, in a worker) and
+ * ring.c (get, put).  It never takes memory back by itself: ring.c knows when the peer has
+ * stopped writing.
  *
- * Each page has a count of references of its own: a pipe may refer to it (lent.c).
- * What is put back while it is lent stays out of use until it is not; the pages of
- * an RMB that is freed go when the last reference does.
+ * Each page has its own reference count: a pipe may refer to it (lent.c).  Memory that is
+ * returned while it is lent remains unused until it is not lent any more; the pages of a freed
+ * RMB are freed with their last reference.
  *
- * Memory is zeroed when allocated.  It belongs to one link and so to one peer
- * until it is freed: a peer can never read what another one wrote.
+ * Memory is zeroed when allocated.  It belongs to one link, and so to one peer, until it is
+ * freed: a peer can never read what another one wrote.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -26,13 +26,13 @@
 #include "rmb.h"
 #include "wr.h"
 
-#define RMB_FIRST	SZ_64K	/* two rings, as large as a stream's first one */
+#define RMB_FIRST	SZ_64K	/* two first rings of streams */
 #define CELLS_BEYOND	SZ_8M
-#define CHUNK_SIZE	SZ_64K	/* or smaller, where the host has none of that size */
+#define CHUNK_SIZE	SZ_64K	/* or smaller, if the host has none of that size */
 
 /*
- * What one kind of RMB is cut into, how small it may be, how large the first one of a link
- * is at most, and who writes it.
+ * For each kind of RMB: unit of allocation, minimum size, maximum size of the first one of a
+ * link, and who writes it.
  */
 static const struct {
 	u32 unit;
@@ -54,22 +54,22 @@ static const struct {
 	},
 };
 
-/* Where a page of an RMB is for the device. */
+/* DMA address of a page of an RMB. */
 struct dma_page {
 	u64 addr;
-	u32 run;		/* bytes from here on that are mapped as one */
+	u32 run;		/* contiguous bytes from here on */
 };
 
 /*
  * One registered region.
  * @list:	link->rmbs[], link->lock
  * @pages:	@n_pages
- * @dma:	the same for the device, which sees them in order and without holes
+ * @dma:	DMA addresses of these; contiguous for the device
  * @mapped:	@sgt is mapped for the device
  * @usable:	registration has completed, link->lock
  * @map:	a bit per unit, link->lock
- * @lent:	units of @map that were put back, but have a page that is lent
- * @n_lent:	how many
+ * @lent:	units of @map that were returned, but contain a lent page
+ * @n_lent:	number of these
  * @used:	units, link->lock
  */
 struct rstream_rmb {
@@ -89,12 +89,12 @@ struct rstream_rmb {
 	bool usable;
 	unsigned long *map, *lent;
 	unsigned int units, used, n_lent;
-	unsigned int unused;	/* sweeps that found it so */
+	unsigned int unused;	/* consecutive sweeps that found it unused */
 };
 
-/* Sweeps after which an RMB without rings is given back. */
+/* Sweeps after which an unused RMB is freed. */
 #define TRIM_SWEEPS	8
-/* How long a shortage counts. */
+/* How long a shortage of memory counts. */
 #define PRESSURE_TIME	(2 * HZ)
 
 static atomic_long_t all_bytes;		/* RMBs of all namespaces */
@@ -108,7 +108,7 @@ static void rmb_unregister(struct rstream_rmb *rmb)
 	if (rmb->mr)
 		ib_dereg_mr(rmb->mr);
 	rmb->mr = NULL;
-	/* nobody syncs what is being unmapped */
+	/* it must not be synced while it is being unmapped */
 	spin_lock_bh(&rmb->link->lock);
 	mapped = rmb->mapped;
 	rmb->mapped = false;
@@ -145,17 +145,17 @@ static void rmb_free(struct rstream_rmb *rmb)
 	kfree(rmb);
 }
 
-/* The first one of a link, if it is not larger than it needs to be. */
+/* Is it the first RMB of the link, and not larger than necessary? */
 static bool is_first(const struct rstream_link *link, enum rstream_rmb_kind kind, size_t size)
 {
 	return !atomic_long_read(&link->rmb_bytes[kind]) && size <= rmb_kinds[kind].first;
 }
 
 /*
- * What the RMBs of the namespace may come to with another one of this link, of @size,
- * bytes.  Three eighths of rmb_max are for links that have none, so that they get their
- * first rings however many have come before, and whatever these would like to have.  A
- * few bytes of cells go beyond: without them a link can't even send.
+ * Limit on the RMBs of the namespace, including a new one of @size for this link, bytes.  Three
+ * eighths of rmb_max are reserved for links that have none, so that they get their first rings
+ * regardless of earlier links.  A few bytes for cells may exceed the limit, because a link cannot
+ * even send without them.
  */
 static unsigned long rmb_ceiling(const struct rstream_link *link,
 				 enum rstream_rmb_kind kind, size_t size)
@@ -168,8 +168,8 @@ static unsigned long rmb_ceiling(const struct rstream_link *link,
 }
 
 /*
- * What those of one address may come to, when @others have so much: three quarters of what
- * these leave, so that there is always something left for the next one.
+ * Limit on the RMBs of one address, when the others have @others: three quarters of what these
+ * leave, so that something is always left for the next address.
  */
 static unsigned long host_ceiling(const struct rstream_link *link, enum rstream_rmb_kind kind,
 				  size_t size, unsigned long others)
@@ -182,7 +182,7 @@ static unsigned long host_ceiling(const struct rstream_link *link, enum rstream_
 	return max(max / 16, others < all ? (all - others) / 4 * 3 : 0);
 }
 
-/* It is, for all: @ours; else only for links with the address of this one. */
+/* Memory is short: of the namespace (@ours), or only for links with the address of this one. */
 static void rmb_short(const struct rstream_link *link, bool ours)
 {
 	unsigned long *at = ours ? &link->ln->rmb_short_at : &link->peer->host->rmb_short_at;
@@ -208,7 +208,7 @@ static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
 	return false;
 }
 
-/* Bytes that are left for an RMB of @size below the ceiling of the namespace. */
+/* Bytes left for an RMB of @size below the limit of the namespace. */
 static unsigned long net_left(const struct rstream_link *link, enum rstream_rmb_kind kind,
 			      size_t size)
 {
@@ -218,7 +218,7 @@ static unsigned long net_left(const struct rstream_link *link, enum rstream_rmb_
 	return ceiling - min(bytes, ceiling);
 }
 
-/* Likewise, below that of the address, too. */
+/* Likewise, also below the limit of the address. */
 static unsigned long rmb_left(const struct rstream_link *link, enum rstream_rmb_kind kind,
 			      size_t size)
 {
@@ -234,7 +234,7 @@ bool rstream_rmb_fits(const struct rstream_link *link, u32 size)
 	return size <= rmb_left(link, RSTREAM_RMB_RINGS, size);
 }
 
-/* If not, the rings that are not in use are wanted back. */
+/* If it may not, unused rings are to be taken back. */
 bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
 {
 	if (rstream_rmb_fits(link, size))
@@ -260,7 +260,7 @@ bool rstream_rmb_short(const struct rstream_link_net *ln)
 	       is_recent(READ_ONCE(short_at));
 }
 
-/* In chunks, as large as they can be had: the fewer the better for the device. */
+/* In chunks as large as possible, because few segments are better for the device. */
 static int rmb_alloc_pages(struct rstream_rmb *rmb, gfp_t gfp)
 {
 	unsigned int order = get_order(CHUNK_SIZE), i, n = 0;
@@ -290,8 +290,7 @@ static int rmb_alloc_pages(struct rstream_rmb *rmb, gfp_t gfp)
 }
 
 /*
- * Where each page is for the device.  That may have put several segments together into
- * one, but it has never cut one.
+ * The DMA address of each page.  Mapping may have merged several segments, but never splits one.
  */
 static void rmb_note_dma(struct rstream_rmb *rmb)
 {
@@ -313,8 +312,8 @@ static void rmb_note_dma(struct rstream_rmb *rmb)
 }
 
 /*
- * The largest page that the device can have in its table of this region: what is mapped
- * begins and ends at multiples of it.  0: none.
+ * The largest page size with which the device can register this region: the mapping starts and
+ * ends at multiples of it.  0: none.
  */
 static u32 mr_page_size(const struct rstream_rmb *rmb)
 {
@@ -358,7 +357,7 @@ static int rmb_map(struct rstream_rmb *rmb)
 	return 0;
 }
 
-/* Its memory.  Return: 0, or -ENOMEM, and what it has is for rmb_free(). */
+/* Allocates its memory.  Return: 0, or -ENOMEM; then rmb_free() frees what it has. */
 static int rmb_fill(struct rstream_rmb *rmb)
 {
 	struct rstream_account account;
@@ -404,7 +403,7 @@ static struct rstream_rmb *rmb_new(struct rstream_link *link,
 	return ERR_PTR(-ENOMEM);
 }
 
-/* With link->lock held there is a slot to register something, or the link has ended. */
+/* With link->lock held: is there a slot for a registration, or has the link ended? */
 static void lock_with_slot(struct rstream_link *link)
 	__acquires(&link->lock)
 {
@@ -420,9 +419,9 @@ static void lock_with_slot(struct rstream_link *link)
 }
 
 /*
- * Posts the registration and waits for its completion, or for the end of the
- * link, whose drain then completes it.  What is posted is on the link's list:
- * rstream_qp_destroy() disposes of it.
+ * Posts the registration, and waits for its completion or for the end of the link, whose drain
+ * completes it.  A posted registration is on the link's list, and rstream_qp_destroy() disposes
+ * of it.
  */
 static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 {
@@ -454,8 +453,8 @@ static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 }
 
 /*
- * A link begins with little and doubles what it has, or gets room for several rings like
- * the one that is wanted: others follow.  The less is left for all, the smaller its part.
+ * A link starts with little memory and doubles it, or gets room for several rings of the wanted
+ * size, because others follow.  The less memory is left, the smaller its part.
  */
 static size_t rmb_wish(const struct rstream_link *link, enum rstream_rmb_kind kind,
 		       size_t least)
@@ -471,8 +470,8 @@ static size_t rmb_wish(const struct rstream_link *link, enum rstream_rmb_kind ki
 }
 
 /*
- * Tries what is due to the link, then halves down to @least, a power of two.  -ENOBUFS:
- * not even the least size fits below the ceiling.
+ * Tries the size that the link should have, then halves it down to @least, a power of two.
+ * -ENOBUFS: not even the minimum fits below the limit.
  */
 int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 		    size_t least)
@@ -501,7 +500,7 @@ static bool unit_lent(const struct rstream_rmb *rmb, unsigned int unit)
 {
 	u32 size = rmb_kinds[rmb->kind].unit, off;
 
-	/* nobody but us has pages of cells */
+	/* pages of cells are never lent */
 	if (rmb->kind != RSTREAM_RMB_RINGS)
 		return false;
 	for (off = 0; off < size; off += PAGE_SIZE)
@@ -510,7 +509,7 @@ static bool unit_lent(const struct rstream_rmb *rmb, unsigned int unit)
 	return false;
 }
 
-/* Units that are not lent any more can be used again. */
+/* Units that are not lent any more can be reused. */
 static void rmb_reclaim(struct rstream_rmb *rmb)
 {
 	unsigned long unit;
@@ -528,7 +527,7 @@ static void rmb_reclaim(struct rstream_rmb *rmb)
 	}
 }
 
-/* First fit, aligned to the size.  NULL: nothing is free. */
+/* First fit, aligned to the size.  NULL: no free space. */
 static struct rstream_rmb *rmb_find(const struct rstream_link *link,
 				    enum rstream_rmb_kind kind, unsigned int n,
 				    unsigned long *at)
@@ -556,7 +555,7 @@ bool rstream_rmb_has(const struct rstream_link *link,
 	return rmb_find(link, kind, size / rmb_kinds[kind].unit, &at);
 }
 
-/* -EAGAIN: nothing is free. */
+/* -EAGAIN: no free space. */
 int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
 		    u32 size, struct rstream_piece *piece)
 {
@@ -632,13 +631,13 @@ static void rmb_sync(const struct rstream_piece *piece, u32 off, u32 len,
 	}
 }
 
-/* What the device wrote becomes visible to the CPU where that takes something. */
+/* Makes the device's writes visible to the CPU. */
 void rstream_rmb_sync_for_cpu(const struct rstream_piece *piece, u32 off, u32 len)
 {
 	rmb_sync(piece, off, len, ib_dma_sync_single_for_cpu);
 }
 
-/* And what the CPU wrote to the device: else an older copy of it comes back. */
+/* Makes the CPU's writes visible to the device; with bounce buffers, old data would return. */
 void rstream_rmb_sync_for_device(const struct rstream_piece *piece, u32 off, u32 len)
 {
 	rmb_sync(piece, off, len, ib_dma_sync_single_for_device);
@@ -667,7 +666,7 @@ static void rmbs_trim(struct rstream_link *link, enum rstream_rmb_kind kind,
 		if (!rmb->usable || rmb->used > rmb->n_lent) {
 			rmb->unused = 0;
 		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
-			/* a page of cells stays: grants come at any time */
+			/* keep one page of cells: grants may arrive at any time */
 			if (kind == RSTREAM_RMB_CELLS &&
 			    list_is_first(&rmb->list, &link->rmbs[kind]))
 				continue;
@@ -702,7 +701,7 @@ static unsigned long shrink_count(struct shrinker *s, struct shrink_control *sc)
 	return atomic_long_read(&all_bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
 }
 
-/* Rings are taken back by agreement with their senders: that takes a while. */
+/* Rings are taken back in agreement with their senders, which takes a while. */
 static unsigned long shrink_scan(struct shrinker *s, struct shrink_control *sc)
 {
 	WRITE_ONCE(short_at, jiffies | 1);
@@ -727,7 +726,7 @@ void rstream_rmb_exit(void)
 
 /* ---- the end of a link ---- */
 
-/* The QP is gone and nobody adds to the lists any more: no lock needed. */
+/* The QP is gone and nothing is added to the lists any more, so no lock is needed. */
 void rstream_rmb_unregister(struct rstream_link *link)
 {
 	struct rstream_rmb *rmb;

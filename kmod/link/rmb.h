@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Remote memory buffers: registered memory that the peer of one link writes,
- * cut into pieces for rings or into credit cells.
+ * divided into rings or into credit cells.
  */
 #ifndef RSTREAM_RMB_H
 #define RSTREAM_RMB_H
@@ -12,18 +12,18 @@
 
 struct rstream_rmb;
 
-/* A piece of an RMB. */
+/* A part of an RMB. */
 struct rstream_piece {
 	struct rstream_rmb *rmb;
 	u32 off;			/* bytes from the start of the RMB */
 	u32 size;			/* bytes, power of two, divides @off */
 };
 
-/* Registers one more RMB, of @least bytes or more.  Process context, may sleep. */
+/* Registers one more RMB, of at least @least bytes.  Process context, may sleep. */
 int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 		    size_t least);
 
-/* Does the ceiling of the namespace allow @size bytes more?  Any context. */
+/* Does the limit of the namespace allow @size more bytes?  Any context. */
 bool rstream_rmb_fits(const struct rstream_link *link, u32 size);
 bool rstream_rmb_may_add(const struct rstream_link *link, u32 size);
 
@@ -45,16 +45,16 @@ bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
 		      struct rstream_rmb_info *info);
 
 /*
- * Is memory for rings short, of the host or below the ceiling of the namespace?
- * And for this link, perhaps only below that of its address?  Any context.
+ * Is memory for rings short, of the host or of the namespace?  Or, for this link, below the limit
+ * of its address?  Any context.
  */
 bool rstream_rmb_short(const struct rstream_link_net *ln);
 bool rstream_rmb_pressure(const struct rstream_link *link);
 
-/* Gives back what no ring has used for a while.  In a worker of the link. */
+/* Frees RMBs that were unused for a while.  In a worker of the link. */
 void rstream_rmb_trim(struct rstream_link *link);
 
-int rstream_rmb_init(void);	/* hears of memory pressure */
+int rstream_rmb_init(void);	/* registers the shrinker */
 void rstream_rmb_exit(void);
 
 /* The device is done with them (QP gone): unmap; then, with the link: free. */

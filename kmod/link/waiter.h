@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Streams that wait for a link to a peer, or for memory of one. */
+/* Streams that wait for a link to a peer, or for memory of a link. */
 #ifndef RSTREAM_WAITER_H
 #define RSTREAM_WAITER_H
 
@@ -9,10 +9,10 @@ struct rstream_waiter {
 	struct hlist_node node;
 	struct rstream *rs;
 	struct rstream_ticket ticket;	/* without tokens: it waits for memory */
-	u8 refused;		/* tries with this token that the peer refused */
+	u8 refused;		/* attempts with this token that the peer refused */
 };
 
-/* That of @rs, new if it has none.  Without memory it is told so, and this is NULL. */
+/* The waiter of @rs, created if needed.  NULL without memory, of which @rs is notified. */
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs);
 void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 			  unsigned int n);

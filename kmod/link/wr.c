@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work requests of a link: begun, given their SGEs, posted together.  Callers decide what is
+ * Work requests of a link: prepared, filled with SGEs, posted together.  Callers decide what is
  * sent and when; qp.c handles completions.
  *
- * link->lock held, but for mapping.
+ * link->lock held, except for mapping.
  */
 #include "wr.h"
 
-/* Send slots that nobody uses; data must leave RSTREAM_SQ_CTRL of them. */
+/* Number of free send slots; data must leave RSTREAM_SQ_CTRL of them. */
 unsigned int rstream_wr_room(const struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
@@ -36,7 +36,7 @@ static struct ib_send_wr *begin(struct rstream_link *link)
 	return wr;
 }
 
-/* The request begun last shall tell when it has completed. */
+/* Makes the current request signalled. */
 void rstream_wr_signal(struct rstream_link *link)
 {
 	struct rstream_batch *b = link->batch;
@@ -48,7 +48,7 @@ void rstream_wr_signal(struct rstream_link *link)
 	link->unsignalled_bytes = 0;
 }
 
-/* link->tx_bytes has grown by those of the request begun last. */
+/* link->tx_bytes includes those of the current request. */
 void rstream_wr_mark(struct rstream_link *link)
 {
 	struct ib_cqe *cqe = link->batch->wr[link->batch->n - 1].rdma.wr.wr_cqe;
@@ -78,7 +78,7 @@ void rstream_wr_write_imm(struct rstream_link *link, u64 raddr, u32 rkey,
 	rdma->rkey = rkey;
 }
 
-/* The message begun last is of another type. */
+/* Changes the type of the current message. */
 void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type)
 {
 	struct ib_send_wr *wr = &link->batch->wr[link->batch->n - 1].rdma.wr;
@@ -108,7 +108,7 @@ void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
 	sge->addr = addr;
 	sge->length = len;
 	sge->lkey = link->pd->local_dma_lkey;
-	/* NULL before: irdma takes the first one of a write, even if num_sge is 0 */
+	/* initially NULL: irdma uses the first SGE of a write, even if num_sge is 0 */
 	if (!wr->num_sge++)
 		wr->sg_list = sge;
 	link->unsignalled_bytes += len;
@@ -116,7 +116,7 @@ void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
 		rstream_wr_signal(link);
 }
 
-/* The content of a credit cell, from memory that belongs to the send slot. */
+/* Fills in a credit, from memory that belongs to the send slot. */
 void rstream_wr_credit(struct rstream_link *link, u64 value)
 {
 	u64 seq = link->sq_posted + link->batch->n;
@@ -144,7 +144,7 @@ int rstream_wr_post(struct rstream_link *link)
 	if (!b->n)
 		return 0;
 	err = ib_post_send(link->qp, &b->wr[0].rdma.wr, NULL);
-	/* of a chain refused half-way some are in the queue: drained all alike */
+	/* if only a part of the chain was accepted, the drain covers it all the same */
 	link->sq_posted += b->n;
 	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_POSTS);
 	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS, b->n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Building and posting work requests, all with link->lock held: begin one, add SGEs to
- * it, repeat, post.  rstream_wr_room() says how many may be begun.
+ * Building and posting work requests, all with link->lock held: begin one, add SGEs, repeat,
+ * post.  rstream_wr_room() returns how many may be begun.
  */
 #ifndef RSTREAM_WR_H
 #define RSTREAM_WR_H
@@ -20,7 +20,7 @@ void rstream_wr_signal(struct rstream_link *link);
 void rstream_wr_mark(struct rstream_link *link);
 int rstream_wr_post(struct rstream_link *link);
 
-/* What the SGEs of data refer to.  Without the lock, too. */
+/* DMA mapping for the SGEs of data.  Also without the lock. */
 bool rstream_wr_map(struct rstream_link *link, struct rstream_frag *frag);
 void rstream_wr_unmap(struct rstream_frag *frag);
 
