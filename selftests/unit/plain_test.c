@@ -253,3 +253,17 @@ TEST(plain__nothing_out_of_turn)
 	EXPECT(p.tx == RSTREAM_ENDED && p.rx == RSTREAM_RECORDS);
 	host_warnings = 0;
 }
+
+TEST(plain__sure_too_late)
+{
+	struct rstream_plains p = { RSTREAM_PLAIN, RSTREAM_PRELUDE };
+
+	EXPECT(!rstream_plain_full(&p, false, true, false) && p.tx == RSTREAM_PLAIN);
+}
+
+TEST(plain__over_one_way)
+{
+	struct rstream_plains p = { RSTREAM_RECORDS, RSTREAM_PRELUDE };
+
+	EXPECT(rstream_plain_over(&p) && p.rx == RSTREAM_ENDED);
+}
