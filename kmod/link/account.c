@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/list.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/sizes.h>
@@ -60,6 +59,41 @@ static unsigned long account_part(const struct rstream_link_net *ln)
 	return (pages << PAGE_SHIFT) / ACCOUNT_PART;
 }
 
+/*
+ * Page cache of @memcg that was not used recently, bytes.  The kernel can reclaim that at once;
+ * other memory has to be written to swap first.
+ */
+static u64 account_cache(struct mem_cgroup *memcg)
+{
+	const struct mem_cgroup_per_node *at;
+	u64 pages = 0;
+	int node, zone;
+
+	for_each_node_state(node, N_MEMORY) {
+		at = memcg->nodeinfo[node];
+		for (zone = 0; zone < MAX_NR_ZONES; zone++)
+			pages += READ_ONCE(at->lru_zone_size[zone][LRU_INACTIVE_FILE]);
+	}
+	return pages << PAGE_SHIFT;
+}
+
+/* Bytes that can be charged to the group and its parents before an allocation fails. */
+static u64 account_room(struct mem_cgroup *memcg)
+{
+	unsigned long max, used;
+	u64 room = U64_MAX, cache;
+
+	rcu_read_lock();
+	cache = account_cache(memcg);
+	for (; memcg; memcg = parent_mem_cgroup(memcg)) {
+		max = min(READ_ONCE(memcg->memory.max), READ_ONCE(memcg->memory.high));
+		used = page_counter_read(&memcg->memory);
+		room = min(room, ((u64)(max - min(used, max)) << PAGE_SHIFT) + cache);
+	}
+	rcu_read_unlock();
+	return room;
+}
+
 /* Is it, or a parent, above memory.high?  Tasks that charge it are then put to sleep. */
 static bool account_is_high(struct mem_cgroup *memcg)
 {
@@ -84,6 +118,11 @@ static struct mem_cgroup *account_get(const struct rstream_link_net *ln)
 static unsigned long account_part(const struct rstream_link_net *ln)
 {
 	return ULONG_MAX;
+}
+
+static u64 account_room(struct mem_cgroup *memcg)
+{
+	return U64_MAX;
 }
 
 static bool account_is_high(struct mem_cgroup *memcg)
@@ -135,21 +174,9 @@ void *rstream_account_zalloc(const struct rstream_link_net *ln, size_t size, gfp
 	return mem;
 }
 
-bool rstream_account_leaves(const struct rstream_account *account)
+bool rstream_account_leaves(const struct rstream_account *account, size_t size)
 {
-	unsigned int n = account->memcg ? ACCOUNT_LEAVES >> PAGE_SHIFT : 0;
-	struct page *page, *next;
-	LIST_HEAD(pages);
-
-	for (; n; n--) {
-		page = alloc_page(account->gfp);
-		if (!page)
-			break;
-		list_add(&page->lru, &pages);
-	}
-	list_for_each_entry_safe(page, next, &pages, lru)
-		__free_page(page);
-	return !n;
+	return !account->memcg || account_room(account->memcg) >= size + ACCOUNT_LEAVES;
 }
 
 void rstream_account_end(struct rstream_link_net *ln)

@@ -40,10 +40,10 @@ bool rstream_account_on(struct rstream_account *account, const struct rstream_li
 void rstream_account_off(struct rstream_account *account);
 
 /*
- * Between them: does the group have memory left for its programs?  Tests by allocating it
- * briefly, because reclaimable memory does not matter.  May sleep.
+ * Between them: does the group have memory left for its programs after another @size bytes have
+ * been allocated?  Reads the counters and allocates nothing.  Any context.
  */
-bool rstream_account_leaves(const struct rstream_account *account);
+bool rstream_account_leaves(const struct rstream_account *account, size_t size);
 
 /*
  * Limit on the RMBs of a namespace, bytes: the setting rmb_max, or an eighth of the limit of the

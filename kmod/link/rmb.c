@@ -365,14 +365,18 @@ static int rmb_fill(struct rstream_rmb *rmb)
 
 	if (!rstream_account_on(&account, rmb->link->ln, GFP_KERNEL))
 		return err;
+	if (!rstream_account_leaves(&account, rmb->size))
+		goto out;
 	rmb->map = bitmap_zalloc(rmb->units, account.gfp);
 	rmb->lent = bitmap_zalloc(rmb->units, account.gfp);
 	rmb->pages = kvcalloc(rmb->n_pages, sizeof(*rmb->pages), account.gfp);
 	rmb->dma = kvcalloc(rmb->n_pages, sizeof(*rmb->dma), account.gfp);
 	if (rmb->map && rmb->lent && rmb->pages && rmb->dma)
 		err = rmb_alloc_pages(rmb, account.gfp);
-	if (!err && !rstream_account_leaves(&account))
+	/* others may have taken it meanwhile */
+	if (!err && !rstream_account_leaves(&account, 0))
 		err = -ENOMEM;
+out:
 	rstream_account_off(&account);
 	return err;
 }

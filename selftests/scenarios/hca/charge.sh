@@ -37,6 +37,7 @@ begin() {
 	server=$!
 	wait_for 20 listens 1 "${streams[3]}" && echo $server >$groups/payer/cgroup.procs || return
 	[ "$listener" = group ] || kill -STOP $server
+	[ "$spare" = max ] || echo $(($(<$groups/payer/memory.current) + spare)) >$groups/payer/memory.max
 	on 0 rs_stream -c "$ADDR4_1" "${streams[@]}" -t 200 --wait --hold "$tmp/go" >/dev/null &
 	client=$!
 	if [ "$listener" = host ]; then
@@ -52,7 +53,7 @@ links() { on 1 rsctl -j links | grep -o '"state":"up"' | wc -l; }
 no_group() { rmdir $groups/payer; }
 
 use ring
-listener=group
+listener=group spare=max
 begin
 ok "registered memory is charged" wait_for 10 pays
 diag "$(pays)"
@@ -83,6 +84,19 @@ end
 ok "a limit: streams are complete" test $? = 0
 ok "a limit: no process was killed" test "$(event oom_kill)" = 0
 ok "a limit: at the end the group can be removed" wait_for 20 no_group
+
+# Too little is left for an RMB, as it is to leave 2 MiB: nothing is tried.
+streams=(-k inet -p 7302 -e -C 2 -n 1M -m 16K --rcvbuf 16K)
+spare=$((3 << 19))
+begin
+diag "$(pays); $(event max) times at the limit"
+ok "little is left: nothing is registered" test "$(receives)" = 0
+ok "little is left: the limit is not even felt" test "$(event max)" = 0
+end
+ok "little is left: streams are whole" test $? = 0
+ok "little is left: no process was killed" test "$(event oom_kill)" = 0
+wait_for 20 no_group
+spare=max
 
 # What else is charged, a link and its queues above all, has a thirty-second of it each.
 in_all rsctl set links_per_peer 8 >/dev/null
