@@ -266,4 +266,8 @@ TEST(plain__over_one_way)
 	struct rstream_plains p = { RSTREAM_RECORDS, RSTREAM_PRELUDE };
 
 	EXPECT(rstream_plain_over(&p) && p.rx == RSTREAM_ENDED);
+	p.rx = RSTREAM_RECORDS;
+	EXPECT(!rstream_plain_over(&p) && p.rx == RSTREAM_RECORDS);
+	EXPECT(host_warnings == 1);
+	host_warnings = 0;
 }
