@@ -15,7 +15,7 @@
 
 #define EXPECT_FINE(call) EXPECT_EQ(call, RSTREAM_R_NONE)
 
-/* A receiver at BIG, all of it consumed, that allows @window more. */
+/* A receiver at BIG, which has consumed everything and allows @window more. */
 static struct rstream_rx receiver(u64 window)
 {
 	struct rstream_rx rx;
@@ -90,7 +90,7 @@ TEST(carrier__rx_data_on_ring)
 	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_SWITCH);
 }
 
-TEST(carrier__rx_data_behind_fin)
+TEST(carrier__rx_data_after_fin)
 {
 	struct rstream_rx rx = receiver(10);
 
@@ -109,7 +109,7 @@ TEST(carrier__rx_grant_once)
 	EXPECT_REFUSED(&rx, rstream_rx_grant(&rx), 0);
 }
 
-TEST(carrier__rx_grant_behind_fin)
+TEST(carrier__rx_grant_after_fin)
 {
 	struct rstream_rx rx = receiver(10);
 
@@ -117,7 +117,7 @@ TEST(carrier__rx_grant_behind_fin)
 	EXPECT_REFUSED(&rx, rstream_rx_grant(&rx), 0);
 }
 
-TEST(carrier__rx_ungrant_gives_the_epoch_back)
+TEST(carrier__rx_ungrant_returns_the_epoch)
 {
 	struct rstream_rx rx = receiver(10), before;
 
@@ -208,7 +208,7 @@ TEST(carrier__rx_switch_twice)
 		       RSTREAM_R_BAD_SWITCH);
 }
 
-TEST(carrier__rx_switch_behind_fin)
+TEST(carrier__rx_switch_after_fin)
 {
 	struct rstream_rx rx = receiver(10);
 
@@ -231,7 +231,7 @@ TEST(carrier__rx_landed)
 	EXPECT_EQ(rx.arrived, BIG + 0x200000000);
 }
 
-TEST(carrier__rx_landed_goes_back)
+TEST(carrier__rx_landed_decreases)
 {
 	struct rstream_rx rx = on_ring();
 
@@ -295,7 +295,7 @@ TEST(carrier__rx_fin_on_ring_before_its_bytes)
 	EXPECT(rstream_rx_eof(&rx));
 }
 
-TEST(carrier__rx_fin_on_ring_behind_its_bytes)
+TEST(carrier__rx_fin_on_ring_after_its_bytes)
 {
 	struct rstream_rx rx = on_ring();
 
@@ -405,8 +405,8 @@ TEST(carrier__tx_grant_after_refusal)
 	EXPECT_FINE(rstream_tx_grant(&tx, 2));
 }
 
-/* It crosses with our FIN: no fault of the peer. */
-TEST(carrier__tx_grant_behind_fin)
+/* It crosses with the own FIN, which is not the peer's fault. */
+TEST(carrier__tx_grant_after_fin)
 {
 	struct rstream_tx tx = sender(10);
 
@@ -435,7 +435,7 @@ TEST(carrier__tx_window)
 	EXPECT_EQ(rstream_tx_window(&tx), 1);
 	tx.limit = ~0ULL;
 	EXPECT_EQ(rstream_tx_window(&tx), ~0ULL - BIG);
-	tx.limit = BIG - 1;	/* ring bytes are not bound by it */
+	tx.limit = BIG - 1;	/* does not limit ring bytes */
 	EXPECT_EQ(rstream_tx_window(&tx), 0);
 	tx.limit = BIG + 9;
 	rstream_tx_switch(&tx);
@@ -483,7 +483,7 @@ TEST(carrier__rx_back_to_tcp)
 	struct rstream_rx rx = on_ring();
 
 	EXPECT_FINE(rstream_rx_landed(&rx, 20));
-	/* nobody has asked for it */
+	/* without REVOKE */
 	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG + 20, 0),
 		       RSTREAM_R_BAD_SWITCH);
 	EXPECT(rstream_rx_revoke(&rx));
@@ -494,7 +494,7 @@ TEST(carrier__rx_back_to_tcp)
 		       RSTREAM_R_BAD_OFFSET);
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 20, 0));
 	EXPECT_EQ(rx.state, RSTREAM_ON_TCP);
-	/* the ring has brought more than tcp's window */
+	/* more than tcp's window has arrived in the ring */
 	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_WINDOW);
 	rx.limit = BIG + 22;
 	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 3), RSTREAM_R_BAD_WINDOW);
@@ -516,7 +516,7 @@ TEST(carrier__rx_lost_on_ring)
 	EXPECT_FINE(rstream_rx_data(&rx, 3));
 }
 
-TEST(carrier__rx_lost_before_its_switch)
+TEST(carrier__rx_lost_before_switch)
 {
 	struct rstream_rx rx = receiver(30);
 
@@ -530,7 +530,7 @@ TEST(carrier__rx_lost_before_its_switch)
 	EXPECT_EQ(rx.arrived, BIG + 10);
 }
 
-TEST(carrier__rx_lost_and_never_switched)
+TEST(carrier__rx_lost_without_switch)
 {
 	struct rstream_rx rx = receiver(10);
 
@@ -547,7 +547,7 @@ TEST(carrier__rx_lost_on_tcp)
 	EXPECT_REFUSED(&rx, rstream_rx_lost(&rx, 0), false);
 }
 
-TEST(carrier__rx_what_was_lost_comes_behind_fin)
+TEST(carrier__rx_lost_data_after_fin)
 {
 	struct rstream_rx rx = on_ring();
 
@@ -563,7 +563,7 @@ TEST(carrier__rx_what_was_lost_comes_behind_fin)
 	EXPECT(rstream_rx_eof(&rx));
 }
 
-TEST(carrier__tx_lost_and_resumed)
+TEST(carrier__tx_lost_then_resumed)
 {
 	struct rstream_tx tx = writer();
 
@@ -586,7 +586,7 @@ TEST(carrier__tx_lost_and_resumed)
 	EXPECT_FINE(rstream_tx_grant(&tx, 2));
 }
 
-TEST(carrier__tx_resumed_before_it_knew)
+TEST(carrier__tx_resumed_before_lost)
 {
 	struct rstream_tx tx = writer();
 
@@ -621,7 +621,7 @@ TEST(carrier__tx_resume_without_a_grant)
 	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 1, 0), RSTREAM_R_BAD_RESUME);
 }
 
-TEST(carrier__rx_revoke_only_a_ring)
+TEST(carrier__rx_revoke_needs_a_ring)
 {
 	struct rstream_rx rx = receiver(10);
 
@@ -636,7 +636,7 @@ TEST(carrier__rx_revoke_only_a_ring)
 	EXPECT_REFUSED(&rx, rstream_rx_revoke(&rx), false);
 }
 
-TEST(carrier__rx_stopped_only_if_revoked)
+TEST(carrier__rx_stopped_needs_revoke)
 {
 	struct rstream_rx rx = on_ring();
 
@@ -645,13 +645,13 @@ TEST(carrier__rx_stopped_only_if_revoked)
 	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2, 20), RSTREAM_R_BAD_SWITCH);
 	EXPECT_FINE(rstream_rx_stopped(&rx, 1, 20));
 	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1, 20), RSTREAM_R_BAD_SWITCH);
-	/* what was written before may still land */
+	/* earlier writes may still arrive */
 	EXPECT_FINE(rstream_rx_landed(&rx, 20));
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 20, 0));
 	EXPECT(rx.recall == RSTREAM_KEPT);
 	rstream_rx_grant(&rx);
 	EXPECT(rstream_rx_revoke(&rx));
-	/* no SWITCH to that ring was there */
+	/* there was no SWITCH to that ring */
 	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 2, 20), RSTREAM_R_BAD_SWITCH);
 }
 
@@ -680,24 +680,24 @@ TEST(carrier__tx_revoked_without_a_grant)
 	EXPECT_REFUSED(&tx, rstream_tx_revoke(&tx, 1), RSTREAM_R_BAD_SWITCH);
 }
 
-TEST(carrier__tx_left_when_all_is_credited)
+TEST(carrier__tx_leaves_when_all_is_credited)
 {
 	struct rstream_tx tx = writer();
 
 	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 20), false);
 	EXPECT_FINE(rstream_tx_revoke(&tx, 1));
 	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 21), false);
-	/* from now on RESUME decides */
+	/* from now on, RESUME decides */
 	EXPECT(rstream_tx_lost(&tx));
 	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 20), false);
 }
 
-TEST(carrier__rx_written_though_stopped)
+TEST(carrier__rx_written_after_stopped)
 {
 	struct rstream_rx rx = on_ring();
 
 	EXPECT(rstream_rx_revoke(&rx));
-	/* who has not heard of it may go on as far as it has credit */
+	/* a sender that has not received it may continue within its credit */
 	EXPECT_FINE(rstream_rx_landed(&rx, 19));
 	EXPECT_FINE(rstream_rx_stopped(&rx, 1, 20));
 	EXPECT_FINE(rstream_rx_landed(&rx, 20));
@@ -717,7 +717,7 @@ TEST(carrier__tx_revoked)
 	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 19), false);
 	EXPECT(rstream_tx_left(&tx, 20));
 	EXPECT_EQ(tx.state, RSTREAM_ON_TCP);
-	/* it crossed our SWITCH */
+	/* it crossed the own SWITCH */
 	EXPECT_FINE(rstream_tx_revoke(&tx, 1));
 	EXPECT_EQ(tx.state, RSTREAM_ON_TCP);
 }

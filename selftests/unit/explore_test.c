@@ -117,7 +117,7 @@ TEST(explore__ring_wraps)
 	});
 }
 
-TEST(explore__ring_holds_all)
+TEST(explore__ring_larger_than_stream)
 {
 	explore_shape(&(struct shape){
 		.bytes = 6, .window = 2, .ring = 4,
@@ -125,7 +125,7 @@ TEST(explore__ring_holds_all)
 	});
 }
 
-TEST(explore__window_holds_all)
+TEST(explore__window_larger_than_stream)
 {
 	explore_shape(&(struct shape){
 		.bytes = 5, .window = 6, .ring = 1,

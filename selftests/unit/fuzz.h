@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What fuzzers run: each target takes any bytes, feeds a pure file of the module
- * with them and expects what must hold whatever they are.  fuzz_test.c runs them
- * from fixed seeds, libfuzzer.c guided by coverage.
+ * Targets of the fuzzers: each one passes arbitrary bytes to a pure file of the module, and
+ * checks properties that must hold for all input.  fuzz_test.c runs them with fixed seeds,
+ * libfuzzer.c guided by coverage.
  */
 #ifndef RSTREAM_FUZZ_H
 #define RSTREAM_FUZZ_H
@@ -22,7 +22,7 @@
 FUZZ_TARGETS(X)
 #undef X
 
-/* The bytes that are left; behind the last one come zeros. */
+/* The remaining bytes; zeros after the last one. */
 struct fuzz_input {
 	const u8 *at;
 	size_t len;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rules of carriers: a receiver and a sender, each against a peer that says
- * anything; and both ends of the model in any order of events, honest to their
- * end, or with channels that lie.
+ * The rules of carriers: a receiver and a sender, each with a peer that sends anything; and both
+ * ends of the model with events in any order, with honest channels or with channels that change
+ * messages.
  */
 #include "carrier.h"
 #include "fuzz.h"
@@ -25,7 +25,7 @@ static u64 up_to(struct fuzz_input *in, u64 most)
 	return most ? byte % ((most < 40 ? most : 40) + 1) : 0;
 }
 
-/* Whatever a peer says: what was true stays true. */
+/* Invariants, whatever the peer sends. */
 static void check_rx(const struct rstream_rx *rx, const struct rstream_rx *was,
 		     enum rstream_reason reason)
 {
@@ -44,7 +44,7 @@ static void check_rx(const struct rstream_rx *rx, const struct rstream_rx *was,
 	EXPECT(rx->recall == RSTREAM_KEPT || rx->state != RSTREAM_ON_TCP);
 	EXPECT(rx->recall != RSTREAM_STOPPED ||
 	       (was->recall != RSTREAM_KEPT && rx->state == RSTREAM_ON_RING));
-	/* a ring is left by who was asked to, or when it is lost */
+	/* a ring is left only after REVOKE, or when it is lost */
 	EXPECT(was->state != RSTREAM_ON_RING || rx->state != RSTREAM_ON_TCP ||
 	       was->lost || was->recall != RSTREAM_KEPT);
 	EXPECT(!was->fin || (rx->fin && rx->fin_at == was->fin_at));
@@ -62,7 +62,7 @@ static void check_tx(const struct rstream_tx *tx, const struct rstream_tx *was,
 	EXPECT(tx->limit >= was->limit);
 	EXPECT(tx->state >= RSTREAM_ON_RING || tx->sent <= tx->limit ||
 	       tx->sent <= was->sent);
-	/* what is to be sent again is not yet taken as read */
+	/* data to be sent again is not acknowledged yet */
 	EXPECT(!tx->resumed || (tx->resume_at <= tx->sent &&
 				tx->acked <= tx->resume_at));
 	EXPECT(tx->state < RSTREAM_ON_RING || tx->base <= tx->sent);
@@ -73,7 +73,7 @@ static void check_tx(const struct rstream_tx *tx, const struct rstream_tx *was,
 	EXPECT(tx->epoch != was->epoch || !was->told || tx->told);
 }
 
-/* ---- a receiver, and what any peer may say to it ---- */
+/* ---- a receiver, and any records of a peer ---- */
 
 static enum rstream_reason rx_event(struct rstream_rx *rx, struct fuzz_input *in)
 {
@@ -155,7 +155,7 @@ static enum rstream_reason tx_event(struct rstream_tx *tx, struct fuzz_input *in
 			rstream_tx_refuse(tx);
 		return RSTREAM_R_NONE;
 	case 4:
-		/* a cell is not ahead of what was written: checked where it is read */
+		/* a cell beyond what was written is refused where it is read */
 		acked = up_to(in, tx->sent - tx->base);
 		if (tx->state >= RSTREAM_ON_RING && !tx->resumed)
 			rstream_tx_credited(tx, acked);
@@ -201,7 +201,7 @@ void fuzz_tx(const u8 *data, size_t len)
 
 #define LIE	EVENTS		/* in place of an event */
 
-/* Change, lose, repeat or reorder what is on its way. */
+/* Change, lose, repeat or reorder messages in flight. */
 static void lie(struct world *w, struct fuzz_input *in)
 {
 	struct queue *queues[] = { &w->to_rx, &w->to_tx, &w->writes };
@@ -229,7 +229,7 @@ static void lie(struct world *w, struct fuzz_input *in)
 		*msg = q->msg[--q->n];
 		memset(&q->msg[q->n], 0, sizeof(*msg));
 		return;
-	case 4:		/* what answers them needs room */
+	case 4:		/* their answers need room */
 		if (q->n < QUEUE_MAX / 2)
 			q->msg[q->n++] = *msg;
 		return;
@@ -240,7 +240,7 @@ static void lie(struct world *w, struct fuzz_input *in)
 	}
 }
 
-/* The model's channels are short: what is on its way must be heard before more is said. */
+/* The model's channels are short: messages must be received before more are sent. */
 static bool has_room(const struct world *w)
 {
 	return w->to_rx.n + w->to_tx.n <= QUEUE_MAX / 2 && w->writes.n < QUEUE_MAX;
@@ -262,7 +262,7 @@ static bool happens(struct world *w, unsigned int event, u8 n)
 	return done;
 }
 
-/* All that must happen does. */
+/* Runs all events that must happen. */
 static void come_to_an_end(struct world *w)
 {
 	unsigned int i, n;
@@ -301,7 +301,7 @@ void fuzz_pair(const u8 *data, size_t len)
 			happens(&w, event, 1 + fuzz_byte(&in) % 4);
 		else
 			lie(&w, &in);
-		/* the connection is reset; or the model can't count what it is made believe */
+		/* the connection is reset; or the forged values exceed the model's range */
 		if (model_reason || w.rx.arrived - s.start > 100)
 			return;
 	}

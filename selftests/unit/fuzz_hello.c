@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* HELLO: any first bytes of a direction, and one less of them. */
+/* HELLO: any first bytes of a direction, also with one byte less. */
 #include "fuzz.h"
 #include "record.h"
 #include "tap.h"
@@ -50,7 +50,7 @@ static void check_fields(const struct rstream_hello *hello, const u8 *at)
 	EXPECT_EQ(hello->window, number(at + 56, 8));
 	EXPECT(!memcmp(hello->addr, at + LEN, 16 * hello->naddr));
 	EXPECT(!memcmp(hello->secret, at + 64, 16));
-	/* what is read is written again, but for what is reserved */
+	/* writing the parsed HELLO gives the same bytes, except reserved ones */
 	len = rstream_hello_write(again, hello);
 	EXPECT_EQ(len, number(at + 8, 2));
 	EXPECT(!memcmp(again, at, 28) && !number(again + 28, 4) &&
@@ -64,7 +64,7 @@ static enum rstream_hello_state check_read(const u8 *at, size_t len, u8 role,
 	struct rstream_hello hello;
 	unsigned int used = 0;
 
-	/* above 56 bits a nonce says nothing */
+	/* only 56 bits of a nonce count */
 	got = rstream_hello_read(tap_edge(at, len), len, role,
 				 nonce | 0x5aULL << 56, &hello, &used);
 	EXPECT_EQ(got, wanted(at, len, role, nonce));
@@ -85,7 +85,7 @@ void fuzz_hello(const u8 *data, size_t len)
 	whole = check_read(in.at, in.len, role, nonce);
 	if (!in.len)
 		return;
-	/* one byte less: the same answer, or more are wanted */
+	/* with one byte less: the same result, or more bytes are needed */
 	part = check_read(in.at, in.len - 1, role, nonce);
 	EXPECT(part == whole || part == RSTREAM_HELLO_PART);
 }

@@ -53,7 +53,7 @@ static bool wanted_payload(u8 type, const u8 *at)
 	}
 }
 
-/* Bytes that say nothing, by type. */
+/* Reserved bytes, by type. */
 static void clear_reserved(u8 type, u8 *payload)
 {
 	if (type == RSW_GRANT || type == RSW_SWITCH)
@@ -63,7 +63,7 @@ static void clear_reserved(u8 type, u8 *payload)
 		memset(payload + 4, 0, 4);
 }
 
-/* What is read is written again, but for what is reserved. */
+/* Writing the parsed record gives the same bytes, except reserved ones. */
 static void check_again(const struct rstream_record *rec, const u8 *raw,
 			unsigned int len)
 {
@@ -99,7 +99,7 @@ static void check_read(const u8 *raw, size_t len)
 	check_again(&rec, whole, HEAD + payload);
 }
 
-/* Any content of a known type: as many bytes as there should be, which are read. */
+/* Any content of a known type: writes the right number of bytes, which can be parsed. */
 static void check_write(u8 type, const u8 *content, size_t len)
 {
 	struct rstream_record rec;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fuzzers' targets without a fuzzer: what scripts/fuzz has kept, each as it
- * is, then changed at random from a fixed seed, a million rounds in all.
+ * The fuzzers' targets without a fuzzer: the corpus of scripts/fuzz, first unchanged, then with
+ * random mutations from a fixed seed, a million rounds in total.
  *
- * corpus/TARGET has an input a line, in hexadecimal.
+ * corpus/TARGET contains one input per line, in hexadecimal.
  */
 #include "fuzz.h"
 #include "tap.h"
@@ -56,7 +56,7 @@ static void read_corpus(const char *target)
 	EXPECT(n_inputs);
 }
 
-/* A few bytes differ, and perhaps the rest is that of another one. */
+/* Changes a few bytes, and perhaps replaces the rest with that of another input. */
 static void change(struct input *input)
 {
 	const struct input *other = &inputs[below(n_inputs)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* HELLO: written, and told from any other first bytes of a connection. */
+/* HELLO: writing it, and telling it from other first bytes of a connection. */
 #include "record.h"
 #include "tap.h"
 
@@ -108,7 +108,7 @@ TEST(hello__every_prefix)
 	}
 }
 
-TEST(hello__bytes_behind_it_stay)
+TEST(hello__following_bytes_are_kept)
 {
 	u8 raw[RSW_HELLO_LEN + 20] = {};
 	struct rstream_hello hello;
@@ -156,7 +156,7 @@ TEST(hello__addresses_are_written)
 	}
 }
 
-TEST(hello__wrong_at_each_byte)
+TEST(hello__each_byte_wrong)
 {
 	u8 raw[RSW_HELLO_LEN];
 	unsigned int at, n, bit;
@@ -167,7 +167,7 @@ TEST(hello__wrong_at_each_byte)
 				continue;	/* len and versions */
 			rstream_hello_write(raw, &sample);
 			raw[at] ^= 1 << bit;
-			/* known as soon as the field is there, and for good */
+			/* detected as soon as the field has arrived, and from then on */
 			n = at < RSW_MAGIC_LEN ? at + 1 : 20;
 			EXPECT_EQ(state_of(raw, n - 1), RSTREAM_HELLO_PART);
 			for (; n <= sizeof(raw); n++)
@@ -250,7 +250,7 @@ TEST(hello__no_token)
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
 }
 
-TEST(hello__versions_in_order)
+TEST(hello__version_range)
 {
 	struct rstream_hello hello = sample;
 	u8 raw[RSW_HELLO_LEN];
@@ -263,7 +263,7 @@ TEST(hello__versions_in_order)
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
 }
 
-TEST(hello__window_bounded)
+TEST(hello__window_limit)
 {
 	struct rstream_hello hello = sample;
 	u8 raw[RSW_HELLO_LEN];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the pure files of the module need of the kernel, for user space.
+ * Replacements for the kernel's headers that the pure files of the module need.
  */
 #ifndef RSTREAM_HOST_H
 #define RSTREAM_HOST_H
@@ -31,7 +31,7 @@ typedef __u64 u64;
 
 #define BIT(n)		(1UL << (n))
 
-/* what the kernel would complain of */
+/* warnings that the kernel would print */
 extern unsigned int host_warnings;
 #define WARN_ON_ONCE(x) ({		\
 	bool x_ = (x);			\

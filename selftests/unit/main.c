@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A test program runs the cases that it is made of; a fuzzer has a main() of its own. */
+/* main() of a test program, which runs its cases; fuzzers have their own. */
 #include "tap.h"
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The events of model.h: what the two ends, the network and the link may do. */
+/* The events of model.h, of the two ends, the network and the link. */
 #include "model.h"
 #include "tap.h"
 
@@ -25,7 +25,7 @@ static void expect_honest(bool good, const char *text)
 
 #define EXPECT_HONEST(cond)	expect_honest(cond, #cond)
 
-/* A byte that tcp has brought, or that is kept beside the ring. */
+/* A byte that arrived over tcp, or that was moved out of the ring. */
 static void keep(struct world *w, u64 at, u8 byte)
 {
 	EXPECT_HONEST(at < BYTES_MAX);
@@ -67,7 +67,7 @@ static u32 nth_epoch(u8 n)
 	return epoch < shape.epoch ? epoch + 1 : epoch;
 }
 
-/* ---- what the sender may do; @n: how many bytes, where that matters ---- */
+/* ---- events of the sender; @n: number of bytes, if relevant ---- */
 
 static bool send_data(struct world *w, u8 n)
 {
@@ -127,7 +127,7 @@ static bool tx_loss(struct world *w, u8 n)
 	return true;
 }
 
-/* A lost link takes what is under way with it. */
+/* A lost link loses the messages in flight. */
 static bool drop_writes(struct world *w, u8 n)
 {
 	if (n > 1 || w->tx_link || !w->writes.n)
@@ -136,7 +136,7 @@ static bool drop_writes(struct world *w, u8 n)
 	return true;
 }
 
-/* The frags are back from the link, and the peer has said how much it has. */
+/* The frags are back from the link, and the peer has reported how much has arrived. */
 static bool rewind_tx(struct world *w, u8 n)
 {
 	if (n > 1 || w->tx.state != RSTREAM_LOST || !w->tx.resumed)
@@ -194,7 +194,7 @@ static bool hear_receiver(struct world *w, u8 n)
 	return true;
 }
 
-/* ---- what the receiver may do ---- */
+/* ---- events of the receiver ---- */
 
 static void take_data(struct world *w, const struct msg *msg)
 {
@@ -221,7 +221,7 @@ static bool revoke(struct world *w, u8 n)
 	return true;
 }
 
-/* What has come in the ring goes to the queue. */
+/* Data in the ring is moved to the queue. */
 static void move_ring(struct world *w)
 {
 	while (w->rx.base + w->moved < w->rx.arrived) {
@@ -231,7 +231,7 @@ static void move_ring(struct world *w)
 	}
 }
 
-/* The receiver's end of the link breaks: what lands later does not count. */
+/* The receiver's end of the link breaks: later data is not counted. */
 static void lose_rx(struct world *w)
 {
 	w->rx_link = false;
@@ -251,7 +251,7 @@ static bool rx_loss(struct world *w, u8 n)
 	return true;
 }
 
-/* The ring is not needed any more: what is unread is moved to the queue. */
+/* The ring is not needed any more: unread data is moved to the queue. */
 static void take_back(struct world *w, const struct msg *msg)
 {
 	bool granted = w->rx.state == RSTREAM_GRANTED;
@@ -315,7 +315,7 @@ static bool land(struct world *w, u8 n)
 	return true;
 }
 
-/* The byte that the program reads at this offset: it must be that one. */
+/* The expected byte at this offset. */
 static u8 byte_at(const struct world *w, u64 offset)
 {
 	if (w->rx.state == RSTREAM_ON_RING && offset >= w->rx.base + w->moved)
@@ -359,7 +359,7 @@ static bool send_credit(struct world *w, u8 n)
 	if (cell <= w->rx.base + w->cell)
 		return false;
 	w->cell = cell - w->rx.base;
-	/* checked where the cell is read */
+	/* the link checks this when it reads the cell */
 	if (w->cell > w->posted)
 		heard(RSTREAM_R_BAD_CREDIT);
 	else if (!w->tx.resumed && w->tx.state >= RSTREAM_ON_RING)
@@ -398,7 +398,7 @@ const struct event model_events[EVENTS] = {
 	{ send_grant, MAY },
 };
 
-/* ---- what must be so in every state ---- */
+/* ---- invariants of every state ---- */
 
 void model_check(const struct world *w)
 {

@@ -43,7 +43,7 @@ enum msg_type {
 	DATA, SWITCH, BACK, FIN, BROKEN, STOPPED, ACK, GRANT, REVOKE, RESUME, WRITE
 };
 
-/* Offsets are counted from the shape's start. */
+/* Offsets are relative to the start of the shape. */
 struct msg {
 	u8 type;
 	u8 at;			/* first byte, offset, bytes consumed; number of a grant */
@@ -55,7 +55,7 @@ struct queue {
 	struct msg msg[QUEUE_MAX];
 };
 
-/* All of it is compared: no padding may differ, so it is made by memset. */
+/* Compared as a whole, so it is initialised with memset() because of the padding. */
 struct world {
 	struct rstream_tx tx;
 	struct rstream_rx rx;
@@ -74,7 +74,7 @@ struct world {
 
 enum event_flags {
 	MAY = 0,
-	MUST = 1,		/* happens for certain, if nothing else does */
+	MUST = 1,		/* happens eventually, if nothing else does */
 	TAKES = 2,		/* takes something from a channel */
 };
 
@@ -93,7 +93,7 @@ struct event {
 
 extern const struct event model_events[EVENTS];
 extern struct shape shape;
-/* bytes were sent again since the last model_start() */
+/* bytes sent again since the last model_start() */
 extern bool model_resent;
 /*
  * What is on its way has been changed: what the ends say of it is not a fault.
@@ -102,11 +102,11 @@ extern bool model_resent;
 extern bool model_lied;
 extern enum rstream_reason model_reason;
 
-/* The two ends behind their HELLOs. */
+/* Both ends after their HELLOs. */
 void model_start(struct world *w, const struct shape *s);
-/* what must be so in every state, if nobody lies */
+/* invariants of every state, with honest channels */
 void model_check(const struct world *w);
-/* what must be so when nothing is left that must happen */
+/* conditions when no more event must happen */
 void model_check_end(const struct world *w);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The TCP option: written, and found in whatever a TCP header may hold. */
+/* The TCP option: writing it, and finding it in all kinds of TCP headers. */
 #include "option.h"
 #include "tap.h"
 
@@ -21,7 +21,7 @@ static enum rstream_opt_found find(const u8 *opts, unsigned int len,
 	return rstream_opt_find(tap_edge(opts, len), len, opt);
 }
 
-/* What is found in ours[] with one byte changed. */
+/* Result of parsing ours[] with one byte changed. */
 static enum rstream_opt_found find_changed(unsigned int at, u8 value)
 {
 	struct rstream_opt opt;
@@ -112,7 +112,7 @@ TEST(option__find_at_every_position)
 	}
 }
 
-TEST(option__find_behind_others)
+TEST(option__find_after_others)
 {
 	u8 opts[OPTS_MAX];
 	struct rstream_opt opt;
@@ -187,7 +187,7 @@ TEST(option__any_option_truncated)
 	EXPECT_EQ(find(opts, OPTS_MAX, &opt), RSTREAM_OPT_BAD);
 }
 
-TEST(option__malformed_behind_ours)
+TEST(option__malformed_after_ours)
 {
 	u8 opts[RSW_OPT_LEN + 2];
 	struct rstream_opt opt;
@@ -225,7 +225,7 @@ TEST(option__wrong_length)
 	}
 }
 
-TEST(option__nothing_behind_the_exid)
+TEST(option__nothing_after_the_exid)
 {
 	struct rstream_opt opt;
 
@@ -255,7 +255,7 @@ TEST(option__other_experiments)
 	EXPECT_EQ(find_changed(0, 253), RSTREAM_OPT_NONE);
 }
 
-TEST(option__other_experiment_beside_ours)
+TEST(option__other_experiment_next_to_ours)
 {
 	u8 opts[2 * RSW_OPT_LEN];
 	struct rstream_opt opt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Records: layouts, round trips, and all that is refused. */
+/* Records: layouts, round trips, and everything that is refused. */
 #include "record.h"
 #include "tap.h"
 
@@ -204,7 +204,7 @@ TEST(record__link)
 	EXPECT(!rstream_record_unknown(&out));
 }
 
-TEST(record__max_is_the_longest)
+TEST(record__max_is_the_length_of_the_longest)
 {
 	struct rstream_record rec = {};
 	unsigned int longest = 0, len;
@@ -301,7 +301,7 @@ static bool accepts(u8 type, const struct rstream_record *in)
 	return rstream_record_payload(tap_edge(raw + HEAD, len - HEAD), &out);
 }
 
-TEST(record__ack_limit_behind_consumed)
+TEST(record__ack_limit_below_consumed)
 {
 	struct rstream_record rec = {};
 
@@ -349,7 +349,7 @@ TEST(record__epoch_zero)
 	EXPECT(accepts(RSW_BROKEN, &rec));
 }
 
-TEST(record__epoch_above_its_low_byte)
+TEST(record__epoch_beyond_one_byte)
 {
 	struct rstream_record rec = { .epoch = 0x80000000 };
 

@@ -52,7 +52,7 @@ int tap_run(char *const *only, bool stop);
  */
 u8 *tap_edge(const void *from, size_t len);
 
-/* xorshift64*: the same numbers at each run */
+/* xorshift64*: the same numbers in each run */
 u64 tap_random(u64 *seed);
 
 #endif
