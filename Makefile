@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# For people; what rdmastream.ko is made of is listed in Kbuild.  "make help"
-# tells what can be made.
+# Top-level targets, listed by "make help".  Kbuild lists the sources of rdmastream.ko.
 
 top	:= $(dir $(abspath $(lastword $(MAKEFILE_LIST))))
 
-# The kernel to build for: the running one, if its headers are there, else the
-# newest whose headers are.
+# The kernel to build for: the running one, if its headers are installed, otherwise the
+# newest one with installed headers.
 KVER	?= $(or $(and $(wildcard /lib/modules/$(shell uname -r)/build),$(shell uname -r)), \
 	$(shell ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | \
 		sed 's,.*/linux-headers-,,' | sort -V | tail -n 1))
@@ -41,7 +40,7 @@ cuts:
 	scripts/run-scenario um-6.12 cuts CUTS=$(CUTS) LIMIT=$(CUTS) -- \
 		-n 1 -t $$(($(CUTS) + 600)) -o build/check/cuts.um-6.12
 
-# each call of each verb fails, not only some of the later ones
+# each call of each verb fails, including the later ones
 verbs:
 	scripts/run-scenario um-6.12 hca SUITE=hca/verbs EVERY=100000 PROFILES=plain DMA=virt \
 		REPORTS=no LIMIT=14000 -- -n 1 -t 14400 -o build/check/verbs.um-6.12
@@ -113,18 +112,17 @@ help:
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
 	@echo "soak          random traffic while links are lost, for SECONDS=N (600); SEED=N"
 	@echo "              repeats a run, SOAKFLAGS=\"-k um-6.1\" chooses the kernel"
-	@echo "simulate      random programs, faults and settings by SEEDS=\"1-100\", in virtual time;"
-	@echo "              SIMULATEFLAGS=-h tells what else can be chosen"
-	@echo "nth           each allocation of a life of connections fails once, on the debug kernel"
-	@echo "cuts          links that break CUTS times (10000) under streams whose bytes are checked"
+	@echo "simulate      random programs, faults and settings in virtual time, SEEDS=\"1-100\";"
+	@echo "              SIMULATEFLAGS=-h lists more options"
+	@echo "nth           each allocation of connections with rings fails once, on the debug kernel"
+	@echo "cuts          links break CUTS times (10000) under streams whose bytes are checked"
 	@echo "verbs         each call of each verb fails once, at either end of a link"
-	@echo "peers         PEERS (1000) hosts that have links with one"
+	@echo "peers         PEERS (1000) hosts with links to one host"
 	@echo "fuzz          fuzz the pure files of the module with libFuzzer; RUNS=N of each target (10^8)"
-	@echo "mutate        changes of the pure files: does a unit test see each?  MUTANTS=N: only so"
-	@echo "              many, by SEED"
-	@echo "suites        test suites of others (Python, Redis, nginx, ...), compared with TCP;"
-	@echo "              SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
-	@echo "style         checks of the sources: checkpatch, sparse, kernel-doc, ..."
+	@echo "mutate        mutation tests of the unit tests; MUTANTS=N: a random sample, by SEED"
+	@echo "suites        test suites of other projects (Python, Redis, nginx, ...), compared with"
+	@echo "              TCP; SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
+	@echo "style         static checks: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
 	@echo "bench         compares TCP, rsockets, SMC-R and rdmastream, by time and by"
 	@echo "              instructions; scripts/bench -h has more"
