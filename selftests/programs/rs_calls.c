@@ -203,7 +203,7 @@ static void growth(void)
 
 static void summary(void)
 {
-	printf("calls, those that failed behind the stroke:\n");
+	printf("calls and failures of each:\n");
 	for (int i = 0; i < CALL_KINDS; i++)
 		printf("%13s %6u/%u%s", call_infos[i].name, good[i] + bad[i], bad[i],
 		       i % 4 == 3 || i == CALL_KINDS - 1 ? "\n" : "");
