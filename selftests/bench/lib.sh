@@ -24,7 +24,11 @@ load_of() {	# PATH PORT
 
 # SMC-R shall find soft-RoCE in both VMs.
 smc_up() {
-	in_all modprobe smc && in_all "$BIN/smc_setup" add "$net_device" "$rdma_device"
+	if ! in_all modprobe -q smc; then
+		echo "no SMC in this kernel (Debian's 7.x have none)"
+		return 1
+	fi
+	in_all "$BIN/smc_setup" add "$net_device" "$rdma_device"
 }
 
 grown() {	# NAME

@@ -66,7 +66,7 @@ tell "setting kernel $(uname -r)"
 load_module || exit
 # no link shall be there before, nor end meanwhile
 in_all sysctl -q -w net.rdmastream.link_idle_ms=3000
-smc_up || tell "missing smc cannot be set up"
+why=$(smc_up) || tell "missing smc cannot be set up: $why"
 
 links_gone() {
 	[ "$(on "$1" "$TOOLS/rsctl" -j links | jq length)" = 0 ]

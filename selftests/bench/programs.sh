@@ -183,7 +183,7 @@ tell "setting kernel $(uname -r)"
 tell "setting mtu $(cat /sys/class/net/eth0/mtu)"
 load_module || exit
 in_all sysctl -q -w net.rdmastream.link_idle_ms=600000
-smc_up || tell "missing smc cannot be set up"
+why=$(smc_up) || tell "missing smc cannot be set up: $why"
 
 declare -A ports=()
 port=7400
