@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What changed between the kernels that rs_hca is built for.  No other file of it
- * asks for a version.
+ * Differences between the kernels that rs_hca is built for.  No other file checks the kernel
+ * version.
  */
 #ifndef RS_HCA_COMPAT_H
 #define RS_HCA_COMPAT_H

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What devices have done: /sys/module/rs_hca/parameters/counts, lines of a device, what
- * it is and a number.
+ * Counters of devices: /sys/module/rs_hca/parameters/counts, lines of device, name and number.
  *
- * Owns no data: each device has its counters, and hca_count() writes them.
+ * Owns no data: each device has its counters, which hca_count() increments.
  */
 #include <linux/moduleparam.h>
 #include <linux/sysfs.h>

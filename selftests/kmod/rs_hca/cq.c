@@ -2,13 +2,12 @@
 /*
  * Completion queues.
  *
- * Owns the entries that nobody has polled.  Called by qp.c with completions, by
- * ib_core for the owner.  An entry can be kept back for a while, as devices do that
- * moderate their interrupts or write completions in bunches: then poll_cq() does
- * not find it yet either.
+ * Owns the entries that were not polled yet.  Called by qp.c with completions, and by ib_core
+ * for the owner.  Entries can be delayed, as by devices that moderate interrupts or write
+ * completions in batches: poll_cq() does not find them either until then.
  *
- * End: pre_destroy() ends the collecting before ib_core stops polling; afterwards
- * nobody is told of anything.  Queue pairs that use it are destroyed before.
+ * Destruction: pre_destroy() stops the delays before ib_core stops polling; afterwards, no
+ * notification follows.  Queue pairs that use the completion queue are destroyed before.
  */
 #include <linux/slab.h>
 
@@ -146,7 +145,7 @@ int hca_cq_arm(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	return missed;
 }
 
-/* @qp is being destroyed: nobody polls its completions any more. */
+/* Removes the completions of @qp, which is being destroyed. */
 void hca_cq_forget(struct hca_cq *cq, struct hca_qp *qp)
 {
 	unsigned long flags;

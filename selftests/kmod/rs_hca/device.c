@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a device says of itself; its port, PDs and address handles; its end.
+ * Attributes of a device; its port, PDs and address handles; its removal.
  *
- * End of a device.  ib_core asks all its clients to let go of it, waits until
- * nobody has a reference, and calls dealloc().  Until then:
+ * Removal of a device.  ib_core asks all clients to release it, waits until there are no
+ * references, and calls dealloc().  Until then, these may use it:
  *
- *  1. hca_devs: left in dealloc() only; who finds the device there takes a reference,
- *     which ib_core does not give any more once the removal has begun.
- *  2. Queue pairs, completion queues and registrations are their users', who must
+ *  1. hca_devs: removed only in dealloc(); a lookup takes a reference, which ib_core
+ *     refuses once the removal has begun.
+ *  2. Queue pairs, completion queues and registrations belong to their users, who must
  *     have destroyed them: ib_core warns if not.
  *  3. ib_unregister_device_queued() has its own reference.
  */
@@ -95,7 +95,7 @@ static int query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 	return index ? -EINVAL : 0;
 }
 
-/* Of iWARP ports only: those of RoCE are ib_core's. */
+/* Only for iWARP ports: ib_core handles RoCE ports. */
 static int query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid)
 {
 	memset(gid, 0, sizeof(*gid));
@@ -144,7 +144,7 @@ static int destroy_ah(struct ib_ah *ib, u32 flags)
 	return 0;
 }
 
-/* ---- what user space or iw_cm would use ---- */
+/* ---- unsupported: used only by user space or iw_cm ---- */
 
 static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 len, u64 virt,
 				 int access, HCA_DMAH_PARAM struct ib_udata *udata)
@@ -266,11 +266,11 @@ static bool taken(const struct net_device *ndev)
 }
 
 /**
- * hca_dev_add() - a new device
- * @name:	as rdma knows it
- * @ndev:	what it is on, in any network namespace
- * @profile:	what it is like
- * @mode:	what its addresses are
+ * hca_dev_add() - add a device
+ * @name:	its name
+ * @ndev:	its network device, in any network namespace
+ * @profile:	which device it imitates
+ * @mode:	kind of its DMA addresses
  */
 int hca_dev_add(const char *name, struct net_device *ndev,
 		const struct hca_profile *profile, enum hca_dma_mode mode)
@@ -284,7 +284,7 @@ int hca_dev_add(const char *name, struct net_device *ndev,
 	if (!dev)
 		return -ENOMEM;
 	dev->ndev = ndev;
-	/* where devices are of one namespace only: that of the netdev */
+	/* if devices are exclusive to a namespace: that of the netdev */
 	if (!rdma_dev_access_netns(&dev->ib, dev_net(ndev)))
 		write_pnet(&dev->ib.coredev.rdma_net, dev_net(ndev));
 	dev->profile = profile;
@@ -292,7 +292,7 @@ int hca_dev_add(const char *name, struct net_device *ndev,
 	INIT_LIST_HEAD(&dev->list);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
 	hca_fault_init(dev);
-	/* from here on dealloc() takes apart what there is */
+	/* from here on, dealloc() cleans up */
 	ib_set_device_ops(&dev->ib, &dev_ops);
 	err = hca_report_init(dev);
 	if (!err)
@@ -335,7 +335,7 @@ void hca_dev_port_changed(struct hca_dev *dev)
 	ib_dispatch_event(&event);
 }
 
-/* In the background; from any context. */
+/* Removes a device in the background; from any context. */
 void hca_dev_remove(struct hca_dev *dev)
 {
 	if (!test_and_set_bit(0, &dev->going))
@@ -343,10 +343,10 @@ void hca_dev_remove(struct hca_dev *dev)
 }
 
 /**
- * hca_dev_reset() - the device breaks down
+ * hca_dev_reset() - the device fails
  * @dev:	the device
  *
- * As an adapter whose firmware has died: it says so, and from then on executes
+ * Like an adapter whose firmware has crashed: it reports that, and from then on executes
  * nothing and completes nothing.
  */
 void hca_dev_reset(struct hca_dev *dev)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses that the device hands out, and their checks.
+ * DMA addresses of the device, and their checks.
  *
- * Owns the dma_map_ops of the devices and what is mapped.  Called by the DMA API on
- * behalf of whoever uses the device, and by mr.c before each access of the device.
+ * Owns the dma_map_ops of the devices, and the mappings.  Called by the DMA API on behalf of
+ * users of the device, and by mr.c before each access of the device.
  *
- * No address is one of the CPU's, and none is used twice: an access finds what is
- * mapped there at this moment, or nothing.  As with a real IOMMU, the entries of a
- * list are mapped next to each other and told as one, aligned to its size.
+ * No address is a CPU address, and none is used twice: an access finds the current mapping, or
+ * nothing.  As with a real IOMMU, the entries of a list are mapped contiguously and reported as
+ * one, aligned to its size.
  *
- * With HCA_DMA_BOUNCE the device sees copies, as with swiotlb: they are exchanged
- * with the memory when it is mapped, synced, unmapped, and never else.  Such addresses
- * are aligned to pages only, and each entry of a list has one of its own.
+ * With HCA_DMA_BOUNCE, the device sees copies, as with swiotlb: data is copied only when the
+ * memory is mapped, synced or unmapped.  These addresses are aligned to pages only, and each
+ * entry of a list has its own.
  *
- * End of a mapping: hca_unmap() takes it out of the tree under dma->lock and then
- * drops its reference.  An access that is under way has one, too: it was allowed to
- * begin, but that the mapping ends in the middle of it is reported.
+ * End of a mapping: hca_unmap() removes it from the tree under dma->lock, and then drops its
+ * reference.  An access in progress has a reference, too: it was allowed to start, but the end of
+ * a mapping during an access is reported.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/mm.h>
@@ -23,7 +23,7 @@
 
 #include "rs_hca.h"
 
-#define FIRST_ADDR	0xca1000000000ULL	/* nothing of the CPU's */
+#define FIRST_ADDR	0xca1000000000ULL	/* no CPU address */
 
 /*
  * struct hca_map: a mapping
@@ -64,7 +64,7 @@ static void map_put(struct hca_map *map)
 	kfree(map);
 }
 
-/* The mapping that @addr is in. */
+/* The mapping that contains @addr. */
 static struct hca_map *map_find(struct hca_dma *dma, u64 addr)
 {
 	struct rb_node *node = dma->maps.rb_node;
@@ -83,7 +83,7 @@ static struct hca_map *map_find(struct hca_dma *dma, u64 addr)
 	return NULL;
 }
 
-/* Pages of the slab allocator need not count their users. */
+/* Pages of the slab allocator have no useful reference count. */
 static bool page_freed(void *mem)
 {
 	struct page *page = virt_to_head_page(mem);
@@ -157,7 +157,7 @@ static struct hca_dma *dma_of(struct device *dev)
 	return dev_get_drvdata(dev);
 }
 
-/* Places for @len bytes that begin at @off of a page. */
+/* Pages for @len bytes that start at @off of a page. */
 static u64 reserve(struct hca_dma *dma, size_t off, size_t len)
 {
 	size_t room = PAGE_ALIGN(off + len);
@@ -168,7 +168,7 @@ static u64 reserve(struct hca_dma *dma, size_t off, size_t len)
 	if (!dma->bounce)
 		dma->next = ALIGN(dma->next, roundup_pow_of_two(room));
 	addr = dma->next;
-	/* a page that is never mapped, so that who goes too far is seen */
+	/* a guard page, to detect accesses beyond the end */
 	dma->next += room + PAGE_SIZE;
 	spin_unlock_irqrestore(&dma->lock, flags);
 	return addr + off;
@@ -199,7 +199,7 @@ static struct hca_map *map_new(struct hca_dma *dma, void *mem, size_t len,
 	return map;
 }
 
-/* By address: who reserved one before may come after others. */
+/* By address, because reservations may be inserted out of order. */
 static void map_insert(struct hca_dma *dma, struct hca_map *map)
 {
 	struct rb_node **link = &dma->maps.rb_node, *parent = NULL;
@@ -279,7 +279,7 @@ static void hca_unmap_one(struct device *dev, dma_addr_t addr, size_t len,
 	hca_unmap(dma_of(dev), addr, len, dir, attrs);
 }
 
-/* Entries of a list keep a mapping each, even where their addresses are told as one. */
+/* Each entry of a list has a mapping, even if their addresses are reported as one. */
 static void unmap_entries(struct hca_dma *dma, struct scatterlist *list, int n,
 			  u64 addr, enum dma_data_direction dir,
 			  unsigned long attrs)
@@ -296,8 +296,8 @@ static void unmap_entries(struct hca_dma *dma, struct scatterlist *list, int n,
 }
 
 /*
- * Whole pages next to each other can be one to the device, if a list has room for the length
- * of that: on architectures without an IOMMU it has not.
+ * Adjacent whole pages can be merged, if a list entry has a separate DMA length, which is not
+ * the case on architectures without an IOMMU.
  */
 static bool mergeable(struct scatterlist *list, int n)
 {
@@ -387,7 +387,7 @@ static void hca_unmap_sg(struct device *dev, struct scatterlist *list, int n,
 		hca_unmap(dma, sg_dma_address(sg), sg->length, dir, attrs);
 }
 
-/* Exchanges @len bytes at @addr with the copy; they may be of several mappings. */
+/* Copies @len bytes at @addr from or to the bounce buffer; they may span several mappings. */
 static void sync(struct hca_dma *dma, u64 addr, size_t len,
 		 enum dma_data_direction dir, bool for_cpu)
 {
@@ -459,7 +459,7 @@ static int hca_dma_supported(struct device *dev, u64 mask)
 	return 1;
 }
 
-/* No coherent memory: nothing of a kernel's user of verbs needs it. */
+/* No coherent memory, because in-kernel users of verbs do not need it. */
 static const struct dma_map_ops hca_dma_ops = {
 	.HCA_MAP_OP = hca_map_one,
 	.HCA_UNMAP_OP = hca_unmap_one,
@@ -503,7 +503,7 @@ int hca_dma_init(struct hca_dev *dev, enum hca_dma_mode mode)
 	dma->dev = dev;
 	platform_set_drvdata(pdev, dma);
 	set_dma_ops(&pdev->dev, &hca_dma_ops);
-	/* after the operations: it decides whether they are asked to sync */
+	/* after the operations: it determines whether they are called to sync */
 	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	dev->dma = dma;
@@ -521,7 +521,7 @@ int hca_dma_init(struct hca_dev *dev, enum hca_dma_mode mode)
 
 #endif
 
-/* The device is gone: what is still mapped was forgotten. */
+/* The device is gone: remaining mappings were leaked. */
 void hca_dma_exit(struct hca_dev *dev)
 {
 	struct hca_dma *dma = dev->dma;

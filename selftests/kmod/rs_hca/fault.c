@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What goes wrong, by a seed.
+ * Fault injection, by a seed.
  *
- * Owns the decision only; who asks knows how to fail.  For each kind there are two
- * module parameters, which can be changed at any time: fault_KIND=N lets it happen
- * once in N times on the average, fault_KIND_at=N at exactly the Nth time that it
- * could have happened on a device since that was written.  0 is never.  The same seed
- * and the same order of requests give the same faults.
+ * Owns only the decision; callers implement the faults.  Each kind has two module parameters,
+ * which can be changed at any time: fault_KIND=N triggers it once in N times on average, and
+ * fault_KIND_at=N at exactly the Nth opportunity on a device after this was written.  0 means
+ * never.  The same seed and the same order of requests give the same faults.
  */
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Datagrams of QP 1, by which rdma_cm connects.
+ * Datagrams of QP 1, with which rdma_cm connects.
  *
- * Owns no data.  Called by the requester of a QP 1.  A datagram that finds nobody, or
- * no receive, is lost, and its sender does not hear of it.
+ * Owns no data.  Called by the requester of a QP 1.  A datagram without a receiver or without a
+ * posted receive is lost, and its sender is not notified.
  */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
@@ -24,7 +24,7 @@ static bool is_ipv4(const union ib_gid *gid)
 	return ipv6_addr_v4mapped((const struct in6_addr *)gid);
 }
 
-/* The IP header that it would have come with. */
+/* The IP header with which it would have arrived. */
 static void fill_header(union rdma_network_hdr *hdr, const struct hca_av *av, u32 len)
 {
 	len += sizeof(struct udphdr);
@@ -50,7 +50,7 @@ static void fill_header(union rdma_network_hdr *hdr, const struct hca_av *av, u3
 	};
 }
 
-/* The VLAN that the receiving address is in. */
+/* The VLAN of the receiving address. */
 static void set_vlan(struct hca_dev *dev, const union ib_gid *gid, struct ib_wc *wc)
 {
 	const struct ib_gid_attr *attr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests of a device whose owner lies: his peer must not believe them.
+ * Forged requests of a malicious device: its peer must detect them.
  *
- * Owns nothing.  Called by the requester with a request that is about to be sent for the
- * first time.  What is outside of the memory that the peer has registered is no lie but an
- * access error, which any device answers.
+ * Owns nothing.  Called by the requester with a request that is about to be sent for the first
+ * time.  Accesses outside the peer's registered memory are not forged, because any device refuses
+ * them.
  */
 #include "rs_hca.h"
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: devices come and go.
+ * Module init and exit; adding and removing devices.
  *
  *	insmod rs_hca.ko profile=mlx5 dma=bounce
  *	rdma link add hca0 type rs_hca netdev veth0
  *	rdma link del hca0
  *
- * The network device may be in any network namespace: the command is given there.
- * The parameters are those of devices that are added from then on.
+ * The network device may be in any network namespace: run the command there.
+ * The parameters apply to devices that are added afterwards.
  *
- * A device goes by "rdma link del", with its network device (and so with its network
- * namespace), with the module, or as a fault.  In all cases ib_core calls
- * dealloc_driver() when nobody has it any more.
+ * A device is removed by "rdma link del", with its network device (and so with its network
+ * namespace), with the module, or as a fault.  In all cases, ib_core calls
+ * dealloc_driver() after the last reference.
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registered memory, and bytes from one memory to another.
+ * Registered memory, and copying between memory regions.
  *
- * Owns the keys of a device.  Called by the requester (its own memory, registrations),
- * and by the responder (what a remote key names).  It knows nothing of queue pairs.
+ * Owns the keys of a device.  Called by the requester (local memory, registrations), and by the
+ * responder (remote keys).  It does not know queue pairs.
  *
- * End of a registration: hca_mr_dereg() takes it out of dev->mrs, drops that reference
- * and waits for the others, which accesses have that are under way.
+ * End of a registration: hca_mr_dereg() removes it from dev->mrs, drops that reference, and waits
+ * for those of accesses in progress.
  */
 #include <linux/slab.h>
 
@@ -46,7 +46,7 @@ static struct hca_mr *mr_new(struct ib_pd *pd, u32 max)
 	return mr;
 }
 
-/* Every address of the device. */
+/* Access to all addresses of the device. */
 struct ib_mr *hca_mr_get_dma(struct ib_pd *pd, int access)
 {
 	struct hca_mr *mr = mr_new(pd, 0);
@@ -123,8 +123,8 @@ int hca_mr_map_sg(struct ib_mr *ib, struct scatterlist *sg, int n,
 }
 
 /*
- * The page size that the device takes it to be: what the driver wrote into the
- * request if it can be said there, else the next smaller one.
+ * The page size that the device uses: the one that the driver writes into the request, if the
+ * device supports it, otherwise the next smaller one.
  */
 static unsigned int taken_shift(struct hca_mr *mr, const struct hca_wqe *wqe)
 {
@@ -156,7 +156,7 @@ enum ib_wc_status hca_mr_register(const struct hca_wqe *wqe)
 	mr->ib.rkey = wqe->rkey;
 	mr->ib.lkey = wqe->rkey;
 	mr->made = wqe->by;
-	/* pairs with mr_good(): all of it, or none */
+	/* pairs with mr_good(): all fields or none */
 	smp_store_release(&mr->state, HCA_MR_VALID);
 	return IB_WC_SUCCESS;
 }
@@ -177,7 +177,7 @@ enum ib_wc_status hca_mr_invalidate(struct hca_dev *dev, u32 key)
 	return IB_WC_SUCCESS;
 }
 
-/* May @len bytes at @addr be used by this key? */
+/* Does this key allow access to @len bytes at @addr? */
 static bool mr_good(const struct hca_mr *mr, const struct hca_mem *mem,
 		    u64 addr, u64 len)
 {
@@ -192,7 +192,7 @@ static bool mr_good(const struct hca_mr *mr, const struct hca_mem *mem,
 			   addr - mr->iova <= mr->length - len);
 }
 
-/* Where the byte at @addr is, and how many follow it there; 0: nowhere. */
+/* The location of the byte at @addr, and the number of contiguous bytes; 0: none. */
 static u64 mr_addr(const struct hca_mr *mr, u64 addr, u64 *dma)
 {
 	u64 size = 1ULL << mr->shift, off;
@@ -208,11 +208,10 @@ static u64 mr_addr(const struct hca_mr *mr, u64 addr, u64 *dma)
 	return size - (off & (size - 1));
 }
 
-/* ---- memory that requests name ---- */
+/* ---- memory of requests ---- */
 
 /*
- * A remote key that a peer should not have used is reported here, as in tests nobody
- * else would say whose it was.
+ * Report a wrong remote key here: in a test, nothing else would show which request used it.
  */
 static void bad_key(const struct hca_mem *mem, const struct ib_sge *sge)
 {
@@ -262,7 +261,7 @@ bool hca_mem_good(const struct hca_mem *mem, u64 len)
 	return !len;
 }
 
-/* What is at @off of @mem, and as much as is contiguous of @len bytes. */
+/* The location of @off in @mem, and how many of @len bytes are contiguous. */
 static int piece_get(const struct hca_mem *mem, u32 off, u32 len,
 		     struct hca_piece *piece)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is known of real devices, and two that are none.
+ * Properties of real devices, and of two artificial ones.
  *
- * Owns the table.  Documentation/rs_hca.rst says of each figure where it is from.
+ * Owns the table.  Documentation/rs_hca.rst gives the source of each value.
  */
 #include <linux/sizes.h>
 
 #include "rs_hca.h"
 
 static const struct hca_profile profiles[] = {
-	{	/* as wide as any, and as quick as it can be */
+	{	/* no restrictions, and as fast as possible */
 		.name = "plain",
 		.page_size_cap = ~(u64)(SZ_4K - 1),
 		.max_send_sge = 16,
@@ -18,12 +18,12 @@ static const struct hca_profile profiles[] = {
 		.max_cqe = 65535,
 		.max_reg_pages = 1024,
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
-	}, {	/* all that a device may do and that a user could rely on not being done */
+	}, {	/* everything that devices may do, but that users might not expect */
 		.name = "odd",
 		.page_size_cap = SZ_4K,
 		.max_send_sge = 2,
 		.max_recv_sge = 1,
-		.max_qp_wr = 512,	/* rdma_cm needs as much for its datagrams */
+		.max_qp_wr = 512,	/* rdma_cm needs this many for its datagrams */
 		.max_cqe = 640,
 		.max_reg_pages = 64,
 		.imm_opcode = IB_WC_RECV,

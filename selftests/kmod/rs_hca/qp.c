@@ -2,23 +2,23 @@
 /*
  * Queue pairs: states, posting, flushing.
  *
- * Owns the queues and the state of each queue pair, and the table of all by number.
- * Called by ib_core for the users, by requester.c and responder.c for what is posted.
- * A number is unique in the kernel, so that one lookup finds the other end.
+ * Owns the queues and the state of each queue pair, and the table of all of them by number.
+ * Called by ib_core for the users, and by requester.c and responder.c for posted requests.
+ * Numbers are unique in the kernel, so one lookup finds the other end.
  *
- * A place of a queue is free again when its completion has been polled, or a later
- * one's: who posts more is refused, as by hardware.
+ * A slot of a queue is free again when its completion, or a later one, was polled; posting more
+ * is refused, as by hardware.
  *
- * Nothing lands by a queue pair in error or reset: the state becomes that with
- * qp->landing held, which the responder holds while it places.
+ * Nothing is written through a queue pair in error or reset: these states are entered with
+ * qp->landing held, which the responder holds while it writes.
  *
- * End of a queue pair, in hca_qp_destroy():
+ * Destruction of a queue pair, in hca_qp_destroy():
  *
- *  1. It is in reset, and out of the tables: nobody finds it, and after a grace period
- *     nobody is just taking a reference.
- *  2. @timer and @run are stopped; @ended keeps each from starting the other.
- *  3. The references of peers that are just placing are waited for.
- *  4. Its completions are taken out of the completion queues: polling would tell it.
+ *  1. It is in reset, and removed from the tables, so it cannot be found; after a grace
+ *     period, nothing is about to take a reference.
+ *  2. @timer and @run are stopped; @ended prevents each from starting the other.
+ *  3. Waits for the references of peers that are writing.
+ *  4. Its completions are removed from the completion queues, because polling would return it.
  */
 #include <linux/slab.h>
 
@@ -100,7 +100,7 @@ static struct hca_rqe *rqe_at(struct hca_qp *qp, u64 n)
 	return at(qp->rq, qp->rq_entry, qp->rq_size, n);
 }
 
-/* The request whose turn it is; it stays in place until it is hca_qp_sent(). */
+/* The current request; it stays in its slot until hca_qp_sent(). */
 struct hca_wqe *hca_qp_wqe(struct hca_qp *qp)
 {
 	struct hca_wqe *wqe = NULL;
@@ -113,7 +113,7 @@ struct hca_wqe *hca_qp_wqe(struct hca_qp *qp)
 	return wqe;
 }
 
-/* The receive whose turn it is, until it is hca_qp_received(); NULL: none was posted. */
+/* The current receive, until hca_qp_received(); NULL: none was posted. */
 struct hca_rqe *hca_qp_rqe(struct hca_qp *qp)
 {
 	struct hca_rqe *rqe = NULL;
@@ -308,7 +308,7 @@ static void set_state(struct hca_qp *qp, enum ib_qp_state state)
 	tasklet_schedule(&qp->run);
 }
 
-/* By itself; nothing lands any more. */
+/* By itself; nothing more is written. */
 void hca_qp_error(struct hca_qp *qp)
 {
 	if (READ_ONCE(qp->state) > IB_QPS_RESET)
@@ -329,7 +329,7 @@ static void set_attr(struct hca_qp *qp, const struct ib_qp_attr *attr, int mask)
 		own->qkey = attr->qkey;
 	if (mask & IB_QP_AV) {
 		own->ah_attr = attr->ah_attr;
-		/* that reference is the caller's */
+		/* the caller gets this reference */
 		own->ah_attr.grh.sgid_attr = NULL;
 		hca_av_set(&qp->av, &attr->ah_attr);
 	}
@@ -355,7 +355,7 @@ static void set_attr(struct hca_qp *qp, const struct ib_qp_attr *attr, int mask)
 		own->dest_qp_num = attr->dest_qp_num;
 }
 
-/* What was posted is forgotten, and so is what has completed. */
+/* Discards posted requests, and their completions. */
 static void reset(struct hca_qp *qp)
 {
 	tasklet_disable(&qp->run);
@@ -375,7 +375,7 @@ int hca_qp_modify(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 
 	if (!ib_modify_qp_is_ok(from, to, ib->qp_type, mask))
 		return -EINVAL;
-	/* nobody could drain a queue pair that does not even become useless */
+	/* a queue pair that cannot enter the error state could not be drained */
 	if (to != IB_QPS_RESET && to != IB_QPS_ERR && hca_fault(qp->dev, HCA_FAULT_MODIFY_QP))
 		return -EIO;
 	set_attr(qp, attr, mask);
@@ -490,7 +490,7 @@ static int send_one(struct hca_qp *qp, const struct ib_send_wr *wr)
 		return -EINVAL;
 	if (qp->sq_head - READ_ONCE(qp->sq_free) >= qp->sq_size)
 		return -ENOMEM;
-	/* what is posted in error is for a drain: it never fails */
+	/* requests posted in the error state are for a drain, and never fail */
 	if (qp->state == IB_QPS_RTS && hca_fault(qp->dev, HCA_FAULT_POST_SEND))
 		return -ENOMEM;
 	err = wqe_fill(qp, wqe_at(qp, qp->sq_head), wr);
@@ -557,7 +557,7 @@ int hca_qp_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 
 static int alloc_queues(struct hca_qp *qp)
 {
-	/* one more: a write without an SGE may take one all the same */
+	/* one more: a write without SGEs may use one anyway */
 	qp->sq_entry = struct_size_t(struct hca_wqe, sge, max(qp->max_send_sge, 1U));
 	qp->rq_entry = struct_size_t(struct hca_rqe, sge, qp->max_recv_sge);
 	qp->sq = kvcalloc(qp->sq_size, qp->sq_entry, GFP_KERNEL);

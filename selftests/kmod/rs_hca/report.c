@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What must not have happened, with the stacks of those who did it.
+ * Reports of errors, with stack traces.
  *
- * Owns the memory of what was mapped and registered before.  Called by whoever
- * checks (dma.c, mr.c, cq.c).  A report begins like those of the kernel's own
- * DMA-API checker, so that who reads logs finds both alike.
+ * Owns the records of earlier mappings and registrations.  Called by the checks (dma.c, mr.c,
+ * cq.c).  A report starts like those of the kernel's own DMA-API checker, so that log checkers
+ * find both.
  */
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
@@ -17,13 +17,13 @@ static char *report_as = "DMA-API";
 module_param(report_as, charp, 0644);
 MODULE_PARM_DESC(report_as, "what a report begins with; another word for those that a test wants");
 
-#define REPORTS_MAX	20	/* of a device; the rest is counted only */
+#define REPORTS_MAX	20	/* per device; further reports are only counted */
 
 void hca_stack_save(struct hca_stack *stack)
 {
 #ifdef CONFIG_STACKTRACE
 	stack->n = stack_trace_save(stack->pc, HCA_STACK, 1);
-#else	/* who asks for it at least */
+#else	/* at least the caller */
 	stack->n = 1;
 	stack->pc[0] = _RET_IP_;
 #endif
@@ -90,7 +90,7 @@ void hca_report_past(struct hca_dev *dev, const struct hca_wqe *wqe,
 	va_list args;
 
 	spin_lock_irqsave(&r->lock, flags);
-	for (i = 1; i <= HCA_PASTS; i++) {	/* the youngest first */
+	for (i = 1; i <= HCA_PASTS; i++) {	/* the most recent first */
 		struct hca_past *p = &r->past[(r->next - i) % HCA_PASTS];
 
 		if (p->kind == kind && addr - p->start < p->len) {

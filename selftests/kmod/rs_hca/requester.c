@@ -2,16 +2,16 @@
 /*
  * Executes the send queue.
  *
- * Owns no data; it runs as a tasklet of each queue pair, so it is never twice in one.
- * Requests are executed one after the other, in order.  A request that has to wait
- * (for the peer, or as a fault) keeps those behind it waiting, too: the timer goes on
- * with it.  Called by the tasklet and the timer only.
+ * Owns no data; it runs as a tasklet of each queue pair, so never twice in parallel for one.
+ * Requests are executed in order, one after the other.  A request that has to wait (for the
+ * peer, or as a fault) delays those after it: the timer continues with it.  Called only by the
+ * tasklet and the timer.
  */
 #include "rs_hca.h"
 
-#define BURST	64	/* requests before others have their turn */
+#define BURST	64	/* requests before others are scheduled */
 
-/* Goes on with the same request in @ns. */
+/* Continues with the same request in @ns. */
 static void wait_ns(struct hca_qp *qp, u64 ns)
 {
 	if (READ_ONCE(qp->ended))
@@ -48,7 +48,7 @@ static void fail(struct hca_qp *qp, const struct hca_wqe *wqe,
 	hca_qp_sent(qp, wqe, status);
 }
 
-/* ---- when the peer does not take it ---- */
+/* ---- when the peer does not accept a request ---- */
 
 /* IB specification, volume 1, 9.7.6.1.3: 4.096 us * 2^timeout, and each try again. */
 static void unanswered(struct hca_qp *qp, const struct hca_wqe *wqe)
@@ -75,7 +75,7 @@ static u64 rnr_ns(u8 timer)
 static void not_ready(struct hca_qp *qp, const struct hca_wqe *wqe, u8 timer)
 {
 	hca_count(qp->dev, HCA_RNRS, 1);
-	/* 7: for ever */
+	/* 7: forever */
 	if (qp->attr.rnr_retry == 7 || qp->rnr_tries++ < qp->attr.rnr_retry)
 		wait_ns(qp, rnr_ns(timer));
 	else
@@ -114,7 +114,7 @@ static void answered(struct hca_qp *qp, const struct hca_wqe *wqe,
 
 /* ---- a request ---- */
 
-/* Something that shall happen at this request: true: it does not go on. */
+/* Injects faults at this request.  True: it does not continue. */
 static bool faulty(struct hca_qp *qp, const struct hca_wqe *wqe)
 {
 	struct hca_dev *dev = qp->dev;
@@ -140,8 +140,8 @@ static bool faulty(struct hca_qp *qp, const struct hca_wqe *wqe)
 }
 
 /*
- * Which bytes are placed now.  That a message is placed from its begin to its end, and
- * once, is nowhere promised; only that it is there when its completion is.
+ * Selects the bytes to write now.  No specification guarantees that a message is written from
+ * beginning to end, and only once; only that it is complete when its completion is.
  */
 static enum hca_stage plan(struct hca_qp *qp, struct hca_request *req)
 {
@@ -262,7 +262,7 @@ static void send(struct hca_qp *qp, struct hca_wqe *wqe)
 	} else {
 		answered(qp, wqe, answer, rnr_timer);
 	}
-	/* two that answer each other at once would do so for ever where work takes no time */
+	/* two peers that answer each other at once would never stop in virtual time */
 	if (req.lie && !READ_ONCE(qp->waits))
 		wait_ns(qp, hca_fault_delay_ns(qp->dev));
 }
@@ -276,7 +276,7 @@ static void local(struct hca_qp *qp, const struct hca_wqe *wqe,
 		fail(qp, wqe, status);
 }
 
-/* In error: all is flushed, at once or after a while. */
+/* In error: flush everything, at once or after a while. */
 static void flush(struct hca_qp *qp)
 {
 	unsigned int us = qp->dev->profile->flush_us;
@@ -289,7 +289,7 @@ static void flush(struct hca_qp *qp)
 	}
 }
 
-/* Return: is there more to do at once? */
+/* Return: is there more to do immediately? */
 static bool step(struct hca_qp *qp)
 {
 	enum ib_qp_state state = READ_ONCE(qp->state);
@@ -315,7 +315,7 @@ static bool step(struct hca_qp *qp)
 		hca_gsi_send(qp, wqe);
 	else if (wqe->opcode != IB_WR_REG_MR && wqe->opcode != IB_WR_LOCAL_INV)
 		send(qp, wqe);
-	else if (qp->lost)	/* they complete in order */
+	else if (qp->lost)	/* requests complete in order */
 		hca_qp_rewind(qp);
 	else if (wqe->opcode == IB_WR_REG_MR)
 		local(qp, wqe, hca_mr_register(wqe));

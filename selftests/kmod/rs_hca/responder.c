@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a request does at the other end.
+ * Executes requests at the other end.
  *
- * Owns no data.  Called by the tasklet of the requester, with nothing locked; it
- * holds qp->landing of the receiving queue pair while it places bytes, so that these
- * are in memory before its state changes, or not at all.
+ * Owns no data.  Called by the tasklet of the requester, without locks.  It holds qp->landing of
+ * the receiving queue pair while it writes, so that all bytes are written before its state
+ * changes, or none.
  */
 #include "rs_hca.h"
 
-/* Has the request come from whom this queue pair is connected with? */
+/* Does the request come from the connected peer? */
 static bool is_peer(const struct hca_qp *qp, const struct hca_qp *from)
 {
 	return qp->ib.qp_type == IB_QPT_RC &&
@@ -55,7 +55,7 @@ static enum hca_answer place_write(struct hca_qp *qp, const struct hca_request *
 	};
 	enum hca_answer answer;
 
-	/* IB specification, volume 1, 9.7.4.1.7: no key is looked at for no bytes */
+	/* IB specification, volume 1, 9.7.4.1.7: a zero-length request needs no valid key */
 	if (!req->wqe->len)
 		return HCA_ACK;
 	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_WRITE) ||
@@ -116,7 +116,7 @@ static enum hca_answer take(struct hca_qp *qp, const struct hca_request *req)
 	const struct hca_rqe *rqe = NULL;
 	enum hca_answer answer;
 
-	/* a write is placed before it is known that there is no receive: then twice */
+	/* a write is executed before a missing receive is noticed, and then again */
 	if (is_write(opcode)) {
 		answer = place_write(qp, req);
 		if (answer != HCA_ACK || !req->last)

@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rs_hca: a software RDMA device that behaves as real ones do, for tests.
+ * rs_hca: a software RDMA device that behaves like real ones, for tests.
  *
- * What the files share.  From the outside to the inside:
+ * Shared by all files.  From the outside to the inside:
  *
- *	main.c		the module: devices come by "rdma link add" and go
- *	profile.c	what is known of real devices, as a table
- *	device.c	what a device says of itself; ports, PDs, address handles
- *	wire.c		who is at the other end
+ *	main.c		the module: devices are added by "rdma link add" and removed
+ *	profile.c	properties of real devices, as a table
+ *	device.c	attributes of a device; ports, PDs, address handles
+ *	wire.c		addressing
  *	cq.c		completion queues
  *	qp.c		queue pairs: states, posting, flushing
  *	requester.c	executes the send queue
- *	responder.c	what a request does at the other end
- *	gsi.c		datagrams of QP 1, by which rdma_cm connects
- *	mr.c		registered memory; bytes from one memory to another
- *	dma.c		addresses that the device hands out, and their checks
- *	fault.c		what goes wrong, by a seed
- *	lie.c		requests of a device whose owner lies
- *	count.c		what devices have done
- *	report.c	what must not have happened, with the stacks
+ *	responder.c	executes requests at the other end
+ *	gsi.c		datagrams of QP 1, with which rdma_cm connects
+ *	mr.c		registered memory; copying between memory regions
+ *	dma.c		DMA addresses of the device, and their checks
+ *	fault.c		fault injection, by a seed
+ *	lie.c		forged requests of a malicious device
+ *	count.c		counters
+ *	report.c	reports of errors, with stack traces
  *
- * All ends are in one kernel, whatever network namespaces they are in: a request is
- * executed by the requester's tasklet, which finds the other queue pair by its
- * number and copies from memory to memory.
+ * All ends are in one kernel, in any of its network namespaces: the requester's tasklet executes
+ * a request; it finds the other queue pair by its number, and copies from memory to memory.
  *
  * Locks, outermost first; those of two devices or queue pairs are never nested:
  *
- *	qp->landing (bh)	what lands by the queue pair, and its end
+ *	qp->landing (bh)	writes through the queue pair, and their end
  *	  qp->lock (irq)	its queues and its state
  *	    cq->lock (irq)	completions
  *	  dma->lock (irq)	addresses
@@ -43,10 +42,10 @@
 
 #include "compat.h"
 
-/* None of the kernel's. */
+/* Not a value that the kernel uses. */
 #define HCA_DRIVER	((enum rdma_driver_id)0x7263)
 
-#define HCA_LKEY	0x7263a100	/* local_dma_lkey; no MR has such an index */
+#define HCA_LKEY	0x7263a100	/* local_dma_lkey; no MR has this index */
 #define HCA_GIDS	64
 #define HCA_QPN_MAX	0xffffff
 

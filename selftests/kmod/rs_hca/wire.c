@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who is at the other end.
+ * Addressing.
  *
- * Owns the list of all devices.  A packet goes to the device whose MAC address it
- * has, as on an Ethernet, or, if that is a router's, to who has the GID.  Only
- * datagrams need this: connected queue pairs know each other by number.
+ * Owns the list of all devices.  A packet goes to the device with its destination MAC address,
+ * as on an Ethernet, or, if that is a router's, to the device with the GID.  Only datagrams need
+ * this: connected queue pairs know each other by number.
  */
 #include <linux/etherdevice.h>
 #include <linux/netdevice.h>
@@ -34,7 +34,7 @@ static struct hca_dev *find(const struct hca_av *av, bool by_mac)
 	list_for_each_entry(dev, &hca_devs, list) {
 		if (by_mac && !ether_addr_equal(dev->ndev->dev_addr, av->dmac))
 			continue;
-		/* one that is not registered has no table of GIDs */
+		/* a device that is not registered has no table of GIDs */
 		if (!ib_device_try_get(&dev->ib))
 			continue;
 		if (has_gid(dev, &av->dgid))
