@@ -53,11 +53,11 @@
 	X(LINKS_DRAINED, "established links that were closed by a drain of this host") \
 	X(GRANTS_REFUSED, "rings granted by peers that this host did not use") \
 	X(GRANTS_UNUSED, "rings granted to peers that they did not use") \
-	X(LINKS_FLAPPED, "links that broke soon after they came up, which delays the next attempt") \
+	X(LINKS_FLAPPED, "links that broke soon, which delays the next attempt") \
 	X(LINKS_OTHER, "links that came up between addresses other than those of TCP") \
 	X(STALL_WINDOW_US, "microseconds that streams waited for the peer's receive window") \
 	X(STALL_RING_US, "microseconds that streams waited for space in a ring") \
-	X(STALL_SLOT_US, "microseconds that streams waited for a send-queue slot, or behind others") \
+	X(STALL_SLOT_US, "microseconds that streams waited for a send slot, or behind others") \
 	X(STALL_CREDIT_US, "microseconds that streams waited for a receive-queue credit") \
 	X(SENT_PAGE_BYTES, "stream bytes sent in place, without copying") \
 	X(SENT_COPY_BYTES, "stream bytes copied to be sent") \
