@@ -4,7 +4,8 @@
 # VM, between two sockets at its own address; and RDMA writes without a stream, from
 # the device to itself.  What begins with "free-" is between two network namespaces,
 # which a veth pair joins, and its RDMA devices are rs_hca: no wire, no packets, only
-# bytes copied.  scripts/bench instr calls it.
+# bytes copied.  "late-" is the same with devices that take 1 to 2 us for each request, as
+# hardware does.  scripts/bench instr calls it.
 #
 # From the environment: MODULE, FLOOR (rs_floor.ko), HCA (rs_hca.ko), TOOLS (rsctl), BIN
 # (rs_bench, smc_setup), SYMBOLS (where those of the kernel go; or none).  Arguments: what
@@ -17,6 +18,7 @@
 # Time leaps whenever the VM idles, so nothing here has a time limit.
 # shellcheck source=selftests/bench/lib.sh
 . "$(dirname "$0")/lib.sh"
+shopt -s extglob
 
 counts=${RESULTS:?}/counts
 # What is counted reads no file of the host.
@@ -42,7 +44,7 @@ set_net() {	# NAME=VALUE...
 # The devices have the addresses of the CPU, as soft-RoCE does.
 add_free_hosts() {
 	local i at
-	insmod "$HCA" profile=plain dma=virt && ip netns add h0 && ip netns add h1 &&
+	insmod "$HCA" profile=plain dma=virt fault_delay_us=2 && ip netns add h0 && ip netns add h1 &&
 		ip -n h0 link add eth0 type veth peer name eth0 netns h1 || return
 	for i in 0 1; do
 		at=(nsenter "--net=/run/netns/h$i")
@@ -57,8 +59,11 @@ add_free_hosts() {
 
 # Who takes part in PATH.
 go_to() {
+	local late=0
+	[[ $1 != late-* ]] || late=1
+	echo $late >/sys/module/rs_hca/parameters/fault_delay
 	case $1 in
-	free-*)
+	free-*|late-*)
 		client_at=(nsenter --net=/run/netns/h0)
 		server_at=(nsenter --net=/run/netns/h1) address=10.78.0.2 ;;
 	*)
@@ -86,7 +91,7 @@ prepare_smc() {
 }
 
 prepare() {	# PATH
-	case ${1#free-} in
+	case ${1#@(free|late)-} in
 	raw)	set_net negotiate=0 ;;
 	ours-tcp)
 		set_net negotiate=1 upgrade=0 upgrade_self=1 ;;
@@ -116,7 +121,7 @@ carried_within() {
 
 # What shows that PATH was taken.  Fails if it was not.
 proof() {
-	case ${1#free-} in
+	case ${1#@(free|late)-} in
 	tcp*)		echo "plain socket(AF_INET, SOCK_STREAM, 0)" ;;
 	to-tcp|raw)	became raw ;;
 	from-tcp)	became plain-accepts ;;
@@ -127,7 +132,7 @@ proof() {
 }
 
 count() {	# PATH
-	local path=$1 way=${1#free-} shown pid status port=$((7300 + ${#seen})) load
+	local path=$1 way=${1#@(free|late)-} shown pid status port=$((7300 + ${#seen})) load
 	seen+=.
 	go_to "$path"
 	# As SCHED_BATCH whoever wakes the other goes on until it has to wait: how often
@@ -159,7 +164,8 @@ count() {	# PATH
 # What the RDMA devices have done.
 done_by() {	# PATH
 	case $1 in
-	free-*)	awk '$2 == "requests" { n += $3 } END { print n }' /sys/module/rs_hca/parameters/counts ;;
+	free-*|late-*)
+		awk '$2 == "requests" { n += $3 } END { print n }' /sys/module/rs_hca/parameters/counts ;;
 	*)	packets_sent ;;
 	esac
 }
@@ -168,7 +174,7 @@ done_by() {	# PATH
 # time, which counts what there is.  A device with itself.
 count_floor() {
 	local mode n best='' best_mode='' to=$ADDR4_0
-	[[ $1 != free-* ]] || to=10.78.0.1
+	[[ $1 != @(free|late)-* ]] || to=10.78.0.1
 	for mode in softirq workqueue; do
 		floor_once addr="$to" self=1 op="$3" size="$4" count="$5" mode=$mode \
 			>"$tmp/out" 2>"$tmp/err" || return
@@ -191,7 +197,8 @@ floor() {	# PATH
 		count_floor "$1" stream-64K write 65536 256 busy-ns-per-mib || return
 	tell "proof $1 +$(($(done_by "$1") - before)) ${what_device_does[$1]}; best:${floor_modes%,}"
 }
-declare -A what_device_does=([floor]="packets that soft-RoCE sent" [free-floor]="requests that rs_hca executed")
+declare -A what_device_does=([floor]="packets that soft-RoCE sent"
+	[free-floor]="requests that rs_hca executed" [late-floor]="requests that rs_hca executed")
 
 : >"$counts"
 seen=''
@@ -201,7 +208,8 @@ load_module || exit
 add_free_hosts || exit
 # SMC comes last: as a module it changes what TCP does.
 [ $# != 0 ] || set -- tcp to-tcp from-tcp raw ours-tcp ours-ring tcp-again floor \
-	free-tcp free-ours-tcp free-ours-ring free-floor smc free-smc
+	free-tcp free-ours-tcp free-ours-ring free-floor late-ours-ring late-floor \
+	smc free-smc late-smc
 for path; do
 	echo "# $path"
 	case $path in
