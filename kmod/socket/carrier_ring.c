@@ -581,6 +581,8 @@ static void credit(struct rstream *rs)
 	smp_mb();
 	waits = READ_ONCE(ring->want_credit);
 	if (waits && (news >= ring->size / 4 ||
+		      /* a slow reader, as in rstream_rx_ack() */
+		      (news && tcp_jiffies32 - READ_ONCE(rs->rxq.at) >= 10 * HZ) ||
 		      /* pairs with message_data() */
 		      until == smp_load_acquire(&ring->landed))) {
 		credit_told(rs, until);

@@ -106,9 +106,20 @@ static void window_grow(struct rstream *rs)
 		WRITE_ONCE(rs->rxq.window, min(2 * rs->rxq.window, most));
 }
 
-/* Tell the peer of its new window when half of it has been used. */
+/* Have we sent nothing for a while? */
+static bool is_quiet(const struct rstream *rs)
+{
+	return tcp_jiffies32 - tcp_sk(rs->sk)->lsndtime >= 10 * HZ;
+}
+
+/*
+ * Tell the peer of its new window when half of it has been used.  With a slow reader that takes
+ * long, so tell of less as well now and then: a closed sender that sees no progress gives up.
+ */
 void rstream_rx_ack(struct rstream *rs)
 {
+	u64 used;
+
 	if (rs->mode != RSTREAM_FRAMED)
 		return;			/* disconnected while the reader slept */
 	rstream_prelude_more(rs);
@@ -129,11 +140,13 @@ void rstream_rx_ack(struct rstream *rs)
 		rstream_push(rs);	/* perhaps TCP can be closed now */
 	if (rs->rx.state == RSTREAM_ON_RING || rstream_ring_ended(rs))
 		return;
-	if (rs->rx.consumed + rs->rxq.window - rs->rx.limit >= rs->rxq.window / 2) {
+	used = rs->rx.consumed + rs->rxq.window - rs->rx.limit;
+	if (!used || (used < rs->rxq.window / 2 && !is_quiet(rs)))
+		return;
+	if (used >= rs->rxq.window / 2)
 		window_grow(rs);
-		set_bit(RSTREAM_WANT_ACK, &rs->want);
-		rstream_push(rs);
-	}
+	set_bit(RSTREAM_WANT_ACK, &rs->want);
+	rstream_push(rs);
 }
 
 /* ---- waiting ---- */
