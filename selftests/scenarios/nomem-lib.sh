@@ -97,3 +97,22 @@ life() {
 	rs_stream -b -k inet -l "$ADDR4_0" -n 60K -W zerocopy -R splice -t 60 >"$tmp/out" 2>&1
 	told $?
 }
+
+# ---- one allocation after the other ----
+
+declare -A counted=([$inject]=0 [$pages]=0)
+
+# A fault attribute counts its opportunities; each one that "interval" divides fails.  So the
+# interval is the count so far plus the number of allocations that should pass.
+nth() {		# KNOB N
+	echo $((counted[$1] + $2)) >"$1/interval"
+	echo 1 >"$1/times"
+	echo 100 >"$1/probability"
+}
+# Return: whether an allocation has failed.
+off() {		# KNOB N
+	echo 0 >"$1/probability"
+	[ "$(<"$1/times")" = 0 ] || return
+	# it does not count while every allocation would fail
+	[ $((counted[$1] + $2)) = 1 ] || counted[$1]=$((counted[$1] + $2))
+}

@@ -11,22 +11,6 @@
 . "$(dirname "$0")/nomem-lib.sh"
 
 : "${FROM:=1}" "${STEP:=1}" "${LIMIT:=1000}" "${KINDS:=slabs pages}"
-declare -A counted=([$inject]=0 [$pages]=0)
-
-# A fault attribute counts its opportunities; each one that "interval" divides fails.  So the
-# interval is the count so far plus the number of allocations that should pass.
-nth() {		# KNOB N
-	echo $((counted[$1] + $2)) >"$1/interval"
-	echo 1 >"$1/times"
-	echo 100 >"$1/probability"
-}
-# Return: whether an allocation has failed.
-off() {		# KNOB N
-	echo 0 >"$1/probability"
-	[ "$(<"$1/times")" = 0 ] || return
-	# it does not count while every allocation would fail
-	[ $((counted[$1] + $2)) = 1 ] || counted[$1]=$((counted[$1] + $2))
-}
 each() {	# KNOB NAME
 	local n status=1
 	for ((n = FROM; ; n += STEP)); do

@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=1 kernels=debug timeout=900 append=kmemleak=on seed=1
+# Namespaces end and the module is unloaded while there are links, and in run n allocation n
+# below the module fails from then on, until a run has fewer.  All ends, and nothing is leaked.
+# From the environment: LIMIT (seconds), HOWS (netns rmmod), KINDS (slabs pages).
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/hca-lib.sh
+. "$(dirname "$0")/hca-lib.sh"
+# shellcheck source=selftests/scenarios/nomem-lib.sh
+. "$(dirname "$0")/nomem-lib.sh"
+
+: "${LIMIT:=3000}" "${HOWS:=netns rmmod}" "${KINDS:=slabs pages}"
+
+settings() {	# [CMD...]: where
+	"$@" sysctl -q -w net.rdmastream.{ack_timeout=18,upgrade=1,upgrade_self=1,link_stable_ms=100} \
+		net.rdmastream.{upgrade_bytes=4096,ring_idle_ms=600000}
+}
+has_rings() { "$@" rsctl -o sockets | grep -q 'framed *ring *ring'; }	# [CMD...]: where
+
+# ---- namespaces: their programs are killed, and they end with their links ----
+
+host() { nsenter --net="/run/netns/h$1" "${@:2}"; }	# N CMD...
+begin_netns() {
+	local i
+	ip netns add h0 && ip netns add h1 &&
+		ip -n h0 link add eth0 type veth peer name eth0 netns h1 || return
+	for i in 0 1; do
+		ip -n h$i link set lo up && ip -n h$i link set eth0 up &&
+			ip -n h$i addr add 10.78.0.$((i + 1))/24 dev eth0 &&
+			host $i rdma link add hca$i type rs_hca netdev eth0 &&
+			settings host $i || return
+	done
+	nsenter --net=/run/netns/h1 rs_stream -s -k inet -p 7500 -n 1M --hold-at 50K --hold "$tmp/never" -t 600 >/dev/null 2>&1 &
+	programs=($!)
+	nsenter --net=/run/netns/h0 rs_stream -c 10.78.0.2 -k inet -p 7500 -n 1M --hold-at 50K --hold "$tmp/never" --wait \
+		-t 600 >/dev/null 2>&1 &
+	programs+=($!)
+	wait_for 60 has_rings host 0
+}
+end_netns() {
+	kill -9 "${programs[@]}"
+	wait "${programs[@]}" 2>/dev/null
+	ip netns del h0 && ip netns del h1 && wait_for 60 no_devices
+}
+
+# ---- the module: a link of this host with itself is idle when it is unloaded ----
+
+begin_rmmod() {
+	rsctl drain off >/dev/null
+	wait_for 60 eval 'rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60 >/dev/null && has_link 0'
+}
+end_rmmod() { wait_for 60 rmmod rdmastream; }
+again_rmmod() {
+	new_rxe && insmod "$MODULE" && settings && below_us
+}
+again_netns() { :; }
+
+# ---- allocation after allocation ----
+
+each() {	# HOW KNOB NAME
+	local n
+	for ((n = 1; ; n++)); do
+		[ $SECONDS -lt "$LIMIT" ] || { diag "$1: $3 $n and the rest take too long"; return 1; }
+		"begin_$1" || { ok "$1: begins" false; return 1; }
+		say "$1: number $n of $3 fails"
+		nth "$2" $n
+		"end_$1" || { ok "$1: ends without number $n of $3" false; failed=$((failed + 1)); }
+		off "$2" $n || break
+		"again_$1" || { ok "$1: begins again" false; return 1; }
+		lives=$((lives + 1))
+	done
+	"again_$1" || return
+	diag "$1: $((n - 1)) $3"
+}
+
+exec 3>&1
+load_hca || bail "cannot load rs_hca"
+modprobe -a rdma_cm
+begin_failing
+insmod "$MODULE" || bail "cannot load the module"
+settings
+below_us
+say "allocations fail from here on"
+lives=0 failed=0
+for how in $HOWS; do
+	for kind in $KINDS; do
+		knob=$inject
+		[ "$kind" = slabs ] || knob=$pages
+		each $how "$knob" "$kind"
+		ok "$how: each of $kind has failed" test $? = 0
+	done
+done
+put require-start=0 require-end=0xffffffffffffffff times=-1
+say "allocations fail no more"
+ok "all ends, whichever fails" test $failed = 0
+diag "$lives lives"
+ok "the module can be unloaded" wait_for 60 rmmod rdmastream
+ok "no device is left" wait_for 20 no_devices
+ok "rs_hca can be unloaded" wait_for 20 rmmod rs_hca
+ok "no memory leaks" kmemleak_check
+done_testing
