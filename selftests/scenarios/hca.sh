@@ -13,8 +13,9 @@
 . "$(dirname "$0")/hca-lib.sh"
 
 here=$(cd "$(dirname "$0")" && pwd)
-# charging does not depend on the device: run once
-[ -n "${SUITE+set}" ] || once=hca/charge
+# what depends little on the device runs with some of them
+declare -A more=()
+[ -n "${SUITE+set}" ] || more=([plain/virt]="hca/charge hca/faults" [irdma/bounce]=hca/faults)
 : "${SUITE=hca/transfer}"
 
 host() { nsenter --net="/run/netns/h$1" "${@:2}"; }	# N CMD...
@@ -129,13 +130,12 @@ suites() {	# PROFILE DMA
 		nsenter --net="/run/netns/h$i" rs_stream -s -k inet -p 6999 -t "$((${LIMIT:-300} + 700))" &
 		keepers+=($!)
 	done
-	for suite in $SUITE ${once-}; do
+	for suite in $SUITE ${more[$1/$2]-}; do
 		retell "$name, $suite" < <(run_suite "$suite" 2>&1)
 	done
 	diag "$(grep -v ' 0$' $params/counts)"
 	[ "$2" = virt ] ||
 		ok "$name: no DMA mapping with bottom halves disabled" no_time_stolen
-	unset once
 	kill "${keepers[@]}"
 	wait "${keepers[@]}" 2>/dev/null
 	ok "$name: the module can be unloaded" wait_for 30 rmmod rdmastream

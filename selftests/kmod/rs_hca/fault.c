@@ -104,7 +104,7 @@ static bool is_of(const struct hca_dev *dev, enum hca_fault what)
 {
 	const char *only = what == HCA_FAULT_LIE ? READ_ONCE(liar) : READ_ONCE(fault_dev);
 
-	return (!*only && what != HCA_FAULT_LIE) || sysfs_streq(only, dev_name(&dev->ib.dev));
+	return (sysfs_streq(only, "") && what != HCA_FAULT_LIE) || sysfs_streq(only, dev_name(&dev->ib.dev));
 }
 
 /**

@@ -262,8 +262,11 @@ static void send(struct hca_qp *qp, struct hca_wqe *wqe)
 	} else {
 		answered(qp, wqe, answer, rnr_timer);
 	}
-	/* two peers that answer each other at once would never stop in virtual time */
-	if (req.lie && !READ_ONCE(qp->waits))
+	/*
+	 * Two ends that answer each other at once would do so for ever in virtual time.  And what
+	 * is placed again must be visible before it is complete again.
+	 */
+	if ((req.lie || (again && qp->replace)) && !READ_ONCE(qp->waits))
 		wait_ns(qp, hca_fault_delay_ns(qp->dev));
 }
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib.sh"
 
 params=/sys/module/rs_hca/parameters
-: "${FAULTS:=delay=20 repeat=20 again=20 mad=3 loss=100 post_send=300 post_recv=300 map=100 alloc_mr=2 reg_mr=2}"
+: "${FAULTS:=delay=20 repeat=20 again=20 replace=20 mad=3 loss=100 post_send=300 post_recv=300 map=100 alloc_mr=2 reg_mr=2}"
 
 load || bail "cannot load the module"
 use ring
@@ -21,6 +21,10 @@ for fault in $FAULTS; do
 	whole_streams "$kind, once in $n"
 	echo 0 >"$params/fault_$kind"
 done
+hurry
+set_net ring_size=16384
+ok "replace: data that has not been read does not change" rs_late_read hca0 h1 "$ADDR4_1"
+set_net ring_size=262144
 # but for what hca.sh has to keep the links
 ok "no stream remains" wait_for 40 no_streams
 
@@ -31,6 +35,6 @@ echo 300 >$params/fault_remove_at
 begin_streams -C 4 -n 8M -t 60
 whole_streams "the device goes"
 echo 0 >$params/fault_remove_at
-echo -n '' >$params/fault_dev
+echo >$params/fault_dev
 ok "the device comes back" wait_for 20 again
 done_testing
