@@ -17,7 +17,7 @@ memory_is_back() {
 	local now
 	now=$(memory)
 	echo "free before: $free KiB, now: $now"
-	[ "$now" -gt $((free - 16 * 1024)) ]
+	[ "$now" -gt $((free - 16 * 1024 * SLOW)) ]
 }
 
 modprobe -a ib_core rdma_cm
