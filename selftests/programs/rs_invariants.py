@@ -19,6 +19,7 @@ import time
 CLONE_NEWNET = 0x40000000
 PATIENCE = 5    # s
 PATIENCE_END = 600      # a closed stream may take that long
+OWED = 15       # s; a peer says DONE and FREED within milliseconds, and an idle link ends after 30
 LINK_STATES = {"connecting", "up", "broken", "dead"}
 MODES = {"unconnected", "listen", "connecting", "hello", "framed", "raw", "prelude", "closed"}
 CARRIERS = {"tcp", "ring", None}
@@ -89,23 +90,38 @@ def left():
             yield f"link {entry['link']}: {entry['used']} bytes of {entry['kind']}"
 
 
-def look(name, check, patience):
+def look(name):
+    """What does not agree for PATIENCE."""
     enter(name)
-    end = time.monotonic() + patience
+    end = time.monotonic() + PATIENCE
     while True:
-        found = list(check())
+        found = list(wrong())
         if not found or time.monotonic() > end:
             return found
         time.sleep(0.1)
 
 
+def look_left(name):
+    """What is held for PATIENCE_END, or for OWED by a link without rings."""
+    enter(name)
+    begun, since = time.monotonic(), {}
+    while True:
+        found, now = list(left()), time.monotonic()
+        owed = [link["id"] for link in dump("links")
+                if link["rmb_used"] and not link["tx_rings"] and not link["rx_rings"]]
+        since = {link: since.get(link, now) for link in owed}
+        if any(now - then > OWED for then in since.values()):
+            return found + ["a peer has not said that it has done"]
+        if not found or now > begun + PATIENCE_END:
+            return found
+        time.sleep(1)
+
+
 def main():
     names = [name for name in sys.argv[1:] if name != "-e"]
-    ended = "-e" in sys.argv
     bad = False
     for name in names:
-        for sentence in look(name, left if ended else wrong,
-                             PATIENCE_END if ended else PATIENCE):
+        for sentence in look_left(name) if "-e" in sys.argv else look(name):
             print(f"{name}: {sentence}")
             bad = True
     return bad

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug timeout=600
+# vm: n=1 kernels=6.12,6.1,debug timeout=600 seed=1
 # Limits on memory: at a limit, new requests are refused or wait, as with TCP; nothing is lost,
 # and all memory is freed at the end.
 # shellcheck source=selftests/scenarios/lib.sh
