@@ -337,6 +337,8 @@ void world_calm(void)
 			device(i, true);
 		for (unsigned int k = 0; k < N_SETTINGS; k++)
 			setting(i, k, 0);
+		/* so that what a peer owes is still seen when all is closed */
+		put(SETTINGS, "link_idle_ms", "600000");
 	}
 	sim_note("calm");
 }
