@@ -904,8 +904,11 @@ static void ring_space(struct rstream *rs, struct rstream_txring *ring,
 
 static void ring_sent(struct rstream *rs)
 {
-	smp_mb();	/* pairs with rstream_ring_autocorks(): it sees that we were here */
-	if (READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
+	WRITE_ONCE(rs->out.again, true);
+	/* pairs with rstream_ring_autocorks() and look_again(): they see that we were here */
+	smp_mb();
+	/* a device may be done before the push that posts has counted what it has sent */
+	if (!READ_ONCE(rs->out.pushing) && READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 }
 

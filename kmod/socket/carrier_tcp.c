@@ -459,6 +459,15 @@ static void stall_look(struct rstream *rs)
 		rstream_stalled(rs, why);
 }
 
+/* Bytes wait for others that were sent meanwhile: nobody else will tell. */
+static void look_again(struct rstream *rs)
+{
+	smp_mb();	/* pairs with ring_sent() */
+	if (READ_ONCE(rs->out.again) && rs->tx.state == RSTREAM_ON_RING &&
+	    rs->tx.written != rs->tx.sent)
+		rstream_queue(rs, RSTREAM_DO_PUSH);
+}
+
 /* Can the connection carry anything now?  If not, what was wanted is put off or given up. */
 static bool may_push(struct rstream *rs)
 {
@@ -504,7 +513,8 @@ void rstream_push(struct rstream *rs)
 		yield_ring(rs);
 		return;
 	}
-	rs->out.pushing = true;
+	WRITE_ONCE(rs->out.again, false);
+	WRITE_ONCE(rs->out.pushing, true);
 	/* TCP's send takes it for the wish of a program that sends again */
 	nospace = sock_flag(sk, SOCK_FASYNC) &&
 		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
@@ -528,7 +538,8 @@ void rstream_push(struct rstream *rs)
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
 	}
-	rs->out.pushing = false;
+	WRITE_ONCE(rs->out.pushing, false);
+	look_again(rs);
 	stall_look(rs);
 	if (rstream_hist_sent(rs))
 		rstream_tx_waits(rs);

@@ -37,6 +37,7 @@ struct rstream_out {
 				 */
 	u32 small_seq[2];	/* TCP sequence numbers behind the last two small DATA records */
 	bool pushing;		/* rstream_push() is at work (it may call itself by way of TCP) */
+	bool again;		/* the link has told of sent bytes, perhaps while @pushing */
 	bool nagle;		/* the program has not set TCP_NODELAY; valid while @pushing */
 	bool blocked;		/* records or bytes wait for room in TCP's send queue */
 	bool autocorked;		/* bytes are queued until TCP has delivered others */
