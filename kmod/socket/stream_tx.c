@@ -112,6 +112,14 @@ static bool refill(struct rstream *rs, struct page_frag *pfrag)
 	return true;
 }
 
+/* All at once where the pages are mapped in a row; copy_page_from_iter() takes each by itself. */
+static size_t copy_in(const struct page_frag *pfrag, size_t n, struct iov_iter *from)
+{
+	if (PageHighMem(pfrag->page))
+		return copy_page_from_iter(pfrag->page, pfrag->offset, n, from);
+	return copy_from_iter(page_address(pfrag->page) + pfrag->offset, n, from);
+}
+
 /*
  * Copy up to @max bytes into one fragment.
  * Return: bytes, -EFAULT, or -EAGAIN if memory has to be waited for.
@@ -142,8 +150,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 		get_page(frag->page);
 		fresh = true;
 	}
-	got = copy_page_from_iter(pfrag->page, pfrag->offset, n,
-				  &msg->msg_iter);
+	got = copy_in(pfrag, n, &msg->msg_iter);
 	if (got < n) {		/* all or nothing, as TCP */
 		iov_iter_revert(&msg->msg_iter, got);
 		if (fresh)
