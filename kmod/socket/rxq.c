@@ -372,10 +372,13 @@ bool rstream_urg_here(const struct rstream *rs)
 bool rstream_rx_enough(const struct rstream *rs)
 {
 	u64 target = sock_rcvlowat(rs->sk, 0, INT_MAX);
-	u64 most = rs->rx.state == RSTREAM_ON_RING ?
-		   READ_ONCE(rs->granted.size) / 2 : READ_ONCE(rs->rxq.window) / 2;
 	u64 ready = rstream_rx_ready(rs);
+	u64 most;
 
+	if (target <= 1 && !READ_ONCE(rs->urg.state))
+		return ready;
+	most = rs->rx.state == RSTREAM_ON_RING ? READ_ONCE(rs->granted.size) / 2 :
+						 READ_ONCE(rs->rxq.window) / 2;
 	target = min(target, max_t(u64, 1, most));
 	/* the urgent byte at the mark is no byte to read */
 	if (rstream_urg_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&
