@@ -15,10 +15,11 @@
 static bool plain_next(u8 *state, enum rstream_plain to)
 {
 	static const u8 from[] = {	/* allowed predecessors */
-		[RSTREAM_RECORDS] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN),
+		[RSTREAM_RECORDS] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN) | BIT(RSTREAM_SPAN),
 		[RSTREAM_PRELUDE] = BIT(RSTREAM_RECORDS),
 		[RSTREAM_PLAIN] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN),
-		[RSTREAM_ENDED] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN),
+		[RSTREAM_ENDED] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN) | BIT(RSTREAM_SPAN),
+		[RSTREAM_SPAN] = BIT(RSTREAM_RECORDS) | BIT(RSTREAM_SPAN),
 	};
 
 	if (WARN_ON_ONCE(!(from[to] & BIT(*state))))
@@ -27,8 +28,10 @@ static bool plain_next(u8 *state, enum rstream_plain to)
 	return true;
 }
 
-void rstream_plain_begin(struct rstream_plains *p)
+void rstream_plain_begin(struct rstream_plains *p, u64 len)
 {
+	p->tx_end = len;
+	p->rx_end = len;
 	plain_next(&p->tx, RSTREAM_PRELUDE);
 	plain_next(&p->rx, RSTREAM_PRELUDE);
 }
@@ -47,7 +50,7 @@ bool rstream_plain_full(struct rstream_plains *p, bool fin, bool sure, bool late
 bool rstream_plain_heard(struct rstream_plains *p, bool fin)
 {
 	plain_next(&p->rx, RSTREAM_RECORDS);
-	if (p->tx == RSTREAM_RECORDS)
+	if (p->tx == RSTREAM_RECORDS || p->tx == RSTREAM_ENDED)
 		return false;
 	plain_next(&p->tx, fin ? RSTREAM_ENDED : RSTREAM_RECORDS);
 	return !fin;
@@ -62,6 +65,67 @@ void rstream_plain_for_good(struct rstream_plains *p)
 bool rstream_plain_over(struct rstream_plains *p)
 {
 	return p->tx == RSTREAM_RECORDS && plain_next(&p->rx, RSTREAM_ENDED);
+}
+
+bool rstream_plain_fin(struct rstream_plains *p)
+{
+	return p->tx == RSTREAM_SPAN && p->rx == RSTREAM_RECORDS &&
+	       plain_next(&p->tx, RSTREAM_ENDED);
+}
+
+/* Have both left records equally often? */
+static bool in_step(const struct rstream_plains *p)
+{
+	return p->tx_spans == p->rx_spans;
+}
+
+bool rstream_plain_looks(const struct rstream_plains *p, bool granted)
+{
+	if (p->rx != RSTREAM_SPAN)
+		return p->tx == RSTREAM_RECORDS;
+	/* else our PLAIN is still to be said, or to be answered */
+	return granted || (p->tx == RSTREAM_RECORDS && in_step(p));
+}
+
+bool rstream_span_may_begin(const struct rstream_plains *p)
+{
+	return p->tx == RSTREAM_RECORDS && p->rx == RSTREAM_RECORDS && in_step(p);
+}
+
+bool rstream_span_say(struct rstream_plains *p, u64 sent, u64 len)
+{
+	bool first = p->tx == RSTREAM_RECORDS;
+
+	if (!plain_next(&p->tx, RSTREAM_SPAN))
+		return false;
+	p->tx_end = sent + len;
+	p->tx_spans += first;
+	return p->rx == RSTREAM_RECORDS && first && in_step(p);
+}
+
+void rstream_span_leave(struct rstream_plains *p)
+{
+	plain_next(&p->tx, RSTREAM_RECORDS);
+}
+
+enum rstream_reason rstream_span_got(struct rstream_plains *p, u64 arrived, u64 len,
+				     bool *answer)
+{
+	*answer = false;
+	if (p->rx == RSTREAM_RECORDS) {
+		/* ours comes first, or is due now; not while it lasts */
+		if (!in_step(p) && (u8)(p->rx_spans + 1) != p->tx_spans)
+			return RSTREAM_R_BAD_RECORD;
+		if (in_step(p) && p->tx != RSTREAM_RECORDS)
+			return RSTREAM_R_BAD_RECORD;
+		*answer = in_step(p);
+		p->rx_spans++;
+	} else if (p->rx != RSTREAM_SPAN || arrived != p->rx_end) {
+		return RSTREAM_R_BAD_RECORD;
+	}
+	plain_next(&p->rx, RSTREAM_SPAN);
+	p->rx_end = arrived + len;
+	return RSTREAM_R_NONE;
 }
 
 enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)

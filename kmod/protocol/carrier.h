@@ -35,36 +35,46 @@
 #endif
 
 /*
- * How a direction begins: with bytes that are in no record.  With a prelude both do, else
- * there are records from the start.
+ * Where a direction has no records.  With a prelude both begin so, else there are records
+ * from the start.  Where no ring is to be had they go on without: in spans, whose length is
+ * said before.
  *
- *	PRELUDE --HELLO--> RECORDS
- *	   |                  ^
- *	   +-----> PLAIN -----+	sender: the other end's HELLO has come after all
- *	   |         |
- *	   +---------+-> ENDED	TCP's FIN, while the other direction has records
+ *	PRELUDE --HELLO--> RECORDS <--HELLO--.
+ *	   |                ^   |            |
+ *	   +-----> PLAIN ---+   `--PLAIN--> SPAN <-.	a span may follow another one
+ *	   |         |                       |  `--'
+ *	   `---------+-> ENDED <-------------'	TCP's FIN, while the other direction has records
  *
- * See prelude.c.
+ * PLAIN to RECORDS is a sender's: the other end's HELLO has come after all.  See prelude.c.
  */
 enum rstream_plain {
 	RSTREAM_RECORDS,	/* HELLO has been said, or is next; likewise: has come */
 	RSTREAM_PRELUDE,	/* it may still come */
 	RSTREAM_PLAIN,		/* for good, as far as this end knows */
 	RSTREAM_ENDED,		/* without, but the other direction has records */
+	RSTREAM_SPAN,		/* none up to a stated offset, where PLAIN or HELLO follows */
 };
 
 /**
  * struct rstream_plains - both directions of one end
- * @tx:	enum rstream_plain, of what we send
- * @rx:	likewise, of what comes
+ * @tx_end:	offset where the prelude or span of what we send ends
+ * @rx_end:	likewise, of what comes
+ * @tx:		enum rstream_plain, of what we send
+ * @rx:		likewise, of what comes
+ * @tx_spans:	how often we have left records, modulo 256
+ * @rx_spans:	likewise the peer; both do each time, and come back each time
  */
 struct rstream_plains {
+	u64 tx_end;
+	u64 rx_end;
 	u8 tx;
 	u8 rx;
+	u8 tx_spans;
+	u8 rx_spans;
 };
 
-/* Both directions begin with a prelude. */
-void rstream_plain_begin(struct rstream_plains *p);
+/* Both directions begin with a prelude of @len bytes. */
+void rstream_plain_begin(struct rstream_plains *p, u64 len);
 /*
  * Our prelude is full and there is more to send.  @fin: the peer's stream has ended;
  * @sure: the peer understands HELLO; @late: that has been waited for.
@@ -77,6 +87,26 @@ bool rstream_plain_heard(struct rstream_plains *p, bool fin);
 void rstream_plain_for_good(struct rstream_plains *p);
 /* TCP's FIN has come without HELLO.  Return: but ours is out, and our records go one way */
 bool rstream_plain_over(struct rstream_plains *p);
+/* Our TCP's FIN follows a span.  Return: the peer's records go one way */
+bool rstream_plain_fin(struct rstream_plains *p);
+/*
+ * Can HELLO come before the prelude or span ends?  @granted: a GRANT of ours is unanswered.
+ * If so, it will, for it is an answer: bytes that look like its beginning may be kept back.
+ */
+bool rstream_plain_looks(const struct rstream_plains *p, bool granted);
+
+/* May we begin a span?  Not before the peer has come back from the last one. */
+bool rstream_span_may_begin(const struct rstream_plains *p);
+/*
+ * We say PLAIN: @len bytes from @sent on are a span, the first or a further one.
+ * Return: the peer has come back from it meanwhile: say HELLO at once
+ */
+bool rstream_span_say(struct rstream_plains *p, u64 sent, u64 len);
+/* We come back, whether the span is at its end or not: HELLO is to be said. */
+void rstream_span_leave(struct rstream_plains *p);
+/* PLAIN has come: @len bytes from @arrived on are a span.  @answer: say it, too */
+enum rstream_reason rstream_span_got(struct rstream_plains *p, u64 arrived, u64 len,
+				     bool *answer);
 
 enum rstream_carrier {
 	RSTREAM_ON_TCP,

@@ -63,7 +63,7 @@ static bool hello_unpack(const __u8 *from, struct rstream_hello *hello,
 	memset(hello->addr, 0, sizeof(hello->addr));
 	return hello->naddr <= RSW_HELLO_ADDRS && hello->token &&
 	       hello->version_min <= hello->version_max &&
-	       hello->window < 1ULL << 40 &&
+	       hello->window < 1ULL << 62 &&
 	       *used == sizeof(raw) + 16 * hello->naddr;
 }
 
@@ -111,6 +111,8 @@ static int payload_len(__u8 type)
 	case RSW_FIN:
 	case RSW_URG:
 		return sizeof(struct rsw_offset);
+	case RSW_PLAIN:
+		return sizeof(struct rsw_plain);
 	case RSW_LINK:
 		return 0;
 	default:
@@ -126,6 +128,7 @@ union payload {
 	struct rsw_epoch epoch;
 	struct rsw_resume resume;
 	struct rsw_offset offset;
+	struct rsw_plain plain;
 };
 
 static void payload_pack(union payload *p, const struct rstream_record *rec)
@@ -165,6 +168,9 @@ static void payload_pack(union payload *p, const struct rstream_record *rec)
 	case RSW_FIN:
 	case RSW_URG:
 		p->offset.offset = cpu_to_be64(rec->offset);
+		break;
+	case RSW_PLAIN:
+		p->plain.len = cpu_to_be64(rec->span);
 		break;
 	}
 }
@@ -248,6 +254,9 @@ bool rstream_record_payload(const __u8 *from, struct rstream_record *rec)
 	case RSW_URG:
 		rec->offset = be64_to_cpu(p.offset.offset);
 		return true;
+	case RSW_PLAIN:
+		rec->span = be64_to_cpu(p.plain.len);
+		return rec->span && rec->span <= RSW_SPAN_MAX;
 	default:
 		return true;
 	}

@@ -61,6 +61,7 @@ struct rstream_record {
 		__u32 epoch;
 		struct { __u64 count; __u32 epoch; } resume;
 		__u64 offset;
+		__u64 span;
 	};
 };
 

@@ -72,6 +72,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 #define RSW_CAP_RDMA	0x1		/* has an RDMA device */
 #define RSW_CAP_URG	0x2		/* understands URG */
 #define RSW_CAP_DRAINED	0x4		/* is drained of RDMA at present */
+#define RSW_CAP_PLAIN	0x8		/* understands PLAIN */
 
 /**
  * struct rsw_hello - fixed part of a HELLO
@@ -133,6 +134,7 @@ enum rsw_type {
 	RSW_URG = 9,		/* struct rsw_offset: urgent byte before there */
 	RSW_LINK = 10,		/* no payload: make a link to me, please */
 	RSW_STOPPED = 11,	/* struct rsw_epoch: no more is written there */
+	RSW_PLAIN = 12,		/* struct rsw_plain: bytes in no record follow */
 };
 
 /*
@@ -228,5 +230,18 @@ struct rsw_offset {
 };
 
 static_assert(sizeof(struct rsw_offset) == 8);
+
+/* At most, bytes of one span. */
+#define RSW_SPAN_MAX	0x10000000000ULL
+
+/**
+ * struct rsw_plain - the next bytes of TCP are the stream's, in no record
+ * @len:	so many, 1 to RSW_SPAN_MAX; then PLAIN or HELLO
+ */
+struct rsw_plain {
+	__be64 len;
+};
+
+static_assert(sizeof(struct rsw_plain) == 8);
 
 #endif

@@ -35,7 +35,7 @@ void rstream_prelude_begin(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	rstream_plain_begin(&rs->plain.dir);
+	rstream_plain_begin(&rs->plain.dir, RSW_PRELUDE);
 	rs->plain.tx_start = tp->write_seq;
 	rs->plain.rx_start = tp->copied_seq;
 	/* whether the client has seen our option we may hear later, by its HELLO */

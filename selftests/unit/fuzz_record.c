@@ -17,9 +17,9 @@ static u64 number(const u8 *at, unsigned int bytes)
 /* Payload of each type, as "Records" of protocol.rst has it; -1: of a later version */
 static int payload_of(u8 type)
 {
-	static const u8 len[] = { 16, 40, 40, 8, 8, 16, 8, 8, 0, 8 };
+	static const u8 len[] = { 16, 40, 40, 8, 8, 16, 8, 8, 0, 8, 8 };
 
-	return type >= 2 && type <= 11 ? len[type - 2] : -1;
+	return type >= 2 && type <= 12 ? len[type - 2] : -1;
 }
 
 static int wanted_header(const u8 *head)
@@ -48,6 +48,8 @@ static bool wanted_payload(u8 type, const u8 *at)
 	case 7:
 	case 11:
 		return number(at, 4);
+	case 12:
+		return number(at, 8) >= 1 && number(at, 8) <= 1ULL << 40;
 	default:
 		return true;
 	}
@@ -119,5 +121,5 @@ void fuzz_record(const u8 *data, size_t len)
 	if (!len)
 		return;
 	check_read(data + 1, len - 1);
-	check_write(data[0] % RSW_STOPPED + 1, data + 1, len - 1);
+	check_write(data[0] % RSW_PLAIN + 1, data + 1, len - 1);
 }

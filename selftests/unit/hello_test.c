@@ -268,13 +268,13 @@ TEST(hello__window_limit)
 	struct rstream_hello hello = sample;
 	u8 raw[RSW_HELLO_LEN];
 
-	hello.window = 1ULL << 40;
+	hello.window = 1ULL << 62;
 	rstream_hello_write(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
 	hello.window = ~0ULL;
 	rstream_hello_write(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
-	hello.window = (1ULL << 40) - 1;
+	hello.window = (1ULL << 62) - 1;
 	rstream_hello_write(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
 	hello.window = 0;

@@ -203,7 +203,7 @@ static void explore_all(bool sure, bool plain_tcp)
 
 			memset(&w, 0, sizeof(w));
 			for (i = 0; i < 2; i++) {
-				rstream_plain_begin(&w.half[i].dir);
+				rstream_plain_begin(&w.half[i].dir, PRELUDE);
 				w.half[i].bytes = bytes[i];
 			}
 			w.half[0].sure = 1;
@@ -239,13 +239,13 @@ TEST(plain__client_without_records)
 
 TEST(plain__nothing_out_of_turn)
 {
-	struct rstream_plains p = { RSTREAM_RECORDS, RSTREAM_RECORDS };
+	struct rstream_plains p = { 0 };
 
 	EXPECT(!rstream_plain_full(&p, false, true, true));
 	rstream_plain_for_good(&p);
 	EXPECT(host_warnings == 2);
 	EXPECT(p.tx == RSTREAM_RECORDS && p.rx == RSTREAM_RECORDS);
-	rstream_plain_begin(&p);
+	rstream_plain_begin(&p, PRELUDE);
 	EXPECT(!rstream_plain_full(&p, false, false, false) && p.tx == RSTREAM_PRELUDE);
 	EXPECT(!rstream_plain_full(&p, false, false, true) && p.tx == RSTREAM_PLAIN);
 	EXPECT(!rstream_plain_over(&p) && p.rx == RSTREAM_PRELUDE);
@@ -256,14 +256,14 @@ TEST(plain__nothing_out_of_turn)
 
 TEST(plain__sure_too_late)
 {
-	struct rstream_plains p = { RSTREAM_PLAIN, RSTREAM_PRELUDE };
+	struct rstream_plains p = { .tx = RSTREAM_PLAIN, .rx = RSTREAM_PRELUDE };
 
 	EXPECT(!rstream_plain_full(&p, false, true, false) && p.tx == RSTREAM_PLAIN);
 }
 
 TEST(plain__over_one_way)
 {
-	struct rstream_plains p = { RSTREAM_RECORDS, RSTREAM_PRELUDE };
+	struct rstream_plains p = { .rx = RSTREAM_PRELUDE };
 
 	EXPECT(rstream_plain_over(&p) && p.rx == RSTREAM_ENDED);
 	p.rx = RSTREAM_RECORDS;

@@ -12,7 +12,7 @@ static u8 payload_of(u8 type)
 		[RSW_ACK] = 16, [RSW_GRANT] = 40, [RSW_SWITCH] = 40,
 		[RSW_REVOKE] = 8, [RSW_BROKEN] = 8, [RSW_RESUME] = 16,
 		[RSW_FIN] = 8, [RSW_URG] = 8, [RSW_LINK] = 0,
-		[RSW_STOPPED] = 8,
+		[RSW_STOPPED] = 8, [RSW_PLAIN] = 8,
 	};
 
 	return type >= RSW_ACK && type < ARRAY_SIZE(len) ? len[type] : 0xff;
@@ -195,6 +195,15 @@ TEST(record__fin_and_urg)
 	}
 }
 
+TEST(record__plain)
+{
+	struct rstream_record in = { .type = RSW_PLAIN, .span = 0x0102030405 }, out;
+	static const u8 want[] = { 12, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 1, 2, 3, 4, 5 };
+
+	if (trip(&in, want, sizeof(want), &out))
+		EXPECT_EQ(out.span, in.span);
+}
+
 TEST(record__link)
 {
 	struct rstream_record in = { .type = RSW_LINK }, out;
@@ -210,7 +219,7 @@ TEST(record__max_is_the_length_of_the_longest)
 	unsigned int longest = 0, len;
 	u8 raw[RSTREAM_RECORD_MAX];
 
-	for (rec.type = RSW_DATA; rec.type <= RSW_STOPPED; rec.type++) {
+	for (rec.type = RSW_DATA; rec.type <= RSW_PLAIN; rec.type++) {
 		len = rstream_record_write(raw, &rec);
 		if (len > longest)
 			longest = len;
@@ -232,7 +241,7 @@ TEST(record__control_length)
 {
 	unsigned int type, len, want;
 
-	for (type = RSW_ACK; type <= RSW_STOPPED; type++) {
+	for (type = RSW_ACK; type <= RSW_PLAIN; type++) {
 		want = payload_of(type);
 		for (len = 0; len <= RSW_CTL_MAX + 1; len++)
 			EXPECT_EQ(header(type, len),
@@ -269,7 +278,7 @@ TEST(record__unknown_types)
 	struct rstream_record rec;
 	unsigned int type, len;
 
-	for (type = RSW_STOPPED + 1; type <= 0xff; type++) {
+	for (type = RSW_PLAIN + 1; type <= 0xff; type++) {
 		for (len = 0; len <= RSW_CTL_MAX; len++) {
 			EXPECT_EQ(header_of(type, 0, 0, len, &rec),
 				  type & RSW_TYPE_MUST ? -1 : 0);
@@ -284,7 +293,7 @@ TEST(record__known_types_are_known)
 {
 	struct rstream_record rec = {};
 
-	for (rec.type = RSW_DATA; rec.type <= RSW_STOPPED; rec.type++)
+	for (rec.type = RSW_DATA; rec.type <= RSW_PLAIN; rec.type++)
 		EXPECT(!rstream_record_unknown(&rec));
 }
 
@@ -347,6 +356,21 @@ TEST(record__epoch_zero)
 	rec.epoch = 1;
 	EXPECT(accepts(RSW_REVOKE, &rec));
 	EXPECT(accepts(RSW_BROKEN, &rec));
+}
+
+TEST(record__span_length)
+{
+	struct rstream_record rec = {};
+
+	EXPECT(!accepts(RSW_PLAIN, &rec));
+	rec.span = 1;
+	EXPECT(accepts(RSW_PLAIN, &rec));
+	rec.span = 1ULL << 40;
+	EXPECT(accepts(RSW_PLAIN, &rec));
+	rec.span++;
+	EXPECT(!accepts(RSW_PLAIN, &rec));
+	rec.span = ~0ULL;
+	EXPECT(!accepts(RSW_PLAIN, &rec));
 }
 
 TEST(record__epoch_beyond_one_byte)
