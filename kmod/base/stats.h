@@ -66,7 +66,8 @@
 	X(WRS, "send work requests posted") \
 	X(WRS_SIGNALLED, "send work requests posted that were signalled") \
 	X(POSTS, "calls of ib_post_send()") \
-	X(COMPLETIONS, "work completions processed")
+	X(COMPLETIONS, "work completions processed") \
+	X(SPANS, "directions sent without records, because no ring was available")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,

@@ -280,7 +280,12 @@ void rstream_grant_try(struct rstream *rs)
 		rstream_ring_later(rs);
 	} else if (!reason) {
 		link = rstream_peer_link(rs->hello.peer, ring_size(rs));
-		if (link) {
+		if (link && rstream_tx_plain(rs)) {
+			/* GRANT is a record: when the span is over */
+			rs->plain.ring = true;
+			reason = RSTREAM_R_WAIT_LINK;
+			rstream_link_put(link);
+		} else if (link) {
 			reason = grant_ring(rs, link);
 			rstream_link_put(link);
 			want_more_links(rs);
@@ -355,6 +360,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	if (reason)
 		return reason;
 	rs->leave.refused = 0;
+	rstream_span_useful(rs);
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
 	rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_RING,

@@ -38,7 +38,7 @@
 /* ---- sending ---- */
 
 /* tcp_sock.bytes_acked when TCP has delivered what it has. */
-static u64 tcp_end(const struct rstream *rs)
+u64 rstream_tcp_acked_at(const struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
@@ -50,7 +50,8 @@ static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 	frag->off += n;
 	frag->len -= n;
 	rs->out.rec_left -= n;
-	rs->out.payload_end = tcp_end(rs);
+	if (!rstream_tx_plain(rs))
+		rs->out.payload_end = rstream_tcp_acked_at(rs);
 	rstream_tx_gone(rs, n, frag->len ? 0 : frag->charged);
 	if (frag->len)
 		return;
@@ -183,6 +184,7 @@ static void put_switch(struct rstream *rs)
 		rec.sw.cell_addr = ring->cell_addr;
 		rec.sw.cell_rkey = ring->cell_rkey;
 		rec.sw.proof = rstream_switch_proof(rs, &rec);
+		rstream_span_useful(rs);
 		rstream_switched(rs, RSTREAM_WAY_TX, RSTREAM_INFO_CARRIER_RING,
 				 rs->tx.sent, RSTREAM_R_UPGRADED);
 	} else if (rs->stats.tx.switched.to != RSTREAM_INFO_CARRIER_TCP) {
@@ -237,7 +239,7 @@ static bool put_urg(struct rstream *rs)
 	if (!rs->hello.urg)
 		return false;	/* it has been sent before HELLO said so */
 	put_record(rs, &rec);
-	rs->urg.sent_end = tcp_end(rs) + rs->out.ctl_len;
+	rs->urg.sent_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 	return true;
 }
 
@@ -251,7 +253,7 @@ static bool put_fin(struct rstream *rs)
 	rec.offset = rs->tx.sent;
 	rs->tx.fin = true;
 	put_record(rs, &rec);
-	rs->out.payload_end = tcp_end(rs) + rs->out.ctl_len;
+	rs->out.payload_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 	return true;
 }
 
@@ -271,12 +273,16 @@ static bool next_control(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_LINK };
 
+	if (rs->plain.dir.tx == RSTREAM_SPAN && rstream_span_control(rs, &rec)) {
+		put_record(rs, &rec);
+		return true;
+	}
 	if (rstream_tx_plain(rs)) {
 		rstream_prelude_fin(rs);
 		return false;
 	}
 	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
-		rs->out.payload_end = tcp_end(rs);
+		rs->out.payload_end = rstream_tcp_acked_at(rs);
 		rs->out.ctl_len += rstream_hello_put(rs, rs->ctl + rs->out.ctl_len);
 		return true;
 	}
@@ -300,14 +306,16 @@ static bool next_control(struct rstream *rs)
 		put_resume(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_STOPPED))
 		put_stopped(rs);
-	else if (is_wanted(rs, RSTREAM_WANT_SWITCH))
-		put_switch(rs);
+	else if (!test_bit(RSTREAM_WANT_PLAIN, &rs->want) && is_wanted(rs, RSTREAM_WANT_SWITCH))
+		put_switch(rs);		/* the peer waits for that PLAIN, in records */
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
 		put_ack(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
 		put_record(rs, &rs->granted.rec);
 	else if (is_wanted(rs, RSTREAM_WANT_REVOKE))
 		put_revoke(rs);
+	else if (rstream_span_control(rs, &rec))
+		put_record(rs, &rec);
 	else if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || !put_fin(rs))
 		return false;
 	else
@@ -361,7 +369,7 @@ static bool next_data(struct rstream *rs)
 	u64 window = rstream_tx_window(&rs->tx);
 
 	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->txq.corked ||
-	    test_bit(RSTREAM_WANT_URG, &rs->want))
+	    rstream_tx_plain(rs) || test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
 	if (!window) {
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_STALL_WINDOW);
@@ -386,6 +394,15 @@ static bool next_data(struct rstream *rs)
 	return true;
 }
 
+/* Is there room for the next one? */
+static bool ctl_room(const struct rstream *rs)
+{
+	unsigned int most = test_bit(RSTREAM_WANT_HELLO, &rs->want) ? RSW_HELLO_MAX :
+								      RSTREAM_RECORD_MAX;
+
+	return rs->out.ctl_len + most <= sizeof(rs->ctl);
+}
+
 /* Records for one call of TCP's send.  Return: false if there is none. */
 static bool next_records(struct rstream *rs)
 {
@@ -399,7 +416,9 @@ static bool next_records(struct rstream *rs)
 		rs->out.rec_left = rstream_prelude_data(rs);
 		return rs->out.rec_left || next_control(rs);
 	}
-	while (rs->out.ctl_len + RSTREAM_RECORD_MAX <= sizeof(rs->ctl)) {
+	if (rs->tx.written != rs->tx.sent && rstream_span_due(rs))
+		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
+	while (ctl_room(rs)) {
 		if (!next_control(rs))
 			return next_data(rs) || any;
 		any = true;
@@ -592,6 +611,8 @@ static enum rstream_reason got_control(struct rstream *rs,
 		return rstream_stopped_got(rs, rec->epoch);
 	case RSW_URG:
 		return rstream_urg_got(rs, rec->offset);
+	case RSW_PLAIN:
+		return rstream_span_heard(rs, rec->span, rs->in.seq);
 	default:
 		return RSTREAM_R_BAD_RECORD;
 	}
@@ -610,22 +631,39 @@ static unsigned int gather(struct rstream *rs, struct sk_buff *skb,
 	return n;
 }
 
+/*
+ * Bytes to be gathered of what may be a HELLO.  If it is none then no more of them are behind
+ * the end of a span than the record there has.
+ */
+static unsigned int hello_need(const struct rstream *rs)
+{
+	unsigned int have = rs->in.part_len;
+
+	BUILD_BUG_ON(offsetofend(struct rsw_hello, nonce) - RSW_MAGIC_LEN >
+		     sizeof(struct rsw_header) + sizeof(struct rsw_plain));
+	if (have < RSW_MAGIC_LEN)
+		return RSW_MAGIC_LEN;
+	if (have < offsetofend(struct rsw_hello, nonce))
+		return offsetofend(struct rsw_hello, nonce);
+	if (have < RSW_HELLO_LEN)
+		return RSW_HELLO_LEN;
+	return be16_to_cpu(((struct rsw_hello *)rs->part)->len);
+}
+
 static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 				unsigned int off, unsigned int len)
 {
 	enum rstream_reason reason = RSTREAM_R_BAD_HELLO;
-	unsigned int need = RSW_HELLO_LEN, used, n;
+	unsigned int need = hello_need(rs), used, n;
 	u8 role = rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK;
 	struct rstream_hello hello;
 
-	if (rs->in.part_len >= RSW_HELLO_LEN)	/* addresses follow */
-		need = be16_to_cpu(((struct rsw_hello *)rs->part)->len);
 	n = gather(rs, skb, off, len, need);
 	switch (rstream_hello_read(rs->part, rs->in.part_len, role,
 				   rstream_role_nonce(rs, role), &hello,
 				   &used)) {
 	case RSTREAM_HELLO_PART:
-		if (rstream_tx_plain(rs))	/* perhaps it is none */
+		if (!rs->hello.in && rstream_tx_plain(rs))	/* perhaps it is none */
 			rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 		return n;
 	case RSTREAM_HELLO_WHOLE:
@@ -684,7 +722,7 @@ static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
 			return n;
 	}
 	more = rstream_record_header(rs->part, &rec);
-	if (more < 0) {
+	if (more < 0 || (rstream_rx_plain(rs) && rec.type != RSW_PLAIN)) {
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 		return n;
 	}
@@ -694,6 +732,7 @@ static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
 			return n;
 	}
 	rs->in.part_len = 0;
+	rs->in.seq = TCP_SKB_CB(skb)->seq + off + n;
 	if (rec.type == RSW_DATA) {
 		begin_data(rs, &rec);
 	} else if (rstream_record_unknown(&rec)) {
@@ -705,6 +744,20 @@ static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
 			rstream_fail(rs, reason, ECONNRESET);
 	}
 	return n;
+}
+
+/* Does HELLO follow, or go on?  Behind a span it may be PLAIN. */
+static bool is_hello(const struct rstream *rs, struct sk_buff *skb, unsigned int off)
+{
+	u8 first = rs->part[0];
+
+	if (!rs->hello.in)
+		return true;
+	if (!rstream_rx_plain(rs))
+		return false;
+	if (!rs->in.part_len && skb_copy_bits(skb, off, &first, sizeof(first)))
+		return false;
+	return first == (u8)RSW_MAGIC[0];
 }
 
 /* Return: bytes used of this piece of TCP's stream, 0: no memory, later. */
@@ -735,13 +788,15 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		rs->in.skip_left -= n;
 		return n;
 	}
+	if (rstream_prelude_stays(rs))
+		return 0;
 	if (rstream_rx_plain(rs)) {
 		n = rstream_prelude_parse(rs, skb, off, len, &hello);
 		if (!hello)
 			return n;
 	}
-	return rs->hello.in ? parse_record(rs, skb, off, len) :
-			      parse_hello(rs, skb, off, len);
+	return is_hello(rs, skb, off) ? parse_hello(rs, skb, off, len) :
+					parse_record(rs, skb, off, len);
 }
 
 static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
@@ -763,11 +818,14 @@ static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	return used;
 }
 
-/* Was all taken?  If not, and the program has something to read, that will help. */
-static void look_at_rest(struct rstream *rs)
+/*
+ * Was all taken, or does it stay with TCP?  If not, and the program has something to read,
+ * that will help.
+ */
+static void look_at_rest(struct rstream *rs, bool stays)
 {
 	struct sock *sk = rs->sk;
-	bool throttled = !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
+	bool throttled = !stays && !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
 		    rstream_tcp_unread(sk) && !rstream_prelude_full(rs);
 
 	if (throttled)
@@ -775,8 +833,22 @@ static void look_at_rest(struct rstream *rs)
 	else if (rs->in.throttled && sk->sk_shutdown & RCV_SHUTDOWN)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* was the stream whole? */
 	WRITE_ONCE(rs->in.throttled, throttled);
+	if (!stays)
+		rs->plain.held = rstream_prelude_full(rs) && rstream_tcp_unread(sk);
 	if (rstream_rx_plain(rs) && !rstream_tcp_unread(sk))
 		rstream_prelude_over(rs);
+}
+
+/*
+ * Is TCP's urgent byte, at which reading stops, in a record?  No peer of ours sends that;
+ * but records carry TCP's mark that are just before a span with that byte.
+ */
+static bool urgent_in_record(const struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	return tp->urg_data && !rstream_rx_plain(rs) &&
+	       (!rs->hello.plain || tp->urg_seq == tp->copied_seq);
 }
 
 void rstream_parse(struct rstream *rs)
@@ -785,6 +857,8 @@ void rstream_parse(struct rstream *rs)
 	struct sock *sk = rs->sk;
 	u64 ready = rs->rxq.bytes;
 	u64 limit = rs->tx.limit;
+	bool stays;
+	u32 seq;
 
 	rstream_assert_held(rs);
 	if (rs->in.parsing)
@@ -795,14 +869,22 @@ void rstream_parse(struct rstream *rs)
 		return;
 	if (skb_queue_empty(&sk->sk_receive_queue) && !rstream_rx_plain(rs))
 		return;
-	if (tcp_sk(sk)->urg_data && !rstream_rx_plain(rs)) {	/* no peer of ours sends that */
+	/*
+	 * Behind PLAIN bytes stay with TCP again, which must not find its urgent byte where it
+	 * would be read next: it would pass it over.
+	 */
+	do {
+		seq = tcp_sk(sk)->copied_seq;
+		rs->in.parsing = true;
+		tcp_read_sock(sk, &desc, parse_actor);
+		rs->in.parsing = false;
+		stays = rstream_rx_plain(rs) && rstream_tcp_unread(sk) && !rs->error &&
+			rstream_prelude_ready(rs);
+	} while (!stays && rstream_rx_plain(rs) && rstream_tcp_unread(sk) &&
+		 tcp_sk(sk)->copied_seq != seq);
+	look_at_rest(rs, stays);
+	if (urgent_in_record(rs))
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
-		return;
-	}
-	rs->in.parsing = true;
-	tcp_read_sock(sk, &desc, parse_actor);
-	rs->in.parsing = false;
-	look_at_rest(rs);
 	if (rs->rxq.bytes != ready || rs->rx.fin)
 		rstream_wake_readers(rs);
 	/* or perhaps TCP can be closed now */

@@ -24,6 +24,7 @@ enum rstream_want {
 	RSTREAM_WANT_ACK,
 	RSTREAM_WANT_GRANT,
 	RSTREAM_WANT_REVOKE,
+	RSTREAM_WANT_PLAIN,
 	RSTREAM_WANT_FIN,
 };
 
@@ -47,12 +48,14 @@ struct rstream_out {
 struct rstream_in {
 	u32 data_left;		/* payload bytes to come of the present DATA record */
 	u32 skip_left;		/* payload bytes to pass over */
+	u32 seq;		/* TCP sequence number behind the last record */
 	u16 part_len;		/* bytes in rstream.part: a header or payload that is not whole */
 	bool parsing;		/* rstream_parse() is at work, as rstream_out.pushing */
 	bool throttled;		/* TCP has more, but not before rxq is read, or there is memory */
 };
 
-/* Both with the socket held. */
+/* With the socket held. */
+u64 rstream_tcp_acked_at(const struct rstream *rs);
 void rstream_push(struct rstream *rs);
 void rstream_parse(struct rstream *rs);
 

@@ -137,7 +137,7 @@ bool rstream_hello_waits(const struct rstream *rs)
 {
 	if (READ_ONCE(rs->want) != BIT(RSTREAM_WANT_HELLO))
 		return false;
-	if (!rs->server)
+	if (!rs->server || rs->plain.dir.tx_spans)
 		return !rs->hello.in;
 	return rs->rx.arrived && rs->rx.arrived <= HELLO_WAIT_BYTES &&
 	       !READ_ONCE(rs->rx.fin);
@@ -358,7 +358,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 		.version_min = RSW_VERSION,
 		.version_max = RSW_VERSION,
 		.role = rs->server ? RSW_ROLE_SYNACK : RSW_ROLE_SYN,
-		.caps = RSW_CAP_RDMA | RSW_CAP_URG,
+		.caps = RSW_CAP_RDMA | RSW_CAP_URG | RSW_CAP_PLAIN,
 		.cm_port = rn->set.cm_port,
 		.token = rs->ticket.ours.token,
 	};
@@ -378,6 +378,21 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	return len;
 }
 
+/* The peer comes back from a span: it is the same one, and may be drained now or no more. */
+static enum rstream_reason hello_again(struct rstream *rs, const struct rstream_hello *hello)
+{
+	if (hello->token != rs->ticket.theirs.token ||
+	    memcmp(hello->secret, rs->ticket.theirs.secret, sizeof(hello->secret)) ||
+	    memcmp(hello->instance, rs->hello.name.instance, sizeof(hello->instance)))
+		return RSTREAM_R_BAD_HELLO;
+	rstream_prelude_heard(rs);
+	rs->tx.limit = max(rs->tx.limit, hello->window);
+	if (rs->hello.peer)
+		rstream_peer_tells(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
+	rstream_grant_try(rs);
+	return RSTREAM_R_NONE;
+}
+
 enum rstream_reason rstream_hello_got(struct rstream *rs,
 				      const struct rstream_hello *hello)
 {
@@ -386,6 +401,8 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	if (hello->version_min > RSW_VERSION ||
 	    hello->version_max < RSW_VERSION)
 		return RSTREAM_R_VERSION;
+	if (rs->hello.in)
+		return hello_again(rs, hello);
 	if (rstream_rx_plain(rs))
 		rstream_prelude_heard(rs);
 	rs->hello.in = true;
@@ -396,6 +413,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	smp_store_release(&rs->ticket.theirs.token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	rs->hello.urg = hello->caps & RSW_CAP_URG;
+	rs->hello.plain = rs->offer.prelude && hello->caps & RSW_CAP_PLAIN;
 	if (hello->caps & RSW_CAP_RDMA && rs->plain.dir.tx != RSTREAM_ENDED) {
 		rs->hello.peer = rstream_peer_get(sock_net(sk), &rs->hello.name);
 		rs->hello.crowded = !rs->hello.peer;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
+ * Bytes without records.
+ *
  * The prelude: a connection whose option says so begins as plain TCP, without
  * HELLO and records, so that a short one costs what TCP costs.
  *
@@ -17,6 +19,14 @@
  * the peer cannot answer.  If HELLO and FIN cross, records go one way, with TCP's
  * own window, and no ring.
  *
+ * Spans: records are for rings.  Where none is to be had each direction leaves them, with
+ * the record PLAIN, for so many bytes as that says:
+ *
+ *	records ... PLAIN | plain bytes ... PLAIN | plain bytes ... HELLO | records ...
+ *
+ * Both do, for no control record can be said in a span; and both come back, with HELLO,
+ * when one of them has reached the end of a span and there may be a ring again.
+ *
  * What is here is received without being touched: as long as no HELLO is due it
  * stays in TCP's queue, counted by rstream_prelude.lazy, until the program reads it.
  *
@@ -30,6 +40,13 @@
 
 /* No limit that a stream would reach. */
 #define ENDLESS	BIT_ULL(62)
+
+/*
+ * The first span, bytes, and how often the next ones double: a stream that moves much comes
+ * by the end of one often enough to see that there is a ring, and pays for few ends.
+ */
+#define SPAN_FIRST	SZ_64K
+#define SPAN_GROWTH	4
 
 void rstream_prelude_begin(struct rstream *rs)
 {
@@ -46,8 +63,9 @@ void rstream_prelude_begin(struct rstream *rs)
 /* Nothing of the connection but plain TCP so far? */
 bool rstream_prelude_only(const struct rstream *rs)
 {
+	/* a GRANT will be answered by records */
 	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && list_empty(&rs->txq.frags) &&
-	       !rs->out.rec_left;
+	       !rs->out.rec_left && !rs->out.ctl_len && rs->rx.state == RSTREAM_ON_TCP;
 }
 
 /* ---- what we send ---- */
@@ -55,12 +73,16 @@ bool rstream_prelude_only(const struct rstream *rs)
 /* Bytes that may go without a record. */
 u64 rstream_prelude_room(const struct rstream *rs)
 {
-	return rs->plain.dir.tx == RSTREAM_PLAIN ? ENDLESS : RSW_PRELUDE - rs->tx.sent;
+	return rs->plain.dir.tx == RSTREAM_PLAIN ? ENDLESS : rs->plain.dir.tx_end - rs->tx.sent;
 }
 
 /* HELLO is next; look for that of the peer. */
 void rstream_hello_say(struct rstream *rs)
 {
+	if (rs->registered) {		/* behind a span: said before */
+		set_bit(RSTREAM_WANT_HELLO, &rs->want);
+		return;
+	}
 	rstream_register(rs);
 	set_bit(RSTREAM_WANT_HELLO, &rs->want);
 	rs->hello.late = 0;
@@ -68,13 +90,54 @@ void rstream_hello_say(struct rstream *rs)
 		rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 }
 
+/* The peer's FIN has come: our HELLO is not answered any more, our records go as TCP lets them. */
+static bool one_way(struct rstream *rs)
+{
+	if (!rstream_plain_over(&rs->plain.dir))
+		return false;
+	rs->tx.limit = ENDLESS;
+	return true;
+}
+
+static void span_leave(struct rstream *rs)
+{
+	rs->plain.ring = false;
+	clear_bit(RSTREAM_WANT_PLAIN, &rs->want);
+	rstream_span_leave(&rs->plain.dir);
+	rstream_hello_say(rs);
+	/* a GRANT is to be answered, and the FIN has come that was behind it */
+	if (rs->rx.fin && rs->plain.dir.rx == RSTREAM_SPAN)
+		one_way(rs);
+}
+
+/* May there be a ring by now: one that we grant, or the peer? */
+static bool hopes(const struct rstream *rs)
+{
+	struct rstream_link *link;
+
+	if (rs->plain.ring || rs->rx.fin || !rs->hello.peer)
+		return rs->plain.ring && !rs->rx.fin;
+	link = rstream_peer_link(rs->hello.peer, 0);
+	if (!link)
+		return false;
+	rstream_link_put(link);
+	return true;
+}
+
 /* There are bytes to send: do they still go without a record? */
 void rstream_prelude_look(struct rstream *rs)
 {
-	if (rs->tx.sent == RSW_PRELUDE &&
-	    rstream_plain_full(&rs->plain.dir, rs->rx.fin, !rs->server || rs->offer.confirmed,
-			       rs->hello.may_speak))
+	if (rs->tx.sent != rs->plain.dir.tx_end)
+		return;
+	if (rs->plain.dir.tx == RSTREAM_SPAN) {
+		if (hopes(rs))
+			span_leave(rs);
+		else
+			set_bit(RSTREAM_WANT_PLAIN, &rs->want);
+	} else if (rstream_plain_full(&rs->plain.dir, rs->rx.fin,
+				      !rs->server || rs->offer.confirmed, rs->hello.may_speak)) {
 		rstream_hello_say(rs);
+	}
 }
 
 /* A server has waited for what would confirm its option, or HELLO is late. */
@@ -96,11 +159,17 @@ void rstream_prelude_fin(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	rs->want &= BIT(RSTREAM_WANT_FIN);
-	if (!rs->want || rs->tx.written != rs->tx.sent)
+	/* behind a span comes what can't be said in it; but what comes now is bounded by TCP */
+	rs->want &= rs->plain.dir.tx == RSTREAM_SPAN ? ~BIT(RSTREAM_WANT_ACK) :
+						       BIT(RSTREAM_WANT_FIN);
+	/* PLAIN may still be on its way to TCP */
+	if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || rs->tx.written != rs->tx.sent ||
+	    rs->out.ctl_len)
 		return;
 	rs->want = 0;
 	rs->tx.fin = true;
+	if (rstream_plain_fin(&rs->plain.dir))
+		rs->rx.limit = ENDLESS;
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
 	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
 }
@@ -121,7 +190,8 @@ static void count_sent(struct rstream *rs, size_t n)
 static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 {
 	unsigned int flags = msg->msg_flags, kept = MSG_MORE;
-	size_t left = msg_data_left(msg), back;
+	size_t left = msg_data_left(msg), control = msg->msg_controllen, back;
+	typeof(rs->sk->sk_tsflags) tsflags = rs->sk->sk_tsflags;
 	ssize_t sent;
 
 	if (n == left)
@@ -129,6 +199,11 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 	msg->msg_flags = (flags & kept) | MSG_DONTWAIT | MSG_NOSIGNAL;
 	if (n < left)
 		msg->msg_flags |= MSG_MORE;
+	/* as with records, for which SOF_TIMESTAMPING_OPT_ID would count, too */
+	if (rs->plain.dir.tx == RSTREAM_SPAN) {
+		WRITE_ONCE(rs->sk->sk_tsflags, tsflags & ~SOF_TIMESTAMPING_TX_RECORD_MASK);
+		msg->msg_controllen = 0;
+	}
 	iov_iter_truncate(&msg->msg_iter, n);
 	rs->out.pushing = true;
 	rs->tx.written += n;
@@ -138,6 +213,8 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 	rs->tx.written -= back;
 	rs->tx.sent -= back;
 	rs->out.pushing = false;
+	WRITE_ONCE(rs->sk->sk_tsflags, tsflags);
+	msg->msg_controllen = control;
 	iov_iter_reexpand(&msg->msg_iter, left - n + back);
 	msg->msg_flags = flags;
 	return sent;
@@ -154,10 +231,13 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 	size_t n;
 
 	rstream_prelude_look(rs);
+	if (rs->want)
+		rstream_push(rs);	/* a further span, or HELLO */
 	if (!rstream_tx_plain(rs))
 		return 0;
 	n = min_t(u64, msg_data_left(msg), rstream_prelude_room(rs));
-	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->txq.corked)
+	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->out.ctl_len ||
+	    rs->txq.corked)
 		return urgent ? -EAGAIN : 0;
 	sent = send_plain(rs, msg, n);
 	if (sent > 0) {
@@ -167,6 +247,95 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 	if (rs->want)
 		rstream_push(rs);
 	return sent ?: -EAGAIN;
+}
+
+/* ---- spans ---- */
+
+/* Is there no hope of a ring, for what we know at present? */
+static bool ringless(const struct rstream *rs)
+{
+	switch (READ_ONCE(rs->reason)) {
+	case RSTREAM_R_NONE:
+	case RSTREAM_R_WAIT_BYTES:
+	case RSTREAM_R_WAIT_LINK:
+	case RSTREAM_R_RING_IDLE:
+		return false;
+	default:
+		return !rs->plain.ring;
+	}
+}
+
+/* There are bytes to send in records: had they better go without? */
+bool rstream_span_due(const struct rstream *rs)
+{
+	return rs->hello.plain && !rs->txring && !rs->rxring && !rs->want &&
+	       rs->tx.state == RSTREAM_ON_TCP && rs->rx.state == RSTREAM_ON_TCP &&
+	       !rs->tx.fin && !rs->rx.fin && rs->urg.sent <= rs->tx.sent &&
+	       rstream_span_may_begin(&rs->plain.dir) && ringless(rs);
+}
+
+/* PLAIN goes to TCP next, behind what is in rstream.ctl. */
+static void put_plain(struct rstream *rs, struct rstream_record *rec)
+{
+	*rec = (struct rstream_record) {
+		.type = RSW_PLAIN,
+		.span = SPAN_FIRST << rs->plain.grown,
+	};
+	if (rs->plain.dir.tx == RSTREAM_RECORDS) {
+		rs->plain.tx_from = rstream_tcp_acked_at(rs) + rs->out.ctl_len +
+				    sizeof(struct rsw_header) + sizeof(struct rsw_plain);
+		rstream_mib_inc(rs->rn, RSTREAM_MIB_SPANS);
+	}
+	if (rs->plain.grown < SPAN_GROWTH)
+		rs->plain.grown++;
+	if (rstream_span_say(&rs->plain.dir, rs->tx.sent, rec->span))
+		span_leave(rs);
+}
+
+/*
+ * What is to be said between records and spans.  In a span it is PLAIN only; a grant is
+ * answered in records, and the peer looks for our HELLO then.  Return: it is in @rec
+ */
+bool rstream_span_control(struct rstream *rs, struct rstream_record *rec)
+{
+	if (test_and_clear_bit(RSTREAM_WANT_LINK, &rs->want)) {
+		rs->granted.link_asked = false;
+		rs->plain.ring = true;	/* or at least say so */
+	}
+	if (rs->plain.dir.tx == RSTREAM_SPAN && test_bit(RSTREAM_WANT_SWITCH, &rs->want)) {
+		span_leave(rs);
+		return false;
+	}
+	if (!test_and_clear_bit(RSTREAM_WANT_PLAIN, &rs->want))
+		return false;
+	put_plain(rs, rec);
+	return true;
+}
+
+/* A ring is used: the next time that there is none may be short. */
+void rstream_span_useful(struct rstream *rs)
+{
+	rs->plain.grown = 0;
+}
+
+/* PLAIN has come; @seq: TCP sequence number of what follows it. */
+enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq)
+{
+	enum rstream_reason reason;
+	bool answer;
+
+	if (!rs->hello.plain || rs->rx.fin || rs->rx.state > RSTREAM_GRANTED)
+		return RSTREAM_R_BAD_RECORD;
+	reason = rstream_span_got(&rs->plain.dir, rs->rx.arrived, len, &answer);
+	if (reason)
+		return reason;
+	/* but what answers ours may have crossed our SWITCH */
+	if (answer && rs->tx.state > RSTREAM_GRANTED)
+		return RSTREAM_R_BAD_RECORD;
+	rs->plain.rx_start = seq - (u32)rs->rx.arrived;
+	if (answer && !rs->tx.fin)
+		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
+	return RSTREAM_R_NONE;
 }
 
 /* The next of what is queued goes without a header.  Return: bytes. */
@@ -219,6 +388,15 @@ static u64 stream_here(const struct rstream *rs)
 	return rs->rx.arrived + max(more, 0);
 }
 
+/* Is PLAIN before that place in TCP's stream?  It is near to what has come; the span is long. */
+static bool beyond_span(const struct rstream *rs, u32 seq)
+{
+	s32 ahead = seq - (rs->plain.rx_start + (u32)rs->rx.arrived);
+
+	return rs->plain.dir.rx == RSTREAM_SPAN && ahead >= 0 &&
+	       ahead >= rs->plain.dir.rx_end - rs->rx.arrived;
+}
+
 /*
  * TCP's urgent byte.  TCP's queue would not be read beyond it: its mark becomes ours
  * when the byte is here.
@@ -229,7 +407,7 @@ static void take_mark(struct rstream *rs)
 	u64 read = rs->rx.consumed + rs->rxq.bytes + rs->in.part_len;
 	s32 ahead = tp->urg_seq - tp->copied_seq;
 
-	if (!tp->urg_data)
+	if (!tp->urg_data || beyond_span(rs, tp->urg_seq))
 		return;
 	if (ahead >= 0)
 		rstream_urg_mark(rs, read + ahead);
@@ -243,14 +421,72 @@ static void take_mark(struct rstream *rs)
 static void peer_ends(struct rstream *rs)
 {
 	rstream_rx_fin(&rs->rx, rs->rx.arrived);
-	if (!rstream_plain_over(&rs->plain.dir))
+	if (!one_way(rs))
 		return;
-	/* our HELLO is not answered any more: our records go as TCP lets them */
+	if (rs->hello.in) {		/* nor is our grant */
+		if (rs->rx.state == RSTREAM_GRANTED)
+			rstream_switch_back_got(rs, rs->rx.arrived);
+		return;
+	}
 	rs->hello.in = true;
-	rs->tx.limit = ENDLESS;
 	if (!rstream_closed(rs))
 		rstream_timer(rs, 0);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
+}
+
+/* May HELLO come before the peer's prelude or span ends? */
+static bool looks_for_hello(const struct rstream *rs)
+{
+	return rstream_plain_looks(&rs->plain.dir, rs->rx.state == RSTREAM_GRANTED);
+}
+
+/* The byte behind the span that we receive, which is here. */
+static u8 byte_behind_span(const struct rstream *rs)
+{
+	u32 seq = rs->plain.rx_start + (u32)rs->plain.dir.rx_end;
+	struct sk_buff *skb;
+	u8 byte = RSW_PLAIN;
+
+	skb_queue_reverse_walk(&rs->sk->sk_receive_queue, skb) {
+		if (after(TCP_SKB_CB(skb)->seq, seq))
+			continue;
+		skb_copy_bits(skb, seq - TCP_SKB_CB(skb)->seq, &byte, sizeof(byte));
+		break;
+	}
+	return byte;
+}
+
+/*
+ * What has come up to @here goes on behind the end of a span.  If the program has yet to read
+ * what is before, PLAIN can stay there meanwhile: to read it now would empty TCP's queue.  Not
+ * HELLO, whose sender waits for ours; and not so much that there may be one behind PLAIN.
+ */
+static bool may_stay(const struct rstream *rs, u64 here)
+{
+	u64 end = rs->plain.dir.rx_end;
+
+	return rs->plain.dir.rx == RSTREAM_SPAN &&
+	       (rs->plain.lazy || rs->rx.arrived < end) && here - end < SPAN_FIRST &&
+	       byte_behind_span(rs) == RSW_PLAIN;
+}
+
+/* Are there bytes in rstream.part that may be the program's? */
+bool rstream_prelude_part(const struct rstream *rs)
+{
+	return rs->in.part_len && rstream_rx_plain(rs) &&
+	       (rs->plain.dir.rx != RSTREAM_SPAN || rs->rx.arrived != rs->plain.dir.rx_end);
+}
+
+/* Is what comes next left to TCP? */
+bool rstream_prelude_stays(const struct rstream *rs)
+{
+	u64 here;
+
+	if (rs->plain.dir.rx != RSTREAM_SPAN || rs->plain.lazy || rs->in.part_len ||
+	    rs->rx.arrived == rs->plain.dir.rx_end || rstream_closed(rs) || looks_for_hello(rs))
+		return false;
+	here = stream_here(rs);
+	return here <= rs->plain.dir.rx_end || may_stay(rs, here);
 }
 
 /*
@@ -259,15 +495,21 @@ static void peer_ends(struct rstream *rs)
  */
 bool rstream_prelude_ready(struct rstream *rs)
 {
-	u64 here = stream_here(rs), news = here - rs->rx.arrived;
+	u64 here = stream_here(rs), end = rs->plain.dir.rx_end, news;
+	bool more;
 
 	take_mark(rs);
-	if (!rstream_tx_plain(rs) || rstream_closed(rs) || rs->in.part_len || rs->plain.part_back ||
-	    (rs->plain.dir.rx == RSTREAM_PRELUDE && here > RSW_PRELUDE))
+	if (looks_for_hello(rs) || rstream_closed(rs) || rs->in.part_len || rs->plain.part_back)
 		return false;
+	more = rs->plain.dir.rx != RSTREAM_PLAIN && here > end;
+	if (more && !may_stay(rs, here))
+		return false;
+	rs->plain.held = more;
+	news = (more ? end : here) - rs->rx.arrived;
 	if (news && arrived(rs, news))
 		WRITE_ONCE(rs->plain.lazy, rs->plain.lazy + news);
-	rstream_prelude_over(rs);
+	if (!more)
+		rstream_prelude_over(rs);
 	if (news || rs->rx.fin)
 		rstream_wake_readers(rs);
 	return true;
@@ -309,9 +551,10 @@ void rstream_prelude_over(struct rstream *rs)
  */
 static u64 bytes_before_hello(const struct rstream *rs)
 {
-	bool on = rs->plain.dir.rx == RSTREAM_PLAIN || !rstream_tx_plain(rs);
+	bool on = rs->plain.dir.rx == RSTREAM_PLAIN ||
+		  (rs->plain.dir.rx == RSTREAM_PRELUDE && !rstream_tx_plain(rs));
 
-	return on ? ENDLESS : RSW_PRELUDE - rs->rx.arrived;
+	return on ? ENDLESS : rs->plain.dir.rx_end - rs->rx.arrived;
 }
 
 /* To the queue from which all is read that is not read at once. */
@@ -364,7 +607,7 @@ unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
 	if (rs->plain.lazy)
 		return keep(rs, skb, off, len);
 	len = rs->in.part_len ? 0 : min_t(u64, len, left);
-	if (len && !rstream_tx_plain(rs))
+	if (len && looks_for_hello(rs))
 		len = before_hello(skb, off, len);
 	if (len)
 		return keep(rs, skb, off, len);
@@ -399,6 +642,13 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 		u64 left = bytes_before_hello(rs);
 		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->in.part_len - 1);
 
+		if (!left && rs->plain.dir.rx == RSTREAM_SPAN) {
+			/* PLAIN begins here, or what should be HELLO is none */
+			if (none || rs->part[0] == (u8)RSW_MAGIC[0])
+				rstream_fail(rs, none ? RSTREAM_R_TRUNCATED :
+					     RSTREAM_R_BAD_RECORD, ECONNRESET);
+			return;
+		}
 		if (!left) {	/* nor is ours needed */
 			rstream_plain_for_good(&rs->plain.dir);
 			rs->reason = RSTREAM_R_NO_HELLO;
@@ -423,16 +673,21 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 /* The peer's HELLO is here: ours is due. */
 void rstream_prelude_heard(struct rstream *rs)
 {
+	rs->plain.ring = false;		/* we come back now */
+	if (rs->plain.dir.tx == RSTREAM_SPAN)
+		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* a further one */
 	if (rstream_plain_heard(&rs->plain.dir, rs->sk->sk_shutdown & SEND_SHUTDOWN))
 		rstream_hello_say(rs);
 	else if (rs->plain.dir.tx == RSTREAM_ENDED)
 		rs->rx.limit = ENDLESS;
+	else
+		set_bit(RSTREAM_WANT_ACK, &rs->want);	/* our window counts again */
 }
 
 /* Where we can't tell the peer when to stop TCP has to: take no more than that. */
 static bool by_tcp(const struct rstream *rs)
 {
-	return rs->plain.dir.tx == RSTREAM_ENDED ||
+	return rs->plain.dir.tx == RSTREAM_ENDED || rs->plain.dir.rx == RSTREAM_SPAN ||
 	       (rstream_rx_plain(rs) && rs->rx.arrived > RSW_PRELUDE);
 }
 
@@ -444,16 +699,31 @@ bool rstream_prelude_full(const struct rstream *rs)
 /* Do bytes that the program does not read, or a want of memory, keep us from what follows? */
 bool rstream_rx_held(const struct rstream *rs)
 {
-	return rs->in.throttled || rstream_prelude_full(rs);
+	return rs->in.throttled || rs->plain.held || rstream_prelude_full(rs);
+}
+
+/* Both directions are plain, and what comes is left to TCP: a reader need do nothing. */
+bool rstream_prelude_untouched(const struct rstream *rs)
+{
+	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && !rs->plain.held &&
+	       !rs->in.throttled && !rs->in.part_len && !rs->rxring && !rs->granted.full &&
+	       !rs->urg.state && !looks_for_hello(rs);
 }
 
 /* The program has read: is there room for more? */
 void rstream_prelude_more(struct rstream *rs)
 {
-	if (!by_tcp(rs) || (rstream_rx_plain(rs) && rstream_tx_plain(rs)))
+	if (!rs->plain.held && (!by_tcp(rs) || (rstream_rx_plain(rs) && !looks_for_hello(rs))))
 		return;
 	rstream_parse(rs);
 	rstream_prelude_cut(rs);
+}
+
+/* A reader that finds nothing in the queue; TCP may have closed behind what it still has. */
+void rstream_prelude_refill(struct rstream *rs)
+{
+	if (!rs->rxq.bytes && (rs->plain.held || rs->plain.dir.tx == RSTREAM_ENDED))
+		rstream_prelude_more(rs);
 }
 
 /* ---- to the program ---- */

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The first bytes, without records. */
+/* Bytes without records: the first ones, and spans of them later. */
 #ifndef RSTREAM_PRELUDE_H
 #define RSTREAM_PRELUDE_H
 
 #include <linux/types.h>
 
+#include "base/stats.h"
 #include "protocol/carrier.h"
 
 struct msghdr;
 struct rstream;
+struct rstream_record;
 struct sk_buff;
 
 struct rstream_prelude {
 	u64 lazy;		/* bytes that are in TCP's queue; read locklessly */
+	u64 tx_from;		/* tcp_sock.bytes_acked when all before the first span is there */
 	u32 tx_start;		/* TCP sequence number of the first byte that we send */
-	u32 rx_start;		/* likewise, of the first that comes */
-	struct rstream_plains dir;	/* which direction is still without records */
+	u32 rx_start;		/* TCP sequence number of what comes, less its offset */
+	struct rstream_plains dir;	/* which direction is without records */
+	u8 grown;		/* the next span is so many doublings longer than the first */
 	bool part_back;		/* bytes in rstream.part are the program's, without memory */
+	bool held;		/* TCP has more, but not before rxq is read */
+	bool ring;		/* there may be a ring: come back at the end of the span */
 };
 
 /* All with the socket held. */
@@ -24,6 +30,12 @@ void rstream_prelude_begin(struct rstream *rs);
 bool rstream_prelude_only(const struct rstream *rs);
 void rstream_hello_say(struct rstream *rs);
 void rstream_prelude_late(struct rstream *rs);
+
+/* Spans: away from records where no ring is to be had. */
+bool rstream_span_due(const struct rstream *rs);
+bool rstream_span_control(struct rstream *rs, struct rstream_record *rec);
+enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq);
+void rstream_span_useful(struct rstream *rs);
 
 /* what we send */
 u64 rstream_prelude_room(const struct rstream *rs);
@@ -45,7 +57,11 @@ bool rstream_prelude_full(const struct rstream *rs);
 bool rstream_rx_held(const struct rstream *rs);
 
 /* to the program */
+bool rstream_prelude_part(const struct rstream *rs);
+bool rstream_prelude_stays(const struct rstream *rs);
+bool rstream_prelude_untouched(const struct rstream *rs);
 void rstream_prelude_more(struct rstream *rs);
+void rstream_prelude_refill(struct rstream *rs);
 bool rstream_prelude_pull(struct rstream *rs, u64 end);
 int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len);
 

@@ -151,7 +151,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 		sock_error(sk);
 	if (sk->sk_state == TCP_CLOSE || rs->error)
 		return true;
-	if (rstream_rx_ready(rs) || (rstream_rx_plain(rs) && rs->in.part_len) ||
+	if (rstream_rx_ready(rs) || rstream_prelude_part(rs) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
 		/* RFC 2525, 2.17: unread data is lost, so reset, behind what was gathered */
 		rstream_push(rs);

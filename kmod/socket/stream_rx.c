@@ -120,8 +120,8 @@ void rstream_rx_ack(struct rstream *rs)
 {
 	u64 used;
 
-	if (rs->mode != RSTREAM_FRAMED)
-		return;			/* disconnected while the reader slept */
+	if (rs->mode != RSTREAM_FRAMED || rstream_prelude_untouched(rs))
+		return;			/* disconnected while the reader slept; or TCP does all */
 	rstream_prelude_more(rs);
 	if (rs->in.throttled)
 		rstream_parse(rs);
@@ -134,7 +134,7 @@ void rstream_rx_ack(struct rstream *rs)
 		rstream_tcp_ack(rs->sk);
 	if (rs->granted.full && rs->rxq.bytes <= rs->rxq.window)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
-	if (rstream_tx_plain(rs))
+	if (rstream_tx_plain(rs) || rs->plain.dir.rx == RSTREAM_SPAN)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
 		rstream_push(rs);	/* perhaps TCP can be closed now */
@@ -271,6 +271,8 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 {
 	int n;
 
+	if (!rs->plain.lazy && !rs->rxq.bytes && rstream_prelude_untouched(rs))
+		return 0;
 	if (rs->plain.lazy && !rs->rxq.bytes && !rs->urg.state && !rstream_rx_timed(rs) &&
 	    !(flags & (MSG_PEEK | MSG_TRUNC))) {
 		n = rstream_prelude_copy(rs, msg, len);
@@ -278,8 +280,7 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	if (rs->plain.dir.tx == RSTREAM_ENDED && !rs->rxq.bytes)
-		rstream_prelude_more(rs);
+	rstream_prelude_refill(rs);
 	/* the urgent byte is passed over */
 	if (!rstream_prelude_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
 		return -ENOMEM;

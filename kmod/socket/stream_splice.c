@@ -104,6 +104,7 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	u64 ahead = 0;
 	ssize_t n;
 
+	rstream_prelude_refill(rs);
 	if (!rstream_prelude_pull(rs, 1) && !rs->rxq.bytes)
 		return -ENOMEM;
 	len = rstream_rx_next(rs, len, &ahead, false);

@@ -49,11 +49,14 @@ static bool autocorks(const struct rstream *rs)
  */
 static u64 tcp_unacked(const struct rstream *rs)
 {
-	const struct tcp_sock *tp = tcp_sk(rs->sk);
+	u64 acked = tcp_sk(rs->sk)->bytes_acked;
+	s64 records = rs->out.payload_end - acked;
+	s64 plain = rstream_tcp_acked_at(rs) - max(acked, rs->plain.tx_from);
 
-	if (rstream_tx_plain(rs) || test_bit(RSTREAM_WANT_HELLO, &rs->want))
-		return tp->write_seq - tp->snd_una;	/* it has nothing else */
-	return max_t(s64, rs->out.payload_end - tp->bytes_acked, 0);
+	/* HELLO is behind it; there is PLAIN in it, now and then */
+	if (!rstream_tx_plain(rs) && !test_bit(RSTREAM_WANT_HELLO, &rs->want))
+		plain = 0;
+	return max(records, 0LL) + max(plain, 0LL);
 }
 
 /*
@@ -300,7 +303,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	if (rs->txq.mem >= rstream_autocork_max(rs) || rs->zc.awaited)
+	if (rs->txring && (rs->txq.mem >= rstream_autocork_max(rs) || rs->zc.awaited))
 		rstream_tx_reap(rs);
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {

@@ -102,7 +102,7 @@ ok "no stream remains" patiently 900 all none_open ||
 	{ all here rsctl -d sockets; all here ss -taneoim; } | diag
 # shellcheck disable=SC2154	# lib.sh has it
 sums | sort >"$tmp/sums"
-diag "links: $(value links-up "$tmp/sums") made, $(value links-lost "$tmp/sums") lost; $(awk '/^switch:/ { n += $2 } END { print n + 0 }' "$tmp/sums") switches"
+diag "links: $(value links-up "$tmp/sums") made, $(value links-lost "$tmp/sums") lost; $(awk '/^switch:/ { n += $2 } END { print n + 0 }' "$tmp/sums") switches; $(value spans "$tmp/sums") spans"
 diag "$(grep -v ' 0$' $params/counts)"
 ends >"$tmp/ends"
 diag "links ended: $(sed 's/^ *//' "$tmp/ends" | paste -sd, | sed 's/,/, /g')"

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=300
+# Where no ring is to be had, streams leave their records, and come back when there is one.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+size=$((5 * 1024 * 1024))
+load || bail "cannot load the module"
+
+# All bytes by TCP, and each end has left its records once; further spans are no news.
+in_spans() {	# OPTION...
+	mark 1
+	carried tcp $size "$@" && [ "$(grown 0 spans)" = 1 ] && [ "$(grown 1 spans)" = 1 ] ||
+		{ grown 0 spans; grown 1 spans; return 1; }
+}
+
+use prelude
+ok "epoll" in_spans inet inet -e
+ok "iovecs" in_spans rds4 rds4 -W iov -R iov
+ok "sendfile, peek" in_spans inet6 inet6 -W sendfile -R peek
+ok "splice" in_spans rds6 rds6 -W splice -R splice
+ok "zero copy" in_spans inet inet -W zerocopy -R splice
+ok "zero copy, epoll" in_spans rds4 rds4 -W zerocopy -e
+ok "MSG_WAITALL" in_spans inet inet -R waitall -r 300K
+ok "the client ends first" in_spans inet inet --half-close
+ok "slow readers" in_spans inet inet --read-delay 1000
+ok "great chunks" in_spans rds6 rds6 -w 1M -r 1M
+ok "small chunks" in_spans inet inet -w 700 -r 900
+
+# Streams that wait for a link, and get it.
+both_spans() { [ "$(grown 0 spans)" -gt 0 ] && [ "$(grown 1 spans)" -gt 0 ]; }
+returns() {	# NAME HINDER MEND
+	local go
+	go=$(fresh go)
+	use ring
+	set_net upgrade=2 cm_timeout_ms=1000
+	"$2"
+	mark 0
+	mark 1
+	begin_streams -C 4 -t 200 -n 1M --until "$go" --pace 200
+	ok "$1: streams leave their records" wait_for 60 both_spans
+	"$3"
+	ok "$1: they come back to rings" wait_for 60 have_rings
+	in_all touch "$go"
+	whole_streams "$1"
+	ok "$1: no socket is left" wait_for 20 no_sockets
+}
+
+drain() { on 1 rsctl drain on; }
+undrain() { on 1 rsctl drain off; }
+returns "the peer is drained" drain undrain
+drain_here() { rsctl drain on; }
+undrain_here() { rsctl drain off; }
+returns "this host is drained" drain_here undrain_here
+done_testing
