@@ -25,6 +25,7 @@ ROLE_SYN, ROLE_SYNACK, ROLE_CONFIRM = 1, 2, 3
 MAGIC = b"\xd5RSTRM\r\n"
 DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
 STOPPED = 11
+PLAIN, CAP_PLAIN = 12, 8
 WINDOW = 65536
 NONCE, ANSWER = 0x5a17c3c0ffee11, 0x1234567890abcd      # the client's, the server's
 TOKEN = 77
@@ -76,12 +77,13 @@ def option(role, nonce=None, version=2):
 
 def hello(role, nonce=None, size=None, window=WINDOW, versions=(2, 2),
           instance=None, token=TOKEN, secret=bytes(16), port=4793,
-          addresses=()):
-    """With an RDMA device, if @instance is stated; @addresses: 16 bytes each."""
+          addresses=(), caps=None):
+    """With an RDMA device, if @instance is stated but not @caps; @addresses: 16 bytes each."""
     if size is None:
         size = HELLO + 16 * len(addresses)
     return (MAGIC + struct.pack("!HBBB", size, *versions, role) + nonce_bytes(nonce)
-            + struct.pack("!IHHI", bool(instance), port, len(addresses), 0)
+            + struct.pack("!IHHI", bool(instance) if caps is None else caps, port,
+                          len(addresses), 0)
             + (instance or os.urandom(16)) + struct.pack("!QQ", token, window)
             + secret + b"".join(addresses))
 
@@ -105,6 +107,11 @@ def resume(epoch, count):
 
 def ack(consumed, limit):
     return record(ACK_REC, struct.pack("!QQ", consumed, limit))
+
+
+def plain(size):
+    """The next bytes are in no record."""
+    return record(PLAIN, struct.pack("!Q", size))
 
 
 def end(offset):

@@ -8,18 +8,23 @@ prelude=1 and upgrade=0.
 
 rs_prelude [PATTERN]: the cases whose names have PATTERN in them.
 """
+import fcntl
 import os
 import socket
 import struct
+import subprocess
 import sys
+import tempfile
+import termios
 import threading
 import time
 
 from rs_end import setting
-from rs_peer import (ACK, ANSWER, DATA, HELLO, LIMIT, MAGIC, NONCE, PEER, PSH,
-                     ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, URG, Peer, Served, chosen,
-                     drain, end, expect, found, hello, nonce_of, option, our_socket,
-                     read_data, read_hello, record, role_nonce, role_of, run)
+from rs_peer import (ACK, ACK_REC, ANSWER, CAP_PLAIN, DATA, FIN, GRANT, HELLO, LIMIT, MAGIC,
+                     NONCE, PEER, PLAIN, PSH, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, RST, SWITCH,
+                     URG, Peer, Served, chosen, drain, end, expect, found, hello, nonce_of,
+                     option, our_socket, plain, read_data, read_hello, record, role_nonce,
+                     role_of, run)
 
 PRELUDE = 16384
 BIT = 8                         # in the option's role
@@ -330,6 +335,357 @@ def server_urgent_segment_repeated(tun):
     expect(drain(served.sock) == (b"", 0), "the end")
 
 
+# ---- spans: without records, for want of a ring ----
+
+INSTANCE = bytes(range(16))
+
+
+def again(**kwargs):
+    """A HELLO of the peer that is like its first one."""
+    return hello(ROLE_SYN, **{"instance": INSTANCE, "caps": CAP_PLAIN, **kwargs})
+
+
+def reasons(name):
+    """How often a reason has been counted."""
+    out = subprocess.run(["rsctl", "-s", "-o", "stats"], check=True, text=True,
+                         capture_output=True).stdout
+    return sum(int(line.split()[1]) for line in out.splitlines()
+               if line.startswith(f"reason:{name} "))
+
+
+class Spanned:
+    """HELLOs are exchanged behind the peer's prelude, and it knows PLAIN."""
+
+    def __init__(self, tun, **kwargs):
+        self.served = begun(tun, late=FULL)
+        self.peer, self.sock = self.served.peer, self.served.sock
+        self.peer.write(again(**kwargs))
+        expect(read_hello(self.peer).startswith(MAGIC), "HELLO")
+        expect(receive(self.sock, PRELUDE) == FULL, "the prelude")
+        self.sent = 0
+
+    def record(self):
+        kind, _, _, size = struct.unpack("!BBHI", self.peer.read(8))
+        return kind, self.peer.read(size)
+
+    def left(self):
+        """Our PLAIN.  Return: how long the span is, and bytes in records before."""
+        before = b""
+        while True:
+            kind, payload = self.record()
+            if kind == PLAIN:
+                return struct.unpack("!Q", payload)[0], before
+            expect(kind in (DATA, ACK_REC), f"PLAIN, not {kind}")
+            before += payload if kind == DATA else b""
+
+    def leaves(self):
+        """We leave records by ourselves, once we know that there will be no ring."""
+        stop = time.monotonic() + LIMIT
+        kind = DATA
+        while kind != PLAIN:
+            expect(time.monotonic() < stop, "PLAIN in time")
+            self.sock.sendall(b"ours")
+            kind, payload = self.record()
+            while kind == ACK_REC:
+                kind, payload = self.record()
+        expect(self.peer.read(4) == b"ours", "plain bytes")
+        self.sent = 4
+        return struct.unpack("!Q", payload)[0]
+
+    def comes_back(self):
+        """A GRANT that is of no use is answered, from out of a span."""
+        self.peer.write(record(GRANT, struct.pack("!IIIIQIIQ", 1, 1, 1, 1, 4096, 65536, 0, 0)))
+        expect(read_hello(self.peer).startswith(MAGIC), "HELLO at once")
+        kind, payload = self.record()
+        expect(kind == SWITCH and payload[8:12] == bytes(4), "the GRANT refused")
+
+    def gets(self, data):
+        expect(receive(self.sock, len(data)) == data, "the peer's bytes")
+
+    def refused(self, said, reason, before=b""):
+        """... and the reason is named."""
+        was = reasons(reason)
+        self.peer.write(said)
+        self.served.reset(before)
+        expect(reasons(reason) == was + 1, f"the reason {reason}")
+
+
+def span_of_ours(tun):
+    """Its bytes are plain, the next ones are longer; the peer need not have answered."""
+    span = Spanned(tun)
+    size = span.leaves()
+    expect(size == 65536, "64 KiB")
+    more = os.urandom(65536 * 4)
+    thread = sender(span.sock, more)
+    rest = size - span.sent
+    expect(span.peer.read(rest) == more[:rest], "the rest of the span")
+    size, before = span.left()
+    expect(size == 131072 and not before, "PLAIN again, twice as long")
+    expect(span.peer.read(size) == more[rest:rest + size], "that span")
+    span.left()
+    expect(span.peer.read(len(more) - rest - size) == more[rest + size:], "the last bytes")
+    thread.join(LIMIT)
+    span.peer.write(record(DATA, b"in a record") + plain(5) + b"plain")
+    span.gets(b"in a recordplain")
+    span.peer.end()
+    expect(drain(span.sock) == (b"", 0), "the end")
+
+
+def span_of_peer(tun):
+    """Ours is the answer, although there is nothing to send."""
+    span = Spanned(tun)
+    span.peer.write(plain(5) + b"plain")
+    span.gets(b"plain")
+    expect(span.left()[1] == b"", "PLAIN")
+    span.sock.sendall(b"answer")
+    expect(span.peer.read(6) == b"answer", "plain bytes")
+    span.peer.write(plain(1 << 40))
+    for _ in range(9):
+        span.peer.write(FULL)
+        span.gets(FULL)
+    span.peer.end()
+    expect(drain(span.sock) == (b"", 0), "the end")
+    span.sock.close()
+    expect(span.peer.until(lambda: span.peer.fin) and not span.peer.data, "FIN, no byte more")
+
+
+def span_in_pieces(tun):
+    """Every border is at every place of a segment; bytes of the program look like HELLO."""
+    for size in (1, 7, 8, 23):
+        span = Spanned(tun)
+        said, bytes_ = b"", b""
+        for n in range(1, 9):
+            text = b"x" * n + MAGIC[:n]
+            said += plain(len(text)) + text
+            bytes_ += text
+        said += again() + record(DATA, b"framed")
+        for at in range(0, len(span.peer.said(said)), size):
+            span.peer.write(span.peer.said(said)[at:at + size])
+        span.gets(bytes_ + b"framed")
+        span.left()
+        expect(read_hello(span.peer).startswith(MAGIC), "we come back, too")
+        span.sock.close()
+
+
+def span_looks_like_hello(tun):
+    """Bytes like HELLO's around the place of HELLO, while we look for it."""
+    for n in range(1, 9):
+        for tail in (plain(4) + b"next" + again(), again()):
+            for cut in (1, 3, 1400):
+                span = Spanned(tun)
+                span.leaves()
+                span.comes_back()
+                text = MAGIC[:n - 1] + b"." + MAGIC[:n]
+                said = span.peer.said(plain(len(text)) + text + tail + record(DATA, b"framed"))
+                for at in range(0, len(said), cut):
+                    span.peer.write(said[at:at + cut])
+                span.gets(text + (b"next" if tail[0] == PLAIN else b"") + b"framed")
+                span.sock.close()
+                span.peer.close()
+
+
+def span_interrupted(tun):
+    """The peer has heard that we come back: it need not reach its span's end."""
+    span = Spanned(tun)
+    span.leaves()
+    span.comes_back()
+    tricks = span.peer.said(MAGIC * 2 + hello(ROLE_SYN, nonce=1) + hello(ROLE_SYNACK) + MAGIC[:3])
+    span.peer.write(plain(1 << 30) + tricks + again() + record(DATA, b"framed"))
+    span.gets(tricks + b"framed")
+    span.sock.sendall(b"more")
+    expect(span.left()[0] == 131072 and span.peer.read(4) == b"more", "a span again")
+
+
+def span_hello_not_due(tun):
+    """In a span nobody looks for HELLO without reason."""
+    span = Spanned(tun)
+    said = span.peer.said(again()) * 2 + plain(9)
+    span.peer.write(plain(len(said) + 1) + said)
+    span.gets(said)
+    span.peer.write(b"." + plain(4) + b"next")
+    span.gets(b".next")
+
+
+def span_rounds(tun):
+    """More often than is counted in a byte."""
+    span = Spanned(tun)
+    for _ in range(300):
+        span.peer.write(plain(1) + b"." + again())
+        span.left()
+        expect(read_hello(span.peer).startswith(MAGIC), "HELLO")
+    span.gets(b"." * 300)
+    span.leaves()
+
+
+def span_window(tun):
+    """That of a HELLO counts, however much has come before."""
+    span = Spanned(tun)
+    span.peer.write(plain(1) + b"." + again(window=1 << 61) + record(DATA, b"framed"))
+    span.gets(b".framed")
+
+
+def span_not_agreed(tun):
+    Spanned(tun, caps=0).refused(plain(5) + b"plain", "bad-record")
+    served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM),
+                    late=again() + plain(5) + b"plain")
+    served.reset()
+
+
+def span_malformed(tun):
+    for bad in (plain(0), plain((1 << 40) + 1), plain((1 << 64) - 1),
+                record(PLAIN, bytes(7)), record(PLAIN, bytes(7) + b"\1\0")):
+        Spanned(tun).refused(bad + b"plain", "bad-record")
+
+
+def span_and_record(tun):
+    """Behind a span comes PLAIN or HELLO."""
+    for bad in (record(DATA, b"framed"), record(ACK_REC, struct.pack("!QQ", 0, 1 << 20)),
+                end(PRELUDE + 1), record(GRANT, bytes(40)), record(100, b"unknown"), bytes(16),
+                plain(0), again(size=10), MAGIC + bytes(72)):
+        was = reasons("bad-record") + reasons("bad-hello") + reasons("no-hello")
+        span = Spanned(tun)
+        span.peer.write(plain(1) + b"." + bad)
+        span.served.reset(b".")
+        expect(reasons("bad-record") + reasons("bad-hello") + reasons("no-hello") == was + 1,
+               f"a reason for {bad}")
+
+
+def span_too_early(tun):
+    """PLAIN again before ours is said, and behind the stream's end."""
+    Spanned(tun).refused((plain(1) + b"." + again()) * 2, "bad-record", b"..")
+    Spanned(tun).refused(again(), "bad-record")
+    span = Spanned(tun)
+    span.peer.write(end(PRELUDE) + plain(1))
+    expect(span.peer.until(lambda: span.peer.rst), "RST")
+
+
+def span_other_peer(tun):
+    """Who comes back is who was here."""
+    for other in ({"token": 78}, {"secret": b"x" * 16}, {"instance": b"y" * 16}):
+        Spanned(tun).refused(plain(1) + b"." + again(**other), "bad-hello", b".")
+    Spanned(tun).refused(plain(1) + b"." + again(versions=(9, 9)), "version", b".")
+
+
+def span_cut(tun):
+    """TCP's FIN is the stream's in a span and at its end, but not in what must follow."""
+    for k in (0, 1, 8, 15):
+        for mark in (plain(5), again()):
+            span = Spanned(tun)
+            span.peer.write(plain(4) + b"span" + span.peer.said(mark)[:k])
+            span.peer.end()
+            data, err = drain(span.sock)
+            expect(data == b"span" and err == (104 if k else 0), f"not {data}, {err}, cut at {k}")
+            span.sock.close()
+    span = Spanned(tun)
+    span.peer.write(plain(5) + b"span")
+    span.peer.segment(ACK | RST)
+    data, err = drain(span.sock)
+    expect(data == b"span" and err == 104, f"ECONNRESET, not {err}")
+
+
+def span_peer_ends(tun):
+    """In its span, before ours: what we send goes on."""
+    span = Spanned(tun)
+    span.leaves()
+    span.peer.write(plain(5) + b"span")
+    span.peer.end()
+    expect(drain(span.sock) == (b"span", 0), "the end")
+    more = os.urandom(65536 - span.sent)
+    thread = sender(span.sock, more)
+    expect(span.peer.read(len(more)) == more, "plain bytes")
+    thread.join(LIMIT)
+    thread = sender(span.sock, FULL)
+    expect(span.left()[0] == 131072 and span.peer.read(PRELUDE) == FULL, "a further span")
+    thread.join(LIMIT)
+
+
+def span_grant_and_end(tun):
+    """A GRANT, and the FIN behind it: our records go on without a window."""
+    span = Spanned(tun)
+    span.leaves()
+    grant = record(GRANT, struct.pack("!IIIIQIIQ", 1, 1, 1, 1, 4096, 65536, 0, 0))
+    span.peer.segment(ACK | PSH | FIN, grant + plain(4) + b"last")
+    expect(drain(span.sock) == (b"last", 0), "the end")
+    more = os.urandom(300000)
+    thread = sender(span.sock, more)
+    expect(read_hello(span.peer).startswith(MAGIC), "HELLO")
+    expect(read_data(span.peer, len(more)) == more, "records")
+    thread.join(LIMIT)
+
+
+def span_answer_and_end(tun):
+    """TCP is full when PLAIN is to be answered, and then the program ends."""
+    with setting("upgrade", 2), setting("upgrade_bytes", 1 << 30):
+        span = Spanned(tun, window=1 << 20, caps=CAP_PLAIN | 1)     # there may be a ring
+        answer_and_end(span)
+
+
+def answer_and_end(span):
+    span.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 30000)
+    span.sock.setblocking(False)
+    sent = span.sock.send(bytes(1 << 17))     # one record, of which TCP takes a part
+    span.peer.write(plain(1) + b".")
+    span.sock.setblocking(True)
+    span.gets(b".")
+    span.sock.shutdown(socket.SHUT_WR)
+    expect(span.peer.until(lambda: span.peer.fin), "FIN")
+    rest = sent - len(span.left()[1])
+    expect(len(span.peer.data) == rest, f"{rest} bytes behind PLAIN, not {len(span.peer.data)}")
+
+
+def span_mark(tun):
+    """TCP's urgent byte is in the span; segments with records have its mark already."""
+    for cut in (5, 16, 19, 20):
+        span = Spanned(tun)
+        span.leaves()
+        said = plain(64) + b"abc!"
+        span.peer.segment(ACK | PSH | URG, said[:cut], urgent=20)
+        if said[cut:]:
+            span.peer.segment(ACK | PSH | URG, said[cut:], urgent=20 - cut)
+        span.peer.write(b"more")
+        span.gets(b"abc")
+        expect(span.sock.recv(1, socket.MSG_OOB) == b"!", "the urgent byte")
+        span.gets(b"more")
+
+
+def span_mark_in_next(tun):
+    """... or behind the end of one that the program has yet to read."""
+    span = Spanned(tun)
+    span.leaves()
+    span.peer.write(plain(2 * PRELUDE) + FULL + FULL[:-8])
+    tail = FULL[-8:] + plain(64) + b"!more"
+    span.peer.segment(ACK | PSH | URG, tail, urgent=25)
+    span.gets(FULL * 2 + b"more")
+
+
+def span_mark_in_record(tun):
+    span = Spanned(tun)
+    was = reasons("bad-record")
+    span.peer.segment(ACK | PSH | URG, record(DATA, b"framed"), urgent=10)
+    span.served.reset(b"f")
+    expect(reasons("bad-record") == was + 1, "the reason")
+
+
+def unsent(sock):
+    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
+
+
+def span_outq(tun):
+    """SIOCOUTQ in a span: bytes of the program's, each once."""
+    span = Spanned(tun)
+    span.leaves()
+    span.peer.until(lambda: not unsent(span.sock))
+    span.sock.sendall(b"x" * 1000)
+    expect(unsent(span.sock) == 1000, f"1000, not {unsent(span.sock)}")
+    with tempfile.TemporaryFile() as file:
+        file.write(b"y" * 1000)
+        file.flush()
+        os.sendfile(span.sock.fileno(), file.fileno(), 0, 1000)
+    expect(unsent(span.sock) == 2000, f"2000, not {unsent(span.sock)}")
+    expect(span.peer.read(2000) == b"x" * 1000 + b"y" * 1000, "plain bytes")
+    expect(span.peer.until(lambda: not unsent(span.sock)), "none")
+
+
 # ---- our client ----
 
 class Reached:
@@ -438,5 +794,5 @@ def client_of_unconfirmed_server(tun):
 
 
 if __name__ == "__main__":
-    sys.exit(run(chosen(globals(), ("server_", "client_"),
+    sys.exit(run(chosen(globals(), ("server_", "span_", "client_"),
                         "".join(sys.argv[1:2]))))
