@@ -16,7 +16,7 @@ local roles = { [1] = "SYN", [2] = "SYNACK", [3] = "CONFIRM" }
 local types = {
 	[1] = "DATA", [2] = "ACK", [3] = "GRANT", [4] = "SWITCH", [5] = "REVOKE",
 	[6] = "BROKEN", [7] = "RESUME", [8] = "FIN", [9] = "URG", [10] = "LINK",
-	[11] = "STOPPED",
+	[11] = "STOPPED", [12] = "PLAIN",
 }
 
 local option = Proto("rdmastream_option", "rdmastream TCP option")
@@ -55,7 +55,7 @@ local f = {
 	secret = ProtoField.bytes("rdmastream.hello.secret", "Secret"),
 	address = ProtoField.ipv6("rdmastream.hello.address", "RDMA address"),
 
-	prelude_len = ProtoField.uint32("rdmastream.prelude.len", "Bytes of the prelude"),
+	prelude_len = ProtoField.uint32("rdmastream.prelude.len", "Bytes of the prelude or span"),
 
 	type = ProtoField.uint8("rdmastream.type", "Type", base.DEC, types),
 	flags = ProtoField.uint8("rdmastream.flags", "Flags", base.HEX),
@@ -72,6 +72,7 @@ local f = {
 	rkey = ProtoField.uint32("rdmastream.rkey", "Remote key", base.HEX),
 	size = ProtoField.uint32("rdmastream.size", "Size"),
 	count = ProtoField.uint64("rdmastream.count", "Arrived"),
+	span = ProtoField.uint64("rdmastream.span", "Bytes that follow without records"),
 	proof = ProtoField.uint64("rdmastream.proof", "Proof", base.HEX),
 	reserved = ProtoField.bytes("rdmastream.reserved", "Reserved"),
 }
@@ -90,6 +91,7 @@ local layouts = {
 	REVOKE = { { f.epoch, 4 }, { f.reserved, 4 } },
 	RESUME = { { f.epoch, 4 }, { f.reserved, 4 }, { f.count, 8 } },
 	FIN = { { f.offset, 8 } },
+	PLAIN = { { f.span, 8 } },
 	LINK = {},
 }
 layouts.BROKEN = layouts.REVOKE
@@ -108,6 +110,7 @@ local words = {
 	REVOKE = function(p) return "epoch " .. p(0, 4):uint() end,
 	RESUME = function(p) return "epoch " .. p(0, 4):uint() .. " arrived " .. p(8, 8):uint64() end,
 	FIN = function(p) return "at " .. p(0, 8):uint64() end,
+	PLAIN = function(p) return tostring(p(0, 8):uint64()) end,
 }
 words.BROKEN = words.REVOKE
 words.STOPPED = words.REVOKE
@@ -121,8 +124,15 @@ local function direction(pinfo, back)
 	return tostring(tcp_stream()) .. " " .. (back and pinfo.dst_port or pinfo.src_port)
 end
 
+-- Bytes that are left of its span, and what was found of each place: packets are looked at
+-- again, in any order.
+local span_left = {}
+local span_at = {}
+
 function proto.init()
 	hello_frame = {}
+	span_left = {}
+	span_at = {}
 end
 
 local function is_hello(tvb, at)
@@ -203,6 +213,9 @@ local function show_record(tvb, pinfo, tree)
 		show_fields(tvb(HEADER_LEN, len), sub, layout)
 		text = text .. " " .. words[name](tvb(HEADER_LEN, len))
 	end
+	if name == "PLAIN" and not pinfo.visited then
+		span_left[direction(pinfo)] = tvb(HEADER_LEN, 8):uint64():tonumber()
+	end
 	sub:append_text(text:sub(#(name or "unknown") + 1))
 	pinfo.cols.info:append(" " .. text)
 end
@@ -224,17 +237,43 @@ local function prelude_length(tvb, pinfo, at)
 	return hello_frame[key] == pinfo.number and 0 or tvb:len() - at
 end
 
-local function show_prelude(tvb, pinfo, tree)
-	local sub = tree:add(proto, tvb(), "rdmastream prelude, " .. tvb:len() .. " bytes")
+-- Bytes of a span from @at on, 0: none.  HELLO may end it early.
+local function span_length(tvb, pinfo, at)
+	local key = direction(pinfo)
+	local place = key .. " " .. pinfo.number .. " " .. at
+	local left = span_left[key] or 0
+	local n = math.min(left, tvb:len() - at)
+
+	if span_at[place] or pinfo.visited or n == 0 then
+		return span_at[place] or 0
+	end
+	for i = at, at + n - 1 do
+		if is_hello(tvb, i) then
+			n = i - at
+			left = n
+			break
+		end
+	end
+	span_left[key] = left - n
+	span_at[place] = n
+	return n
+end
+
+local function show_plain(tvb, pinfo, tree, what)
+	local sub = tree:add(proto, tvb(), "rdmastream " .. what .. ", " .. tvb:len() .. " bytes")
 
 	sub:add(f.prelude_len, tvb:len()):set_generated()
-	pinfo.cols.info:append(" prelude " .. tvb:len())
+	pinfo.cols.info:append(" " .. what .. " " .. tvb:len())
 end
 
 local plain = 0		-- of the present PDU
+local plain_is = ""
 
 local function pdu_length(tvb, pinfo, at)
-	plain = prelude_length(tvb, pinfo, at)
+	plain, plain_is = prelude_length(tvb, pinfo, at), "prelude"
+	if plain == 0 then
+		plain, plain_is = span_length(tvb, pinfo, at), "span"
+	end
 	if plain > 0 then
 		return plain
 	end
@@ -247,7 +286,7 @@ end
 
 local function show_pdu(tvb, pinfo, tree)
 	if plain > 0 then
-		show_prelude(tvb, pinfo, tree)
+		show_plain(tvb, pinfo, tree, plain_is)
 	elseif is_hello(tvb, 0) then
 		show_hello(tvb, pinfo, tree)
 	else
@@ -260,7 +299,7 @@ function proto.dissector(tvb, pinfo, tree)
 	pinfo.cols.protocol = "rdmastream"
 	pinfo.cols.info = ""
 	if prelude_length(tvb, pinfo, 0) == tvb:len() then
-		show_prelude(tvb, pinfo, tree)
+		show_plain(tvb, pinfo, tree, "prelude")
 		return tvb:len()
 	end
 	dissect_tcp_pdus(tvb, tree, HEADER_LEN, pdu_length, show_pdu)

@@ -88,6 +88,21 @@ def connection():
     return cap
 
 
+def spans():
+    """Records, a span that goes on in another segment, a further one, HELLO before its end."""
+    cap = Capture()
+    cap.segment(True, SYN, options=b"\2\4\5\xb4" + option(1))
+    cap.segment(False, SYN | ACK, options=b"\2\4\5\xb4" + option(2))
+    cap.segment(True, ACK | PSH, hello(1), options=option(3))
+    cap.segment(False, ACK | PSH, hello(2))
+    cap.segment(True, ACK | PSH, record(1, b"hello") + record(12, struct.pack(">Q", 1000)) +
+                bytes(100))
+    cap.segment(True, ACK | PSH, bytes(900) + record(12, struct.pack(">Q", 500)) + b"x" * 50)
+    cap.segment(False, ACK | PSH, record(12, struct.pack(">Q", 500)))
+    cap.segment(True, ACK | PSH, b"y" * 20 + hello(1) + record(1, b"more"))
+    return cap
+
+
 def other():
     """Plain TCP, with an option of another length."""
     cap = Capture()
@@ -112,8 +127,8 @@ def fields(cap, select, *names):
             tshark(cap, "-Y", select, "-T", "fields", *args).splitlines()]
 
 
-def infos():
-    out = tshark(connection(), "-Y", "rdmastream", "-T", "fields", "-e", "_ws.col.Info")
+def infos(cap):
+    out = tshark(cap, "-Y", "rdmastream", "-T", "fields", "-e", "_ws.col.Info")
     return [line.strip() for line in out.splitlines()]
 
 
@@ -132,12 +147,16 @@ CASES = [
       ["6", "2", "96", "abcdef98765432", "4793", "0x1122334455667788", "65536",
        "::ffff:10.78.0.2"]]),
     ("each record, as its line says it",
-     infos,
+     lambda: infos(connection()),
      ["HELLO", "HELLO", "DATA 5 URG at 3", "DATA 3000",
       "ACK consumed 3005 limit 68541 GRANT epoch 1 size 32768 LINK",
       "SWITCH to ring, epoch 1 at 3005", "REVOKE epoch 1", "STOPPED epoch 1", "BROKEN epoch 1",
       "RESUME epoch 1 arrived 100", "SWITCH to tcp at 3105", "FIN at 3105", "unknown",
       "unknown (malformed)", "ACK (malformed)", "DATA (malformed)"]),
+    ("spans between records",
+     lambda: infos(spans()),
+     ["HELLO", "HELLO", "DATA 5 PLAIN 1000 span 100", "span 900 PLAIN 500 span 50", "PLAIN 500",
+      "span 20 HELLO DATA 4"]),
     ("the fields of GRANT",
      lambda: fields(connection(), "rdmastream.type == 3", "rdmastream.link", "rdmastream.ring",
                     "rdmastream.rkey", "rdmastream.addr", "rdmastream.proof"),
