@@ -520,8 +520,11 @@ void rstream_prelude_cut(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
+	/* first seen when TCP says so: the program has not fetched it yet */
+	if (sk->sk_state == TCP_CLOSE && sk->sk_err)
+		rs->plain.reset = true;
 	if (rs->plain.dir.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
-	    sk->sk_state != TCP_CLOSE || sk->sk_err || rstream_tcp_unread(sk))
+	    sk->sk_state != TCP_CLOSE || rs->plain.reset || rstream_tcp_unread(sk))
 		return;
 	rs->error = ECONNRESET;
 	rs->reason = RSTREAM_R_TRUNCATED;

@@ -22,6 +22,7 @@ struct rstream_prelude {
 	u8 grown;		/* the next span is so many doublings longer than the first */
 	bool part_back;		/* bytes in rstream.part are the program's, without memory */
 	bool held;		/* TCP has more, but not before rxq is read */
+	bool reset;		/* TCP has ended with an error */
 	bool ring;		/* there may be a ring: come back at the end of the span */
 };
 
