@@ -861,7 +861,8 @@ void rstream_parse(struct rstream *rs)
 	u32 seq;
 
 	rstream_assert_held(rs);
-	if (rs->in.parsing)
+	/* its rings are gone: what a peer says of them must not be held against it */
+	if (rs->in.parsing || rstream_released(rs))
 		return;
 	if (rs->plain.part_back)
 		rstream_prelude_no_hello(rs, false);
