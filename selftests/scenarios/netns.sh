@@ -101,8 +101,15 @@ busy() { [ "$(grown "$1" tcp-tx-bytes)" -gt $size ] && [ "$(grown "$1" tcp-rx-by
 framed() { [ "$(shown "$1" | grep -c framed)" = "$2" ]; }	# NAME COUNT
 # Each of the four has carried bytes both ways.
 all_busy() { inside "$1" rsctl -o sockets | awk '$3 == "framed" && $6 && $7 { n++ } END { exit n != 4 }'; }
-# All four senders wait for room, as their peer does not read.
-all_wait() { [ "$(inside "$1" rsctl -d sockets | grep -c ' now .* for ')" = 4 ]; }
+# All four senders wait for room, as their peer does not read: for the window of records, or
+# in spans for TCP's.
+all_wait() {
+	local records tcp
+	records=$(inside "$1" rsctl -d sockets | grep -c ' now .* for ')
+	tcp=$(inside "$1" ss -tnoH state established | grep -c 'timer:(persist')
+	echo "waiting: $records with records, $tcp in spans"
+	[ $((records + tcp)) -ge 4 ]
+}
 stopped() { ! grep -h ^State: "/proc/$1"/task/*/status | grep -v 'T (stopped)'; }
 start() {	# SERVER CLIENT ADDRESS [OPTION...]
 	local from=$1 to=$2 host=$3 port=$((7000 + RANDOM % 20000))
