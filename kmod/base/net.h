@@ -29,7 +29,8 @@ enum rstream_upgrade {
 /**
  * struct rstream_settings - sysctl net.rdmastream.*
  * @negotiate:	send and answer the TCP option (0: all sockets are plain TCP)
- * @prelude:	connections of local clients start without records
+ * @prelude:	connections of local clients start without records; 2: and leave records
+ *		where no ring is possible (spans, experimental)
  * @upgrade:	enum rstream_upgrade
  * @upgrade_bytes: threshold of RSTREAM_UPGRADE_BYTES, bytes
  * @upgrade_self: also for connections within the namespace

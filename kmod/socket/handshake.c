@@ -358,7 +358,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 		.version_min = RSW_VERSION,
 		.version_max = RSW_VERSION,
 		.role = rs->server ? RSW_ROLE_SYNACK : RSW_ROLE_SYN,
-		.caps = RSW_CAP_RDMA | RSW_CAP_URG | RSW_CAP_PLAIN,
+		.caps = RSW_CAP_RDMA | RSW_CAP_URG,
 		.cm_port = rn->set.cm_port,
 		.token = rs->ticket.ours.token,
 	};
@@ -369,6 +369,8 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	hello.window = rs->rx.limit;
 	if (rstream_link_drained(sock_net(rs->sk)))
 		hello.caps |= RSW_CAP_DRAINED;
+	if (READ_ONCE(rn->set.prelude) > 1)
+		hello.caps |= RSW_CAP_PLAIN;
 	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
 	memcpy(hello.secret, rs->ticket.ours.secret, sizeof(hello.secret));
 	if (READ_ONCE(rn->set.tell_addresses))
@@ -413,7 +415,8 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	smp_store_release(&rs->ticket.theirs.token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	rs->hello.urg = hello->caps & RSW_CAP_URG;
-	rs->hello.plain = rs->offer.prelude && hello->caps & RSW_CAP_PLAIN;
+	rs->hello.plain = rs->offer.prelude && hello->caps & RSW_CAP_PLAIN &&
+			  READ_ONCE(rs->rn->set.prelude) > 1;
 	if (hello->caps & RSW_CAP_RDMA && rs->plain.dir.tx != RSTREAM_ENDED) {
 		rs->hello.peer = rstream_peer_get(sock_net(sk), &rs->hello.name);
 		rs->hello.crowded = !rs->hello.peer;
