@@ -9,7 +9,6 @@ TCP.  Each carries a text both ways, again until all have rings or none has got 
 Prints the memory of the kernel before, with all open, and after; how many have rings; the links
 and registered memory of a host.
 """
-import ctypes
 import json
 import os
 import resource
@@ -18,13 +17,12 @@ import subprocess
 import sys
 import time
 
+from space import enter_fd, receive
+
 IPPROTO_RDMASTREAM = 257
-CLONE_NEWNET = 0x40000000
 PER_PORT = 20000        # connections of a pair to one port
 TEXT = bytes(range(256)) * 96
 FEW = TEXT[:100]
-
-libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Host:
@@ -34,8 +32,7 @@ class Host:
         self.listeners = {}
 
     def enter(self):
-        if libc.setns(self.space, CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), f"setns to {self.name}")
+        enter_fd(self.space, self.name)
 
     def listener(self, port):
         if port not in self.listeners:
@@ -51,16 +48,6 @@ def new():
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, proto)
     sock.settimeout(60)
     return sock
-
-
-def receive(sock, size):
-    data = b""
-    while len(data) < size:
-        piece = sock.recv(size - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data
 
 
 def exchange(pairs, text):

@@ -9,14 +9,14 @@ They are asked for one after the other, so what does not agree is looked at agai
 seconds.  With -e all sockets are closed, and all that was theirs must have been given back.
 Prints what is wrong.
 """
-import ctypes
 import json
 import os
 import subprocess
 import sys
 import time
 
-CLONE_NEWNET = 0x40000000
+from space import enter
+
 PATIENCE = 5    # s
 PATIENCE_END = 600      # a closed stream may take that long
 # s; a peer says DONE and FREED within milliseconds, unless its connection was reset before GRANT
@@ -25,15 +25,6 @@ OWED = int(os.environ.get("OWED", "600"))
 LINK_STATES = {"connecting", "up", "broken", "dead"}
 MODES = {"unconnected", "listen", "connecting", "hello", "framed", "raw", "prelude", "closed"}
 CARRIERS = {"tcp", "ring", None}
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def enter(name):
-    fd = os.open(f"/run/netns/{name}", os.O_RDONLY)
-    if libc.setns(fd, CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), f"setns to {name}")
-    os.close(fd)
 
 
 def dump(what):
@@ -94,7 +85,7 @@ def left():
 
 def look(name):
     """What does not agree for PATIENCE."""
-    enter(name)
+    enter(f"/run/netns/{name}")
     end = time.monotonic() + PATIENCE
     while True:
         found = list(wrong())
@@ -105,7 +96,7 @@ def look(name):
 
 def look_left(name):
     """What is held for PATIENCE_END, or for OWED by a link without rings."""
-    enter(name)
+    enter(f"/run/netns/{name}")
     begun, since = time.monotonic(), {}
     while True:
         found, now = list(left()), time.monotonic()

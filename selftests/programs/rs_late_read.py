@@ -8,7 +8,6 @@ The sender's acknowledgements are lost while the ring is filled, read, and fille
 placed first is placed once more before that completes.  A sender that has written to the same
 place by then would have its new bytes changed under the reader's eyes, for a while.
 """
-import ctypes
 import json
 import os
 import socket
@@ -16,17 +15,11 @@ import subprocess
 import sys
 import time
 
+from space import enter, enter_fd, receive
+
 IPPROTO_RDMASTREAM = 257
-CLONE_NEWNET = 0x40000000
 PARAMS = "/sys/module/rs_hca/parameters/"
 SOME = 16384
-
-libc = ctypes.CDLL(None)
-
-
-def enter(path):
-    with open(path, encoding="ascii") as space:
-        assert not libc.setns(space.fileno(), CLONE_NEWNET)
 
 
 def put(name, value):
@@ -36,13 +29,6 @@ def put(name, value):
 
 def new():
     return socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
-
-
-def receive(sock, size):
-    data = b""
-    while len(data) < size:
-        data += sock.recv(size - len(data))
-    return data
 
 
 def ring_of(sock):
@@ -76,7 +62,7 @@ def main():
         listener = new()
         listener.bind((address, 0))
         listener.listen()
-        libc.setns(here.fileno(), CLONE_NEWNET)
+        enter_fd(here.fileno(), home)
     sender = new()
     sender.connect(listener.getsockname())
     reader = listener.accept()[0]

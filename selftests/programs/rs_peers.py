@@ -8,7 +8,6 @@ The server is in the caller's namespace.  Each client sends and gets back what l
 connection move to rings, then each pair exchanges bytes once more while all are there.
 Prints how many pairs have rings in both directions, as the server's end sees it.
 """
-import ctypes
 import json
 import os
 import socket
@@ -16,29 +15,11 @@ import subprocess
 import sys
 import time
 
+from space import enter, enter_fd, receive
+
 IPPROTO_RDMASTREAM = 257
-CLONE_NEWNET = 0x40000000
 LIMIT = 240     # s
 TEXT = bytes(range(256)) * 64
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def enter(path):
-    fd = os.open(path, os.O_RDONLY)
-    if libc.setns(fd, CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), f"setns to {path}")
-    os.close(fd)
-
-
-def receive(sock, size):
-    data = b""
-    while len(data) < size:
-        piece = sock.recv(size - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data
 
 
 def exchange(pairs):
@@ -69,7 +50,7 @@ def main():
         client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
         client.settimeout(60)
         client.connect(listener.getsockname())
-        libc.setns(here, CLONE_NEWNET)
+        enter_fd(here, "our own namespace")
         server = listener.accept()[0]
         server.settimeout(60)
         pairs.append((client, server))

@@ -21,7 +21,6 @@ has_rings() { "$@" rsctl -o sockets | grep -q 'framed *ring *ring'; }	# [CMD...]
 
 # ---- namespaces: their programs are killed, and they end with their links ----
 
-host() { nsenter --net="/run/netns/h$1" "${@:2}"; }	# N CMD...
 begin_netns() {
 	local i
 	ip netns add h0 && ip netns add h1 &&

@@ -11,6 +11,9 @@ load_hca() {	# [PARAMETER...]
 	modprobe -a ib_core rdma_cm && insmod "$HCA/rs_hca.ko" "$@"
 }
 
+# Hosts are the namespaces h0, h1 ...
+host() { nsenter --net="/run/netns/h$1" "${@:2}"; }	# N CMD...
+
 no_devices() { ! rdma link | grep -q hca; }
 
 # Free memory without caches, in KiB.

@@ -18,8 +18,6 @@ declare -A more=()
 [ -n "${SUITE+set}" ] || more=([plain/virt]="hca/charge hca/faults" [irdma/bounce]=hca/faults)
 : "${SUITE=hca/transfer}"
 
-host() { nsenter --net="/run/netns/h$1" "${@:2}"; }	# N CMD...
-
 # ---- two hosts with a device each: what scenarios call VM 0 and VM 1 ----
 
 add_hosts() {
