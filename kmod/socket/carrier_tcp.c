@@ -265,7 +265,7 @@ static bool is_wanted(struct rstream *rs, enum rstream_want what)
 /* The peer's TCP is closed: it would answer records with a reset. */
 static bool peer_gone(const struct rstream *rs)
 {
-	return rs->sk->sk_shutdown & RCV_SHUTDOWN && rs->plain.dir.rx != RSTREAM_ENDED;
+	return rs->sk->sk_shutdown & RCV_SHUTDOWN && rs->plain.dir.rx == RSTREAM_RECORDS;
 }
 
 /* Put the next control record that is wanted into the buffer. */
