@@ -159,6 +159,9 @@ void rstream_prelude_fin(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
+	/* the peer's HELLO or FIN answers our GRANT: it may use the ring, whose loss a record tells */
+	if (rs->plain.dir.tx == RSTREAM_SPAN && rs->rx.state != RSTREAM_ON_TCP)
+		return;
 	/* behind a span comes what can't be said in it; but what comes now is bounded by TCP */
 	rs->want &= rs->plain.dir.tx == RSTREAM_SPAN ? ~BIT(RSTREAM_WANT_ACK) :
 						       BIT(RSTREAM_WANT_FIN);
@@ -421,13 +424,11 @@ static void take_mark(struct rstream *rs)
 static void peer_ends(struct rstream *rs)
 {
 	rstream_rx_fin(&rs->rx, rs->rx.arrived);
-	if (!one_way(rs))
+	/* nothing can be said behind it, nor our GRANT be answered */
+	if (rs->rx.state == RSTREAM_GRANTED)
+		rstream_switch_back_got(rs, rs->rx.arrived);
+	if (!one_way(rs) || rs->hello.in)
 		return;
-	if (rs->hello.in) {		/* nor is our grant */
-		if (rs->rx.state == RSTREAM_GRANTED)
-			rstream_switch_back_got(rs, rs->rx.arrived);
-		return;
-	}
 	rs->hello.in = true;
 	if (!rstream_closed(rs))
 		rstream_timer(rs, 0);

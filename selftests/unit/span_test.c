@@ -83,7 +83,7 @@ static bool writes(struct half *h)
 			return false;	/* control records come first */
 		say(h, h->bytes ? RECORD : END);
 	} else if (!h->bytes) {
-		if (h->switching)
+		if (h->switching || h->granted)
 			return false;
 		say(h, FIN);
 		h->closed = 1;
@@ -157,10 +157,9 @@ static void hears_fin(struct half *h)
 {
 	EXPECT(h->dir.rx == RSTREAM_SPAN);
 	h->got_end = 1;
-	if (rstream_plain_over(&h->dir)) {
+	h->granted = 0;
+	if (rstream_plain_over(&h->dir))
 		h->owed = 0;
-		h->granted = 0;
-	}
 }
 
 static bool switches(struct half *h)
@@ -195,6 +194,8 @@ static bool leaves_ring(struct half *h)
 
 static void hears_switch(struct half *h, bool to_ring)
 {
+	/* the loss of the ring would have to be told */
+	EXPECT(!to_ring || !h->closed);
 	h->granted = 0;
 	h->rx_ring = to_ring;
 }
