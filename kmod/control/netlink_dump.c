@@ -226,7 +226,7 @@ static int put_direction(struct sk_buff *skb, int attr,
 /* The module does not see the bytes of a raw connection: only TCP counts them. */
 static bool info_counted(const struct rstream_info *info)
 {
-	return info->mode == RSTREAM_INFO_FRAMED ||
+	return info->mode == RSTREAM_INFO_FRAMED || info->tx.link || info->rx.link ||
 	       info->tx.tcp_bytes || info->tx.ring_bytes ||
 	       info->rx.tcp_bytes || info->rx.ring_bytes;
 }
