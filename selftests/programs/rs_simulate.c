@@ -31,6 +31,9 @@ int sim_liar = -1;
 static uint64_t state, digest = 0xcbf29ce484222325ULL;
 static unsigned int wrong;
 static bool verbose;
+/* The steps: written to a file as they are done, they would take time of the host's. */
+static char told[4 << 20];
+static size_t n_told;
 
 unsigned int sim_random(unsigned int n)
 {
@@ -78,6 +81,8 @@ void sim_note(const char *fmt, ...)
 	digest_add(text);
 	if (verbose)
 		printf("%s\n", text);
+	else if (n_told < sizeof(told))
+		n_told += snprintf(told + n_told, sizeof(told) - n_told, "%s\n", text);
 }
 
 void sim_wrong(const char *fmt, ...)
@@ -90,8 +95,10 @@ void sim_wrong(const char *fmt, ...)
 	va_end(args);
 	sim_note("wrong: %s", text);
 	printf("wrong: %s\n", text);
-	if (!wrong++)
+	if (!wrong++) {
 		world_tell();
+		fwrite(told, 1, n_told < sizeof(told) ? n_told : sizeof(told), stdout);
+	}
 }
 
 /* Mostly no time at all, now and then so long that something is idle. */

@@ -47,6 +47,7 @@ struct end {
 struct conn {
 	unsigned int id;	/* 0: free */
 	bool accepted;
+	uint64_t closed_at;	/* when the first end has closed, having read all */
 	struct end end[2];
 };
 
@@ -226,6 +227,12 @@ static bool is_right(const struct end *writer, uint64_t off, const uint8_t *from
 	return true;
 }
 
+/* TCP, too, resets what is closed when it is short of memory. */
+static bool may_have_left(const struct end *e)
+{
+	return e->left || (e->fd < 0 && world_is_short());
+}
+
 /* Is it one that a program of TCP's must expect? */
 static void failed(struct conn *c, struct end *e, const char *what, int err)
 {
@@ -236,8 +243,7 @@ static void failed(struct conn *c, struct end *e, const char *what, int err)
 	sim_note("conn %u.%d: %s: %s", c->id, e == &c->end[1], what, strerrorname_np(err));
 	if (!c->accepted)
 		return;		/* not even connected, perhaps */
-	if (peer->fd < 0 && world_is_short())
-		peer->left = true;
+	peer->left = may_have_left(peer);
 	if (!peer->left && !peer->err && !is_lied(c))
 		sim_wrong("conn %u.%d: %s: %s, but its peer is there", c->id,
 			  e == &c->end[1], what, strerrorname_np(err));
@@ -444,8 +450,28 @@ static bool close_done(struct conn *c, struct end *e)
 	if (!e->err && !peer->over && sim_now_us() - peer->dry_at > PATIENT_US &&
 	    !peer->left)
 		return false;
+	c->closed_at = sim_now_us();
 	leave(c, e);
 	return true;
+}
+
+/* One that has been closed for long: its other end, which has to read before TCP forgets it. */
+static struct end *due(struct conn **conn)
+{
+	for (int i = 0; i < SIM_CONNS; i++) {
+		struct conn *c = &conns[i];
+
+		if (!c->id || !c->closed_at || sim_now_us() - c->closed_at < PATIENT_US)
+			continue;
+		for (int k = 0; k < 2; k++) {
+			struct pollfd pfd = { .fd = c->end[k].fd, .events = POLLIN };
+
+			*conn = c;
+			if (pfd.fd >= 0 && !c->end[k].over && poll(&pfd, 1, 0) > 0)
+				return &c->end[k];
+		}
+	}
+	return NULL;
 }
 
 /* Some end that is open, or NULL. */
@@ -466,8 +492,13 @@ void conn_act(void)
 {
 	unsigned int r = sim_random(200);
 	struct conn *c;
-	struct end *e = choose(&c);
+	struct end *e = r % 2 ? due(&c) : NULL;
 
+	if (e) {
+		do_read(c, e);
+		return;
+	}
+	e = choose(&c);
 	if (!e || close_done(c, e))
 		return;
 	if (r < 90)
@@ -512,7 +543,7 @@ static bool settle_end(struct conn *c, struct end *e)
 		return true;
 	}
 	/* its reset was lost with the wire, and TCP does not repeat it */
-	if (!peer_of(c, e)->left || sim_now_us() < patient_till)
+	if (!may_have_left(peer_of(c, e)) || sim_now_us() < patient_till)
 		return false;
 	e->left = true;
 	leave(c, e);

@@ -176,7 +176,8 @@ void world_tell(void)
 {
 	fflush(stdout);
 	for (int i = 0; i < sim_hosts; i++)
-		command(i, "echo host %d; rsctl -d sockets; rsctl -d links; rsctl -o stats", i);
+		command(i, "echo host %d; rsctl -d sockets; rsctl -d links; rsctl -o stats; ss -tanemio; "
+			"nstat -as | grep -E '^Tcp.*(Abort|Rsts|Resets|Drop|Fail|Overflow|Prune|Memory|Bad)'", i);
 }
 
 void world_check(void)

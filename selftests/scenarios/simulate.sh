@@ -52,11 +52,13 @@ add_liar() {
 		echo "}"
 	} | nsenter --net=/run/netns/wire nft -f -
 }
-# Why links ended, and how often.
+# What streams, links and TCP do; $RESULTS/trace if something is wrong.
 trace=/sys/kernel/tracing
 watch_ends() {
 	mountpoint -q $trace || mount -t tracefs none $trace || return
-	echo 8192 >$trace/buffer_size_kb && echo 1 >$trace/events/rdmastream/rstream_link_lost/enable
+	echo 8192 >$trace/buffer_size_kb && echo 1 >$trace/events/rdmastream/enable &&
+		echo 1 >$trace/events/tcp/tcp_send_reset/enable &&
+		echo 1 >$trace/events/sock/inet_sock_set_state/enable
 }
 ends() { sed -n 's/.* rstream_link_lost: .* why=//p' $trace/trace | sort | uniq -c | sort -rn; }
 none_open() { ! here rsctl -j sockets | grep -q '"mode"'; }
@@ -71,6 +73,7 @@ patiently() {	# SECONDS CMD...
 sums() { all here rsctl -s -o stats | awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }'; }
 simulate() {
 	rs_simulate ${LIAR:+-l} ${TELL:+-v} ${PLAIN:+-p} -s "$SEED" -n "$STEPS" -H "$HOSTS" >"$RESULTS/told" 2>&1 && return
+	cat $trace/trace >"$RESULTS/trace"
 	grep -m 5 "^wrong" "$RESULTS/told"
 	tail -n 30 "$RESULTS/told"
 	return 1
