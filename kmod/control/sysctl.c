@@ -114,7 +114,7 @@ static proc_handler int_handler, ulong_handler, ring_size_handler;
 /* .data of a writable entry is an offset until the namespace gets its copy. */
 static const struct ctl_table template[] = {
 	SETTING_INT(negotiate, SYSCTL_ZERO, SYSCTL_ONE),
-	SETTING_INT(prelude, SYSCTL_ZERO, SYSCTL_TWO),
+	SETTING_INT(prelude, SYSCTL_ZERO, SYSCTL_ONE),
 	SETTING_INT(upgrade, SYSCTL_ZERO, SYSCTL_TWO),
 	SETTING_ULONG(upgrade_bytes),
 	SETTING_INT(upgrade_self, SYSCTL_ZERO, SYSCTL_ONE),

@@ -94,7 +94,7 @@ prepare() {	# PATH
 	case ${1#@(free|late)-} in
 	raw)	set_net negotiate=0 ;;
 	ours-tcp)
-		set_net negotiate=1 prelude=2 upgrade=0 upgrade_self=1 ;;
+		set_net negotiate=1 upgrade=0 upgrade_self=1 ;;
 	ours-ring)	set_net negotiate=1 upgrade=2 upgrade_self=1 ;;
 	smc)	prepare_smc ;;
 	*)	set_net negotiate=1 ;;

@@ -4,7 +4,7 @@
 
 A case passes if the program gets TCP's bytes or a clear error, in time, and
 never a byte too many or too few.  Needs root, the module, hello_timeout_ms=3000,
-prelude=2 and upgrade=0.
+upgrade=0.
 
 rs_prelude [PATTERN]: the cases whose names have PATTERN in them.
 """

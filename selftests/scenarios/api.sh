@@ -31,7 +31,6 @@ api "raw" -k rds4 -l "$ADDR4_0" -C "$tmp/tcp4"
 use prelude
 api "prelude" -k inet -l "$ADDR4_0" -C "$tmp/tcp4"
 api "prelude, IPv6" -k rds6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
-use spans
 mark 0
 api "span" -k rds4 -l "$ADDR4_0" -w 20 -C "$tmp/tcp4"
 api "span, IPv6" -k inet6 -l "$ADDR6_0" -w 20 -C "$tmp/tcp6" -x

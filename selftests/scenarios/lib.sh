@@ -37,11 +37,10 @@ load() {	# [ACK-TIMEOUT [STALL-MS]]
 }
 
 # Ways in which data can travel.
-use() {		# raw|prelude|spans|tcp|ring
+use() {		# raw|prelude|tcp|ring
 	case $1 in
 	raw)	set_net negotiate=0 ;;
 	prelude)	set_net negotiate=1 upgrade=0 prelude=1 ;;
-	spans)	set_net negotiate=1 upgrade=0 prelude=2 ;;
 	tcp)	set_net negotiate=1 upgrade=0 prelude=0 ;;
 	ring)	set_net negotiate=1 upgrade=1 ;;
 	esac

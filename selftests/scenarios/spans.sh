@@ -16,7 +16,7 @@ in_spans() {	# OPTION...
 	[ "$(grown 0 spans)" = 1 ] && [ "$(grown 1 spans)" = 1 ]
 }
 
-use spans
+use prelude
 ok "epoll" in_spans inet inet -e
 ok "iovecs" in_spans rds4 rds4 -W iov -R iov
 ok "sendfile, peek" in_spans inet6 inet6 -W sendfile -R peek
@@ -35,7 +35,7 @@ returns() {	# NAME HINDER MEND
 	local go
 	go=$(fresh go)
 	use ring
-	set_net prelude=2 upgrade=2 cm_timeout_ms=1000
+	set_net prelude=1 upgrade=2 cm_timeout_ms=1000
 	"$2"
 	mark 0
 	mark 1
