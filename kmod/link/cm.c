@@ -4,9 +4,13 @@
  *
  * Owns the cm_id of each link, the listeners of a namespace, and the private data that the
  * two sides exchange.  Called by peer.c (connect), link_life.c (disconnect, destroy, listen)
- * and by rdma_cm.  A handler never destroys an id, neither its own nor another: only
- * link_down_work() does, because rdma_destroy_id() may block for as long as the CM
- * retransmits a message that nothing answers.
+ * and by rdma_cm.  A handler never destroys an id, neither its own nor another: only workers
+ * do, because rdma_destroy_id() may block for as long as the CM retransmits a message that
+ * nothing answers.
+ *
+ * Handlers don't wait.  rdma_cm and ib_cm have one worker each for all namespaces, so what
+ * allocates memory or creates objects of the device is left to workers of this module:
+ * request_work for a link that a peer requests, link->setup_work for the queues of any link.
  *
  * Authentication.  Anybody can send or forward REQ and REP; rdma_cm does not authenticate
  * them.  So both contain a proof that only the two ends of the connection can compute, because
@@ -189,18 +193,25 @@ static int resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 
 static int resolved_route(struct rstream_link *link, struct rdma_cm_id *id)
 {
+	if (!id->route.path_rec)
+		return -EPROTO;
+	queue_work(rstream_link_wq, &link->setup_work);
+	return 0;
+}
+
+/* REQ */
+static int connect_link(struct rstream_link *link)
+{
 	struct rdma_conn_param param;
 	struct transcript t;
 	int err;
 
-	if (!id->route.path_rec)
-		return -EPROTO;
 	err = rstream_qp_create(link);
 	if (err)
 		return err;
-	req_fill(link, id, &t);
+	req_fill(link, link->cm_id, &t);
 	conn_param(link, &t.req, &param);
-	return rdma_connect_locked(id, &param);
+	return rdma_connect(link->cm_id, &param);
 }
 
 /* REP */
@@ -229,7 +240,7 @@ static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
 	return 0;
 }
 
-/* Steps that create objects: not after the end of the link has begun. */
+/* Not after the end of the link has begun, which waits only for what runs until then. */
 static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
 		     struct rdma_cm_event *event)
 {
@@ -385,36 +396,44 @@ static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
 }
 
 /*
- * Takes over @id, whose REQ is in @t; failures from here on end in link_down_work().
+ * A REQ that is authentic, until its link has taken it over.
+ * @id:	 its own, not yet that of a link
+ * @qpn: queue pair of its sender
  */
-static int accept_link(struct rstream_link *link, struct rdma_cm_id *id,
-		       const struct rstream_ticket *ticket,
-		       struct transcript *t)
+struct rstream_request {
+	struct work_struct work;
+	struct rstream_link_net *ln;
+	struct rdma_cm_id *id;
+	struct rstream_cm_hello hello;
+	u32 qpn;
+};
+
+/* REP */
+static int accept_link(struct rstream_link *link)
 {
+	const struct rstream_request *req = link->request;
+	struct rdma_cm_id *id = link->cm_id;
+	struct transcript t = { .req = req->hello };
 	struct rdma_conn_param param;
 	int err;
 
-	lockdep_assert_held(&link->setup_lock);
-	link->cm_id = id;
-	id->context = link;
-	id->event_handler = link_handler;
-	link->ticket = *ticket;
-	memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
-	memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
 	err = rstream_dev_attach(link, id->device);
 	if (err)
 		return err;
 	rdma_set_ack_timeout(id, rstream_link_set(link->ln)->ack_timeout);
-	hello_apply(link, &t->req);
+	hello_apply(link, &req->hello);
 	err = rstream_qp_create(link);
 	if (err)
 		return err;
-	hello_fill(link, &t->rep);
-	t->passive_qpn = cpu_to_be32(link->qpn);
-	t->rep.proof = cpu_to_be64(transcript_hash(t, PROOF_REP, ticket, false));
-	link_keys(link, t);
-	conn_param(link, &t->rep, &param);
-	return rdma_accept(id, &param);
+	hello_fill(link, &t.rep);
+	transcript_ends(&t, id, false, req->qpn, link->qpn);
+	t.rep.proof = cpu_to_be64(transcript_hash(&t, PROOF_REP, &link->ticket, false));
+	link_keys(link, &t);
+	conn_param(link, &t.rep, &param);
+	rdma_lock_handler(id);
+	err = rdma_accept(id, &param);
+	rdma_unlock_handler(id);
+	return err;
 }
 
 /*
@@ -443,18 +462,18 @@ static enum rstream_reason req_whose(struct rstream_link_net *ln,
 	return RSTREAM_R_NONE;
 }
 
-/* A link for @id, or why there is none.  The REQ is not authenticated before this. */
-static struct rstream_link *link_requested(struct rstream_link_net *ln,
-					   const struct rdma_cm_id *id, u32 qpn,
-					   struct transcript *t,
+/* A link for @req, or why there is none.  Its connection may have ended meanwhile. */
+static struct rstream_link *link_requested(const struct rstream_request *req,
 					   struct rstream_ticket *ticket,
 					   enum rstream_reason *reason)
 {
-	struct rstream_peer_name name;
+	struct transcript t = { .req = req->hello };
+	struct rstream_link_net *ln = req->ln;
 	struct rstream_link *link = NULL;
+	struct rstream_peer_name name;
 	struct rstream_peer *peer;
 
-	*reason = req_whose(ln, id, qpn, t, ticket, &name);
+	*reason = req_whose(ln, req->id, req->qpn, &t, ticket, &name);
 	if (*reason)
 		return NULL;
 	*reason = RSTREAM_R_LINK_BUSY;
@@ -463,47 +482,115 @@ static struct rstream_link *link_requested(struct rstream_link_net *ln,
 		return NULL;
 	/* the active side of a pair never changes */
 	if (!peer->active || peer->self)
-		link = rstream_link_new(peer, NULL, t->req.slot);
+		link = rstream_link_new(peer, NULL, req->hello.slot);
 	rstream_peer_put(peer);
 	if (!link && rstream_link_drained(ln->net))
 		*reason = RSTREAM_R_DRAINED;
 	return link;
 }
 
-/* Non-zero: rdma_cm destroys the id. */
+/* From here on, failures end in link_down_work().  Return: false if the link has ended before. */
+static bool link_takes(struct rstream_link *link, struct rstream_request *req,
+		       const struct rstream_ticket *ticket)
+{
+	struct rdma_cm_id *id = req->id;
+	bool takes;
+
+	rdma_lock_handler(id);
+	mutex_lock(&link->setup_lock);
+	takes = !link->closing;
+	if (takes) {
+		link->cm_id = id;
+		id->context = link;
+		id->event_handler = link_handler;
+		link->request = req;
+		link->ticket = *ticket;
+		memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
+		memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
+		queue_work(rstream_link_wq, &link->setup_work);
+	}
+	mutex_unlock(&link->setup_lock);
+	rdma_unlock_handler(id);
+	return takes;
+}
+
+static void request_work(struct work_struct *work)
+{
+	struct rstream_request *req = container_of(work, struct rstream_request, work);
+	struct rstream_link_net *ln = req->ln;
+	struct rstream_ticket ticket;
+	enum rstream_reason reason;
+	struct rstream_link *link;
+	bool taken = false;
+
+	link = link_requested(req, &ticket, &reason);
+	if (link) {
+		taken = link_takes(link, req, &ticket);
+		rstream_link_put(link);
+	} else {
+		reject(ln, req->id, reason);
+	}
+	if (!taken) {
+		rdma_destroy_id(req->id);
+		kfree(req);
+	}
+	spin_lock_bh(&ln->lock);
+	ln->n_requests--;
+	wake_up_all(&ln->wait);
+	spin_unlock_bh(&ln->lock);
+}
+
+/* The link, if there will be one, learns of it when it accepts. */
+static int request_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	return 0;
+}
+
+static bool request_add(struct rstream_link_net *ln, const struct rstream_request *from)
+{
+	struct rstream_request *req = kmemdup(from, sizeof(*from), GFP_NOWAIT | __GFP_NOWARN);
+	bool add = false;
+
+	if (!req)
+		return false;
+	spin_lock_bh(&ln->lock);
+	if (!ln->exiting && ln->n_requests < RSTREAM_REQUESTS_MAX) {
+		ln->n_requests++;
+		add = true;
+	}
+	spin_unlock_bh(&ln->lock);
+	if (!add) {
+		kfree(req);
+		return false;
+	}
+	req->id->event_handler = request_handler;
+	INIT_WORK(&req->work, request_work);
+	queue_work(rstream_link_wq, &req->work);
+	return true;
+}
+
+/* Non-zero: rdma_cm destroys the id.  The REQ is not authenticated before this. */
 static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 			   struct rdma_cm_event *event)
 {
-	const struct rstream_cm_hello *req = event->param.conn.private_data;
+	const struct rstream_cm_hello *hello = event->param.conn.private_data;
+	struct rstream_request req = { .ln = ln, .id = id, .qpn = event->param.conn.qp_num };
 	enum rstream_reason reason = RSTREAM_R_LINK_MALFORMED;
-	struct rstream_link *link = NULL;
+	struct rstream_peer_name name;
 	struct rstream_ticket ticket;
 	struct transcript t = {};
-	int err = -ENOTCONN;
-	bool ours;
 
-	if (hello_valid(req, event->param.conn.private_data_len)) {
-		t.req = *req;
-		link = link_requested(ln, id, event->param.conn.qp_num, &t,
-				      &ticket, &reason);
+	if (hello_valid(hello, event->param.conn.private_data_len)) {
+		req.hello = *hello;
+		t.req = *hello;
+		reason = req_whose(ln, id, req.qpn, &t, &ticket, &name);
+		if (!reason && !request_add(ln, &req))
+			reason = RSTREAM_R_LINK_BUSY;
 	}
-	if (!link) {
-		reject(ln, id, reason);
-		return -ECONNREFUSED;
-	}
-	mutex_lock(&link->setup_lock);
-	if (!link->closing) {
-		err = accept_link(link, id, &ticket, &t);
-		if (err)
-			reject(ln, id, RSTREAM_R_LINK_BUSY);
-	}
-	mutex_unlock(&link->setup_lock);
-	if (err)
-		rstream_link_break(link, RSTREAM_END_NOT_ACCEPTED);
-	/* has the link ended before it took over the id? */
-	ours = id->context == link;
-	rstream_link_put(link);
-	return ours ? 0 : -ECONNREFUSED;
+	if (!reason)
+		return 0;
+	reject(ln, id, reason);
+	return -ECONNREFUSED;
 }
 
 static int listen_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
@@ -581,6 +668,23 @@ void rstream_cm_unlisten(struct rstream_link_net *ln)
 
 /* ---- both ---- */
 
+/* The queues, then REQ or REP.  link_down_work() waits for this. */
+void rstream_cm_setup_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link, setup_work);
+	int err;
+
+	if (!rstream_link_alive(link))
+		return;
+	err = link->active ? connect_link(link) : accept_link(link);
+	if (!err)
+		return;
+	if (!link->active)
+		reject(link->ln, link->cm_id, RSTREAM_R_LINK_BUSY);
+	rstream_link_break(link, link->active ? RSTREAM_END_NOT_CONNECTED :
+						RSTREAM_END_NOT_ACCEPTED);
+}
+
 void rstream_cm_disconnect(struct rstream_link *link)
 {
 	if (link->qp)
@@ -592,4 +696,6 @@ void rstream_cm_destroy(struct rstream_link *link)
 	if (link->cm_id)
 		rdma_destroy_id(link->cm_id);
 	link->cm_id = NULL;
+	kfree(link->request);
+	link->request = NULL;
 }

@@ -61,6 +61,7 @@ static_assert(sizeof(struct rstream_cm_reject) == 8);
 /* All in process context. */
 int rstream_cm_connect(struct rstream_link *link,
 		       const struct rstream_peer_route *route);
+void rstream_cm_setup_work(struct work_struct *work);
 void rstream_cm_disconnect(struct rstream_link *link);
 void rstream_cm_destroy(struct rstream_link *link);
 int rstream_cm_listen(struct rstream_link_net *ln);

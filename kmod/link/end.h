@@ -41,6 +41,7 @@ enum rstream_end_kind {
 	X(BAD_TOKEN, REFUSED, "peer does not know the connection") \
 	X(OLD_TOKEN, AGAIN, "peer does not know the connection") \
 	X(UNPROVEN, FAULT, "answer is not authentic") \
+	X(NOT_CONNECTED, FAULT, "cannot send the request") \
 	X(NOT_ACCEPTED, FAULT, "cannot accept the request") \
 	X(PEER_IDLE, IDLE, "disconnected") \
 	X(DISCONNECTED, FAULT, "disconnected") \

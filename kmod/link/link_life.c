@@ -14,8 +14,9 @@
  *     waits for the softirq.  Events of the QP: rdma_destroy_qp() waits for
  *     them, event_work is cancelled then.
  *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none
- *     follows.  @closing prevents a running handler from creating objects that
- *     nothing would destroy.
+ *     follows.  setup_work, which creates the queues: queued by a handler, or when a
+ *     request is taken over, under setup_lock while @closing is false; cancelled with
+ *     _sync then.
  *  4. The device's list: rstream_dev_detach() comes last; only then the removal of
  *     the device continues.
  *  5. Lookups by id or through the peer: take a reference under the table's lock;
@@ -328,6 +329,7 @@ static void link_down_work(struct work_struct *work)
 	mutex_lock(&link->setup_lock);
 	link->closing = true;
 	mutex_unlock(&link->setup_lock);
+	cancel_work_sync(&link->setup_work);
 	cancel_delayed_work_sync(&link->timeout_work);
 	cancel_delayed_work_sync(&link->probe_work);
 	cancel_work_sync(&link->up_work);
@@ -445,6 +447,7 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	init_waitqueue_head(&link->wait);
 	INIT_DELAYED_WORK(&link->timeout_work, link_timeout_work);
 	INIT_DELAYED_WORK(&link->probe_work, link_probe_work);
+	INIT_WORK(&link->setup_work, rstream_cm_setup_work);
 	INIT_WORK(&link->up_work, link_up_work);
 	INIT_WORK(&link->down_work, link_down_work);
 	INIT_WORK(&link->free_work, link_free_work);

@@ -139,8 +139,8 @@ int rstream_link_net_init(struct net *net)
 
 /*
  * No stream of the namespace is left.  Waits only for the module's workers: first the listener
- * is destroyed (no new links), then the links, then the peers, which links and pending attempts
- * hold.
+ * is destroyed (no new requests), then the links, then the peers, which links and pending attempts
+ * hold; and for requests, which find no stream and get no link any more.
  */
 void rstream_link_net_exit(struct net *net)
 {
@@ -155,8 +155,8 @@ void rstream_link_net_exit(struct net *net)
 	rstream_cm_unlisten(ln);
 	rstream_peer_net_exit(ln);
 	links_break(ln, RSTREAM_END_NET, RSTREAM_END_NET_RINGS);
-	wait_event(ln->wait, !READ_ONCE(ln->n_links) &&
-		   !READ_ONCE(ln->n_peers));
+	wait_event(ln->wait, !READ_ONCE(ln->n_links) && !READ_ONCE(ln->n_peers) &&
+		   !READ_ONCE(ln->n_requests));
 	/* the waker still holds the lock */
 	spin_lock_bh(&ln->lock);
 	spin_unlock_bh(&ln->lock);

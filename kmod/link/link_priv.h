@@ -26,6 +26,7 @@
 #define RSTREAM_LINK_BYTES	SZ_64K	/* approximate memory of a link and its queues */
 #define RSTREAM_HOST_PEERS_MAX	256U	/* per address */
 #define RSTREAM_CONNECTING_MAX	64	/* links that a namespace establishes at once */
+#define RSTREAM_REQUESTS_MAX	256	/* authentic ones of peers, without a link yet */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
 #define RSTREAM_SLOTS		16	/* live links that one side has established */
 #define RSTREAM_MISHAPS_MAX	10U	/* further failures do not count */
@@ -105,9 +106,10 @@ struct rstream_batch {
  * @n_links:	links whose memory is not yet freed
  * @n_attached:	of these: those that may still use a device
  * @n_connecting: of these: those that this host is establishing
+ * @n_requests:	requests of peers that have no link yet
  * @drained:	no link is established; read locklessly where a delay does no harm
  * @drained_dev: there was a device when the drain started
- * @wait:	woken when @n_links or @n_peers decreases
+ * @wait:	woken when @n_links, @n_peers or @n_requests decreases
  * @users:	rstream_link_use() minus rstream_link_unuse()
  * @memcg:	is charged, see account.h; NULL: nothing is charged
  * @rmb_bytes:	registered memory, bytes
@@ -130,6 +132,7 @@ struct rstream_link_net {
 	unsigned int n_links;
 	unsigned int n_attached;
 	unsigned int n_connecting;
+	unsigned int n_requests;
 	bool exiting;
 	bool drained;
 	bool drained_dev;
@@ -214,7 +217,7 @@ struct rstream_peer {
  * One reliable connection to a peer.
  * @lock:	bh; guards the state, the tables and both queues
  * @ref:	of the tables (dropped by down_work), of each ring, of callers
- * @setup_lock:	held while the CM handler creates the queues; guards @closing
+ * @setup_lock:	held by steps of the CM handler; guards @closing
  */
 struct rstream_link {
 	refcount_t ref;
@@ -238,12 +241,14 @@ struct rstream_link {
 
 	/* bring-up and end */
 	struct mutex setup_lock;
-	bool closing;			/* handlers create no more objects */
+	bool closing;			/* handlers do nothing more */
 	bool established;		/* up_work was queued */
 	bool registered;		/* local memory is registered */
 	bool peer_ready;		/* READY or a GRANT has arrived */
 	bool told_up;			/* only touched by up_work */
 	struct delayed_work timeout_work;
+	struct work_struct setup_work;
+	struct rstream_request *request; /* of the peer; NULL: this host connects it.  See cm.c */
 	struct work_struct up_work;
 	struct work_struct down_work;
 	struct work_struct free_work;

@@ -216,7 +216,6 @@ int rstream_qp_create(struct rstream_link *link)
 	unsigned int i;
 	int err;
 
-	lockdep_assert_held(&link->setup_lock);
 	err = rstream_dev_depth(attr);
 	if (err < 0)
 		return err;

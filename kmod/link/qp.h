@@ -5,7 +5,7 @@
 
 #include "link_priv.h"
 
-/* May sleep; link->setup_lock held for create. */
+/* May sleep.  Creation: only by link->setup_work. */
 int rstream_qp_create(struct rstream_link *link);
 void rstream_qp_query(struct rstream_link *link);
 void rstream_qp_drain(struct rstream_link *link);

@@ -77,6 +77,7 @@ int hca_cq_create(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	cq->dev = to_hca(ib->device);
 	if (attr->cqe < 1 || attr->cqe > cq->dev->profile->max_cqe)
 		return -EINVAL;
+	hca_fault_slow(cq->dev);
 	if (hca_fault(cq->dev, HCA_FAULT_CREATE_CQ))
 		return -ENOMEM;
 	cq->size = attr->cqe;

@@ -7,6 +7,7 @@
  * fault_KIND_at=N at exactly the Nth opportunity on a device after this was written.  0 means
  * never.  The same seed and the same order of requests give the same faults.
  */
+#include <linux/delay.h>
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
 #include <linux/sysfs.h>
@@ -38,6 +39,10 @@ struct fault_at {
 	uint n;
 	uint since;
 };
+
+static uint slow_ms;
+module_param(slow_ms, uint, 0644);
+MODULE_PARM_DESC(slow_ms, "how long the creation of a completion queue takes on fault_dev");
 
 static uint often[HCA_FAULTS];
 static struct fault_at at[HCA_FAULTS];
@@ -98,6 +103,13 @@ void hca_fault_init(struct hca_dev *dev)
 {
 	spin_lock_init(&dev->faults.lock);
 	prandom_seed_state(&dev->faults.state, READ_ONCE(seed));
+}
+
+/* As a device whose firmware takes its time, or a driver that finds no memory at once. */
+void hca_fault_slow(struct hca_dev *dev)
+{
+	if (slow_ms && sysfs_streq(READ_ONCE(fault_dev), dev_name(&dev->ib.dev)))
+		msleep(slow_ms);
 }
 
 static bool is_of(const struct hca_dev *dev, enum hca_fault what)

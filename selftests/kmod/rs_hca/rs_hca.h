@@ -182,6 +182,7 @@ void hca_fault_init(struct hca_dev *dev);
 bool hca_fault(struct hca_dev *dev, enum hca_fault what);
 u32 hca_fault_random(struct hca_dev *dev, u32 n);
 u64 hca_fault_delay_ns(struct hca_dev *dev);
+void hca_fault_slow(struct hca_dev *dev);
 
 /* ---- count.c ---- */
 

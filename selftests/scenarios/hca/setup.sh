@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# One link takes long to be set up, because its device is slow or memory is short.  rdma_cm has
+# one worker for all, so another link must not wait for it.  Run by ../hca.sh.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+params=/sys/module/rs_hca/parameters
+roles=''
+
+load || bail "cannot load the module"
+use ring
+# as long as the slow device needs, and the other end has to wait
+set_net upgrade_self=1 cm_timeout_ms=120000
+
+links() { on "$1" rsctl -j links | jq -r ".[] | select($2) | .id"; }	# VM CONDITION
+in_setup() { [ -n "$(links "$1" "(.state == \"connecting\") and .device == \"hca$1\"")" ]; }
+role() { on "$1" rsctl -j links | jq -r '.[] | select(.state == "connecting") | if .active then "active" else "passive" end'; }
+itself() {	# VM: a stream with itself, until "go"
+	local name=ADDR4_$1
+	on_bg "$1" rs_stream -b -k inet -l "${!name}" -n 100K -t 150 --hold-at 50K --hold "$tmp/go" >/dev/null
+	own=$!
+}
+
+for slow in 0 1; do
+	other=$((1 - slow))
+	in_all rsctl drain on >/dev/null
+	ok "hca$slow is slow: no link" wait_for 20 eval '[ -z "$(links 0 true)$(links 1 true)" ]'
+	hurry
+	echo -n hca$slow >$params/fault_dev
+	echo 15000 >$params/slow_ms
+	begin_streams -C 1 -n 100K -t 150 --hold-at 50K --hold "$tmp/go"
+	ok "hca$slow is slow: a link is being set up" wait_for 10 in_setup $slow
+	roles+=" $(role $slow)"
+	diag "its end there is $(role $slow)"
+	itself $other
+	ok "hca$slow is slow: another link comes up" wait_for 10 has_link $other
+	ok "... while the first one is being set up" in_setup $slow
+	ok "hca$slow is slow: the first one comes up" wait_for 60 has_link $slow
+	echo 0 >$params/slow_ms
+	echo >$params/fault_dev
+	in_all touch "$tmp/go"
+	whole_streams "hca$slow is slow"
+	ok "hca$slow is slow: the other's stream is complete" wait $own
+	rm -f "$tmp"/go*
+done
+ok "both roles were slow" test "$(printf '%s\n' $roles | sort -u | wc -l)" = 2
+set_net upgrade_self=0 cm_timeout_ms=3000
+ok "no stream remains" wait_for 40 no_streams
+done_testing
