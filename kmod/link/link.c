@@ -108,23 +108,46 @@ bool rstream_link_flaps(const struct rstream_link *link)
 	return end_kinds[rstream_link_ended(link)].flaps;
 }
 
+/* Rings that are looked at before others get the lock, and the CPU. */
+#define LOOKS_MOST	64U
+
+/*
+ * A peer can have many rings.  Who walks through them calls this after each, the @n-th: the lock
+ * may be released meanwhile.  Process context.  Return: the link is still up.
+ */
+bool rstream_link_pause(struct rstream_link *link, unsigned int n)
+{
+	lockdep_assert_held(&link->lock);
+	if (n % LOOKS_MOST == 0) {
+		spin_unlock_bh(&link->lock);
+		cond_resched();
+		spin_lock_bh(&link->lock);
+	}
+	return link->state == RSTREAM_LINK_UP;
+}
+
 /* Notifies all streams with a ring on the link. */
 void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_event ev)
 {
+	unsigned int n = 0;
 	struct rx_ring *rx;
 	struct tx_ring *tx;
 	int id;
 
 	lockdep_assert_held(&link->lock);
-	idr_for_each_entry(&link->rx_rings, rx, id)
+	for (id = 0; (rx = idr_get_next(&link->rx_rings, &id)); id++) {
 		if (rx->rs)
 			rstream_link_ops->event(rx->rs, ev);
-	idr_for_each_entry(&link->tx_rings, tx, id)
+		rstream_link_pause(link, ++n);
+	}
+	for (id = 0; (tx = idr_get_next(&link->tx_rings, &id)); id++) {
 		if (tx->rs)
 			rstream_link_ops->event(tx->rs, ev);
+		rstream_link_pause(link, ++n);
+	}
 }
 
-/* Ends the link, with the text of rdma_cm or of the device. */
+/* Ends the link, with the text of rdma_cm or of the device.  link_down_work() tells its streams. */
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
 {
 	lockdep_assert_held(&link->lock);
@@ -139,7 +162,6 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 	pr_debug("rdmastream: link %u to %*phN: %s\n", link->id,
 		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
 	link_tell(link, rstream_link_reason(link), why);
-	rstream_link_tell_streams(link, RSTREAM_LINK_EV_LOST);
 	wake_up_all(&link->wait);
 	queue_work(rstream_link_wq, &link->down_work);
 }

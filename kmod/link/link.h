@@ -287,9 +287,9 @@ void rstream_link_proven(struct rstream_link *link);
  * @link:	the link
  * @end:	why; the first one counts
  *
- * UP or CONNECTING becomes BROKEN, and every stream with a ring on the link gets
- * RSTREAM_LINK_EV_LOST before this returns (the caller's, too: the callbacks take
- * no socket lock).  Does nothing if the link is already BROKEN or DEAD.
+ * UP or CONNECTING becomes BROKEN.  Every stream with a ring on the link gets
+ * RSTREAM_LINK_EV_LOST soon, from a worker: there may be many.  Does nothing if the link is
+ * already BROKEN or DEAD.
  *
  * Context: any, not from within a callback of the link.
  */
@@ -315,8 +315,8 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end);
  * move @landed more than @size beyond the last credit sent is a protocol error:
  * ops->data() is called with bad = true, and @landed does not change.
  *
- * After RSTREAM_LINK_EV_LOST, @landed does not change any more: it is the count
- * for RESUME.  Late writes of the peer may still arrive after it, and are not read.
+ * Once the link is BROKEN (rstream_link_is_up()), @landed does not change any more: it is the
+ * count for RESUME.  Late writes of the peer may still arrive after it, and are not read.
  * @mem remains readable until the ring is released.
  */
 struct rstream_rxring {

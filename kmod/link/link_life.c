@@ -294,8 +294,7 @@ static void link_probe_work(struct work_struct *work)
 		rstream_link_break_locked(link, end);
 		goto out;
 	}
-	rstream_ring_find_idle(link);
-	if (rstream_ring_orphans(link) > orphans_max(link)) {
+	if (rstream_ring_look(link) > orphans_max(link)) {
 		rstream_link_break_locked(link, RSTREAM_END_ORPHANS);
 		goto out;
 	}
@@ -326,6 +325,9 @@ static void link_down_work(struct work_struct *work)
 						 down_work);
 	struct rstream_link_net *ln = link->ln;
 
+	spin_lock_bh(&link->lock);
+	rstream_link_tell_streams(link, RSTREAM_LINK_EV_LOST);
+	spin_unlock_bh(&link->lock);
 	mutex_lock(&link->setup_lock);
 	link->closing = true;
 	mutex_unlock(&link->setup_lock);
@@ -342,6 +344,7 @@ static void link_down_work(struct work_struct *work)
 	rstream_ring_drained(link);
 	rstream_link_set_state(link, RSTREAM_LINK_DEAD);
 	rstream_link_tell_streams(link, RSTREAM_LINK_EV_DRAINED);
+	rstream_ring_dead(link);
 	rstream_tx_unlock(link);
 	link_unlist(link);
 	/* notify streams that wait for memory of this link, or for the link itself */
@@ -460,6 +463,8 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	INIT_LIST_HEAD(&link->ctrl_list);
 	INIT_LIST_HEAD(&link->ctrl_poor);
 	INIT_LIST_HEAD(&link->tx_waiters);
+	INIT_LIST_HEAD(&link->tx_scheduled);
+	INIT_LIST_HEAD(&link->tx_busy);
 	INIT_LIST_HEAD(&link->tx_zombies);
 	INIT_LIST_HEAD(&link->tx_ending);
 	INIT_LIST_HEAD(&link->tx_dead);

@@ -306,7 +306,10 @@ struct rstream_link {
 	struct list_head ctrl_poor;	/* likewise, that found no receive credit */
 	struct list_head tx_waiters;	/* rings that found no slot, in order of arrival */
 	unsigned int n_waiting;		/* in it */
-	unsigned int n_scheduled;		/* rings that may post before these */
+	struct list_head tx_scheduled;	/* rings that may post before these */
+	unsigned int n_scheduled;	/* in it */
+	struct list_head tx_busy;	/* rings of streams that had frags in flight lately */
+	unsigned int n_busy;		/* in it */
 	struct list_head tx_zombies;	/* closed rings until FREED comes, oldest first */
 	unsigned int n_zombies;		/* in it */
 	struct list_head tx_ending;	/* of these: DONE has not completed, in order of posting */
@@ -353,6 +356,7 @@ bool rstream_link_set_state(struct rstream_link *link, enum rstream_link_state n
 void rstream_link_try_up(struct rstream_link *link);
 void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_event ev);
 void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end);
+bool rstream_link_pause(struct rstream_link *link, unsigned int n);
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end,
 		       const char *why);
 enum rstream_end_kind rstream_link_ended(const struct rstream_link *link);
@@ -398,11 +402,11 @@ void rstream_ring_sq_done(struct rstream_link *link);
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
 void rstream_ring_kick(struct rstream_link *link);
 void rstream_ring_sweep(struct rstream_link *link);
-void rstream_ring_find_idle(struct rstream_link *link);
-u64 rstream_ring_orphans(struct rstream_link *link);
+u64 rstream_ring_look(struct rstream_link *link);
 enum rstream_link_end rstream_ring_withheld(struct rstream_link *link);
 void rstream_ring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_ring_drained(struct rstream_link *link);
+void rstream_ring_dead(struct rstream_link *link);
 void rstream_ring_free_all(struct rstream_link *link);
 int rstream_ring_init(void);
 void rstream_ring_exit(void);

@@ -53,7 +53,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (wc->status != IB_WC_SUCCESS) {
 		wr_failed(link, wc);
 	} else if (!rstream_link_alive(link)) {
-		/* nothing is counted after RSTREAM_LINK_EV_LOST */
+		/* nothing is counted any more: see struct rstream_rxring */
 	} else if (!(wc->wc_flags & IB_WC_WITH_IMM)) {
 		/* check the flag, not the opcode: hns reports another one */
 		rstream_link_break_locked(link, RSTREAM_END_NO_IMM);

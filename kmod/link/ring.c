@@ -464,13 +464,35 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		return_receives(link);
 }
 
+/* Notifies its stream if it has received nothing for @idle jiffies. */
+static void rx_find_idle(struct rx_ring *ring, unsigned long idle)
+{
+	if (ring->swept != ring->pub.landed) {
+		ring->swept = ring->pub.landed;
+		ring->busy_at = jiffies;
+	} else if (ring->rs && time_after(jiffies, ring->busy_at + idle)) {
+		ring->busy_at = jiffies;
+		rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_IDLE);
+	}
+}
+
 /*
- * Notifies streams whose rings have received nothing for long; earlier if memory is short.
+ * Its stream is gone and its sender does not send DONE: one that has never switched may not have
+ * seen the grant, and never will.
  */
-void rstream_ring_find_idle(struct rstream_link *link)
+static bool rx_is_orphan(const struct rx_ring *ring)
+{
+	return !ring->rs && !ring->done &&
+	       time_after(jiffies, ring->busy_at + (ring->switched ? DONE_TIME : REFUSED_TIME));
+}
+
+/* Finds rings that are idle; earlier if memory is short.  Return: bytes of orphans. */
+u64 rstream_ring_look(struct rstream_link *link)
 {
 	unsigned long ms = READ_ONCE(rstream_link_set(link->ln)->ring_idle_ms);
 	struct rx_ring *ring;
+	unsigned int n = 0;
+	u64 bytes = 0;
 	int id;
 
 	lockdep_assert_held(&link->lock);
@@ -478,34 +500,13 @@ void rstream_ring_find_idle(struct rstream_link *link)
 	link->n_rx_most -= DIV_ROUND_UP(link->n_rx_most - link->n_rx, 4);
 	if (rstream_rmb_pressure(link))
 		ms /= 8;
-	idr_for_each_entry(&link->rx_rings, ring, id) {
-		if (ring->swept != ring->pub.landed) {
-			ring->swept = ring->pub.landed;
-			ring->busy_at = jiffies;
-		} else if (ring->rs && time_after(jiffies, ring->busy_at +
-						  msecs_to_jiffies(ms))) {
-			ring->busy_at = jiffies;
-			rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_IDLE);
-		}
-	}
-}
-
-/*
- * Bytes of rings whose streams are gone and whose senders do not send DONE: those that have
- * never switched may not have seen the grant, and never will.
- */
-u64 rstream_ring_orphans(struct rstream_link *link)
-{
-	struct rx_ring *ring;
-	u64 bytes = 0;
-	int id;
-
-	lockdep_assert_held(&link->lock);
-	idr_for_each_entry(&link->rx_rings, ring, id)
-		if (!ring->rs && !ring->done &&
-		    time_after(jiffies, ring->busy_at +
-			       (ring->switched ? DONE_TIME : REFUSED_TIME)))
+	for (id = 0; (ring = idr_get_next(&link->rx_rings, &id)); id++) {
+		rx_find_idle(ring, msecs_to_jiffies(ms));
+		if (rx_is_orphan(ring))
 			bytes += ring->pub.size;
+		if (!rstream_link_pause(link, ++n))
+			break;
+	}
 	return bytes;
 }
 

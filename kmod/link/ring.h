@@ -48,6 +48,8 @@ struct tx_ring {
 	struct ring_ctrl ctrl;
 	struct rstream_piece cell;	/* none if the grant was refused */
 	struct list_head waiter;	/* link->tx_waiters */
+	struct list_head turn;		/* link->tx_scheduled */
+	struct list_head busy;		/* link->tx_busy */
 	struct list_head sent;		/* link->tx_sent */
 	struct list_head zombie;	/* link->tx_zombies, once closed */
 	struct list_head ending;	/* link->tx_ending, once DONE is posted */

@@ -176,6 +176,8 @@ static struct tx_ring *tx_new(const struct rstream_link *link, u32 peer_ring)
 		return NULL;
 	INIT_LIST_HEAD(&ring->ctrl.list);
 	INIT_LIST_HEAD(&ring->waiter);
+	INIT_LIST_HEAD(&ring->turn);
+	INIT_LIST_HEAD(&ring->busy);
 	INIT_LIST_HEAD(&ring->sent);
 	INIT_LIST_HEAD(&ring->zombie);
 	INIT_LIST_HEAD(&ring->ending);
@@ -228,6 +230,25 @@ no_id:
 	atomic_dec(n_all);
 	atomic_dec(n_ends);
 	return err;
+}
+
+/* Frags of a stream are in flight: the next sweeps look at the ring. */
+static void tx_busy(struct tx_ring *ring)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	if (!list_empty(&ring->busy))
+		return;
+	list_add_tail(&ring->busy, &link->tx_busy);
+	link->n_busy++;
+}
+
+static void tx_busy_end(struct tx_ring *ring)
+{
+	if (list_empty(&ring->busy))
+		return;
+	list_del_init(&ring->busy);
+	ring->pub.link->n_busy--;
 }
 
 static void tx_free(struct rstream_link *link, struct tx_ring *ring)
@@ -417,6 +438,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	/* signal once in each half of the ring, so that its reuse does not wait */
 	if ((off ^ (off + len)) >= ring->pub.size / 2)
 		rstream_wr_signal(link);
+	tx_busy(ring);
 	ring->pub.written += len;
 	ring->ctrl.last_sq = link->sq_posted + link->batch->n;
 	link->tx_bytes += len;
@@ -523,6 +545,13 @@ static void tx_wait_end(struct tx_ring *ring)
 	ring->pub.link->n_waiting--;
 }
 
+static void tx_turn_end(struct tx_ring *ring)
+{
+	list_del_init(&ring->turn);
+	WRITE_ONCE(ring->pub.scheduled, false);
+	ring->pub.link->n_scheduled--;
+}
+
 /* A scheduled ring has posted what it could, or has nothing to post: schedule the next one. */
 static void tx_yield(struct tx_ring *ring, bool next)
 {
@@ -530,8 +559,7 @@ static void tx_yield(struct tx_ring *ring, bool next)
 
 	if (!ring->pub.scheduled)
 		return;
-	WRITE_ONCE(ring->pub.scheduled, false);
-	link->n_scheduled--;
+	tx_turn_end(ring);
 	if (next && rstream_link_alive(link))
 		rstream_ring_schedule(link);
 }
@@ -563,6 +591,7 @@ void rstream_ring_schedule(struct rstream_link *link)
 		if (link->n_scheduled >= n)
 			break;
 		tx_wait_end(ring);
+		list_add_tail(&ring->turn, &link->tx_scheduled);
 		link->n_scheduled++;
 		WRITE_ONCE(ring->pub.scheduled, true);
 		rstream_link_ops->space(ring->rs, &ring->pub, false);
@@ -817,6 +846,7 @@ void rstream_txring_close(struct rstream_txring *pub)
 	link->n_tx--;
 	link->used_at = jiffies;
 	tx_wait_end(ring);
+	tx_busy_end(ring);
 	list_del_init(&ring->sent);
 	tx_yield(ring, true);
 	if (link->state == RSTREAM_LINK_DEAD)
@@ -920,28 +950,38 @@ void rstream_ring_sq_done(struct rstream_link *link)
 	rstream_ring_kick(link);
 }
 
-/* Idle senders are notified here that they can free memory. */
-void rstream_ring_sweep(struct rstream_link *link)
+/* Its stream is notified that it can free memory. */
+static void tx_look(struct rstream_link *link, struct tx_ring *ring)
 {
 	struct rstream_frag *frag;
-	struct tx_ring *ring;
 	s64 acked;
-	int id;
+
+	frag = list_first_entry_or_null(&ring->flight, struct rstream_frag, list);
+	if (!frag) {
+		tx_busy_end(ring);
+		return;
+	}
+	list_move_tail(&ring->busy, &link->tx_busy);
+	acked = tx_acked(ring);
+	if (acked < 0 || ((u64)acked >= frag->end && link->sq_done >= frag->sq_seq))
+		rstream_link_ops->space(ring->rs, &ring->pub, false);
+}
+
+/* Idle senders are notified here.  Rings that are not in use cost nothing. */
+void rstream_ring_sweep(struct rstream_link *link)
+{
+	unsigned int n, all = link->n_busy;
+	struct tx_ring *ring, *next;
 
 	lockdep_assert_held(&link->lock);
 	link->sweeps++;
 	/* a scheduled ring that has not posted by now is not scheduled any more */
-	link->n_scheduled = 0;
-	idr_for_each_entry(&link->tx_rings, ring, id) {
-		WRITE_ONCE(ring->pub.scheduled, false);
-		if (!ring->rs || list_empty(&ring->flight))
-			continue;
-		frag = list_first_entry(&ring->flight, struct rstream_frag,
-					list);
-		acked = tx_acked(ring);
-		if (acked < 0 || ((u64)acked >= frag->end &&
-				  link->sq_done >= frag->sq_seq))
-			rstream_link_ops->space(ring->rs, &ring->pub, false);
+	list_for_each_entry_safe(ring, next, &link->tx_scheduled, turn)
+		tx_turn_end(ring);
+	for (n = 1; n <= all && link->n_busy; n++) {
+		tx_look(link, list_first_entry(&link->tx_busy, struct tx_ring, busy));
+		if (!rstream_link_pause(link, n))
+			return;
 	}
 	rstream_page_cache_trim(link);
 	rstream_ring_kick(link);
@@ -971,20 +1011,33 @@ void rstream_ring_unmap(struct rstream_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
-/* The peer's writes have ended, too: free rings without a stream. */
+/* Nothing is posted any more, so no ring waits. */
 void rstream_ring_drained(struct rstream_link *link)
 {
 	struct tx_ring *ring;
-	int id;
+	unsigned int n = 0;
 
-	lockdep_assert_held(&link->lock);
-	idr_for_each_entry(&link->tx_rings, ring, id) {
+	while ((ring = list_first_entry_or_null(&link->tx_waiters, struct tx_ring, waiter))) {
 		tx_wait_end(ring);
+		rstream_link_pause(link, ++n);
+	}
+	while ((ring = list_first_entry_or_null(&link->tx_sent, struct tx_ring, sent))) {
 		list_del_init(&ring->sent);
-		if (!ring->rs)
-			tx_free(link, ring);
+		rstream_link_pause(link, ++n);
 	}
 	rstream_page_cache_free(link);
+}
+
+/* The peer's writes have ended, too: free rings without a stream.  No others are closed so. */
+void rstream_ring_dead(struct rstream_link *link)
+{
+	struct tx_ring *ring;
+	unsigned int n = 0;
+
+	while ((ring = list_first_entry_or_null(&link->tx_zombies, struct tx_ring, zombie))) {
+		tx_free(link, ring);
+		rstream_link_pause(link, ++n);
+	}
 }
 
 int rstream_ring_init(void)

@@ -382,12 +382,39 @@ static int instead_of_closed(struct rstream *rs)
 	return err;
 }
 
+/* How long so many sweeps of the first link take, ns; the least of some. */
+#define SWEEPS	20
+
+static u64 sweeps_ns(struct rstream *rs)
+{
+	struct rstream_link *link = nth_link(rs, 0);
+	u64 least = U64_MAX, since;
+	int i, j;
+
+	for (i = 0; link && i < 10; i++) {
+		spin_lock_bh(&link->lock);
+		since = ktime_get_ns();
+		for (j = 0; j < SWEEPS; j++)
+			rstream_ring_sweep(link);
+		least = min(least, ktime_get_ns() - since);
+		spin_unlock_bh(&link->lock);
+	}
+	if (link)
+		rstream_link_put(link);
+	return least;
+}
+
 static void ends_of_link(struct rstream_link_net *ln, const char *addr, int cm_port)
 {
+	u64 none, all;
 	int err;
 
 	result(meet(&hosts[0], 100, addr, cm_port), "ends: a link");
+	none = sweeps_ns(&hosts[0]);
 	is(fill_link(&hosts[0], 0, &err), 16384, "ends: so many of one link");
+	all = sweeps_ns(&hosts[0]);
+	pr_info("linktest: # %d sweeps without ends: %llu ns, with all: %llu ns\n", SWEEPS, none, all);
+	result(all <= 8 * none + 100 * NSEC_PER_USEC, "ends: a sweep does not walk through them");
 	is(-err, ENOMEM, "ends: then none is opened");
 	if (n_opened)
 		is(-instead_of_closed(&hosts[0]), ENOMEM, "ends: nor for one that is not freed");
