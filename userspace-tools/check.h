@@ -28,8 +28,8 @@ struct here {
 	uint64_t wire_version;
 	bool drain;
 	uint64_t rmb_bytes, rmb_max;
-	uint64_t negotiate, upgrade, upgrade_bytes, upgrade_self;
-	uint64_t cm_port, cm_timeout_ms, probe_ms;
+	uint64_t negotiate, ring_mode, ring_threshold, loopback;
+	uint64_t cm_port, cm_timeout_ms, link_probe_ms;
 	unsigned int devices, usable;
 	uint64_t problem;	/* of the first device, if none is usable */
 	char device[96];	/* the first usable one with its address, or the first */

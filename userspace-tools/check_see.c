@@ -89,12 +89,12 @@ static int see_settings(struct here *here)
 		uint64_t *val;
 	} list[] = {
 		{ "negotiate", &here->negotiate },
-		{ "upgrade", &here->upgrade },
-		{ "upgrade_bytes", &here->upgrade_bytes },
-		{ "upgrade_self", &here->upgrade_self },
+		{ "ring_mode", &here->ring_mode },
+		{ "ring_threshold", &here->ring_threshold },
+		{ "loopback", &here->loopback },
 		{ "cm_port", &here->cm_port },
 		{ "cm_timeout_ms", &here->cm_timeout_ms },
-		{ "probe_ms", &here->probe_ms },
+		{ "link_probe_ms", &here->link_probe_ms },
 	};
 	const char *name;
 	struct replies r;
@@ -180,9 +180,9 @@ static void note_peer(struct links *l, const struct nlmsghdr *msg)
 	l->self = a.tb[RDMASTREAM_A_PEER_SELF];
 	l->drained = a.tb[RDMASTREAM_A_PEER_DRAINED];
 	attr_uint(&a, RDMASTREAM_A_PEER_LINKS, &l->up);
-	why = attr_str(&a, RDMASTREAM_A_PEER_WHY);
+	why = attr_str(&a, RDMASTREAM_A_PEER_END_TEXT);
 	snprintf(l->why, sizeof(l->why), "%s", why ? why : "");
-	attr_uint(&a, RDMASTREAM_A_PEER_WHY_MS, &l->why_ms);
+	attr_uint(&a, RDMASTREAM_A_PEER_END_MS, &l->why_ms);
 	each_attr(attr, msg, RDMASTREAM_A_PEER_PATH) {
 		attrs_nested(&p, attr);
 		if (attr_uint(&p, RDMASTREAM_A_PATH_FAILS, &n))

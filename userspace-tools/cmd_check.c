@@ -162,12 +162,12 @@ static int check_settings(struct check *c)
 		return bad_reason("settings", RDMASTREAM_REASON_DRAINED);
 	if (!c->here.negotiate)
 		return bad_reason("settings", RDMASTREAM_REASON_OFF);
-	if (!c->here.upgrade)
-		return bad_reason("settings", RDMASTREAM_REASON_UPGRADE_OFF);
-	return good("settings", c->here.upgrade == 1 ?
+	if (!c->here.ring_mode)
+		return bad_reason("settings", RDMASTREAM_REASON_RING_OFF);
+	return good("settings", c->here.ring_mode == 1 ?
 		    xprintf("rings as soon as there is a link") :
 		    xprintf("rings after %" PRIu64 " bytes",
-			    c->here.upgrade_bytes));
+			    c->here.ring_threshold));
 }
 
 static int check_memory(struct check *c)
@@ -384,7 +384,7 @@ static int check_option(struct check *c)
 
 	if (ret)
 		return ret;
-	if (!c->seen.found || c->seen.mode == RDMASTREAM_MODE_RAW)
+	if (!c->seen.found || c->seen.mode == RDMASTREAM_MODE_FALLBACK)
 		return bad_option(c);
 	return good("option", xprintf("answered"));
 }
@@ -396,7 +396,7 @@ static int check_hello(struct check *c)
 	int ret;
 
 	while (!c->seen.has_peer) {
-		if (c->seen.mode == RDMASTREAM_MODE_RAW ||
+		if (c->seen.mode == RDMASTREAM_MODE_FALLBACK ||
 		    c->seen.mode == RDMASTREAM_MODE_CLOSED ||
 		    c->seen.reason == RDMASTREAM_REASON_VERSION)
 			return bad_reason("hello", c->seen.reason);
@@ -460,8 +460,8 @@ static int check_link(struct check *c)
 		return ret;
 	if (!l.known)
 		return bad_reason("link", RDMASTREAM_REASON_NO_DEVICE);
-	if (l.self && !c->here.upgrade_self)
-		return bad_reason("link", RDMASTREAM_REASON_SELF);
+	if (l.self && !c->here.loopback)
+		return bad_reason("link", RDMASTREAM_REASON_LOOPBACK);
 	if (!l.up)
 		ret = make_link(c);
 	while (!ret && !l.up && now_ms() < end) {
@@ -487,7 +487,7 @@ static int check_link(struct check *c)
 /* The liveness probe of a quiet link comes every other interval. */
 static int check_rtt(struct check *c)
 {
-	int64_t end = now_ms() + 4 * (int64_t)c->here.probe_ms + 1000;
+	int64_t end = now_ms() + 4 * (int64_t)c->here.link_probe_ms + 1000;
 	struct links l;
 	int ret;
 
@@ -557,8 +557,8 @@ static bool move_both(const struct check *c, uint64_t bytes)
 /* Rings in both directions, with not many more bytes than the two ends want. */
 static int check_rings(struct check *c)
 {
-	uint64_t bytes = c->here.upgrade_bytes < LOAD_FIRST ?
-			 c->here.upgrade_bytes + 4096 : LOAD_FIRST;
+	uint64_t bytes = c->here.ring_threshold < LOAD_FIRST ?
+			 c->here.ring_threshold + 4096 : LOAD_FIRST;
 	int64_t end = now_ms() + RING_MS;
 	double dummy;
 	int ret;

@@ -38,7 +38,7 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_BAD_OPTION] = {
 		"A middlebox returns TCP options unchanged, or the peer is faulty.",
 		"Look for a proxy or load balancer on the way." },
-	[RDMASTREAM_REASON_NO_ROOM] = {
+	[RDMASTREAM_REASON_NO_OPTION_SPACE] = {
 		"TCP-MD5 or TCP-AO signs the TCP header, or other options fill it.",
 		"Do not use these options on this connection." },
 	[RDMASTREAM_REASON_NO_HELLO] = {
@@ -50,15 +50,15 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_VERSION] = {
 		"The hosts run very different versions of the module.",
 		"Compare \"rsctl version\" on both hosts." },
-	[RDMASTREAM_REASON_SELF] = {
+	[RDMASTREAM_REASON_LOOPBACK] = {
 		"Connections within a network namespace stay on TCP by default.",
-		"To use RDMA anyway: sysctl net.rdmastream.upgrade_self=1" },
-	[RDMASTREAM_REASON_UPGRADE_OFF] = {
-		"net.rdmastream.upgrade is 0 in this network namespace.",
-		"sysctl net.rdmastream.upgrade=1" },
+		"To use RDMA anyway: sysctl net.rdmastream.loopback=1" },
+	[RDMASTREAM_REASON_RING_OFF] = {
+		"net.rdmastream.ring_mode is 0 in this network namespace.",
+		"sysctl net.rdmastream.ring_mode=1" },
 	[RDMASTREAM_REASON_WAIT_BYTES] = {
-		"net.rdmastream.upgrade is 2, and fewer than upgrade_bytes bytes were transferred.",
-		"Nothing, or lower net.rdmastream.upgrade_bytes." },
+		"net.rdmastream.ring_mode is 2, and fewer than ring_threshold bytes were transferred.",
+		"Nothing, or lower net.rdmastream.ring_threshold." },
 	[RDMASTREAM_REASON_WAIT_LINK] = {
 		"The first connections to a peer wait until rdma_cm has established a link.",
 		"Nothing; if it persists, see \"rsctl links\"." },
@@ -86,7 +86,7 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_RING_IDLE] = {
 		"No data arrived for net.rdmastream.ring_idle_ms, so the memory was freed.",
 		"Nothing; the stream gets a ring again when it is busy." },
-	[RDMASTREAM_REASON_UPGRADED] = {
+	[RDMASTREAM_REASON_RING_GRANTED] = {
 		"This direction of the connection switched from TCP to RDMA.", "Nothing." },
 	[RDMASTREAM_REASON_DRAINED] = {
 		"An administrator ran \"rsctl drain on\" in this network namespace.",
@@ -109,7 +109,7 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_LINK_MALFORMED] = {
 		"Something other than rdmastream, or another version of it, connects to the rdma_cm port of this host.",
 		"Compare \"rsctl version\" on both hosts, or choose another port: net.rdmastream.cm_port." },
-	[RDMASTREAM_REASON_LINK_STRANGER] = {
+	[RDMASTREAM_REASON_LINK_UNKNOWN] = {
 		"The connection for which the peer wants a link has just ended here.",
 		"Nothing; the peer tries again for its next connection." },
 	[RDMASTREAM_REASON_PEER_LIMIT] = {
@@ -118,10 +118,10 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_IPSEC] = {
 		"An IPsec policy, MACsec or a tunnel protects this connection, or may do so; RDMA would carry its data unencrypted.",
 		"Nothing, or exempt the peer from the policy or tunnel if the RDMA network is protected otherwise." },
-	[RDMASTREAM_REASON_CLOSED_LIMIT] = {
+	[RDMASTREAM_REASON_ORPHAN_LIMIT] = {
 		"Programs have closed many connections whose peers do not read the remaining data, or TCP has used up net.ipv4.tcp_mem.",
-		"Find the peers that do not read (rsctl sockets); if they are legitimate, raise net.rdmastream.closed_max or net.ipv4.tcp_mem." },
-	[RDMASTREAM_REASON_LINK_UNPROVEN] = {
+		"Find the peers that do not read (rsctl sockets); if they are legitimate, raise net.rdmastream.max_orphans or net.ipv4.tcp_mem." },
+	[RDMASTREAM_REASON_LINK_UNAUTHENTICATED] = {
 		"Another host forwards, replays or forges what this peer says; or there is NAT on the path of RoCE.",
 		"\"rsctl monitor\" shows which address sends it; see Documentation/security.rst." },
 	[RDMASTREAM_REASON_LINK_BUSY] = {

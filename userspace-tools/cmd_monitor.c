@@ -72,13 +72,13 @@ static void json_link(const struct attrs *a)
 	json_attr_endpoint("local", a, RDMASTREAM_A_LINK_LOCAL);
 	json_attr_endpoint("remote", a, RDMASTREAM_A_LINK_REMOTE);
 	json_attr_reason("reason", a, RDMASTREAM_A_LINK_REASON);
-	json_attr_str("why", a, RDMASTREAM_A_LINK_WHY);
+	json_attr_str("end_text", a, RDMASTREAM_A_LINK_END_TEXT);
 }
 
 static int link_event(const struct attrs *a)
 {
 	const char *device = attr_str(a, RDMASTREAM_A_LINK_DEVICE);
-	const char *why = attr_str(a, RDMASTREAM_A_LINK_WHY);
+	const char *why = attr_str(a, RDMASTREAM_A_LINK_END_TEXT);
 	uint64_t state = 0;
 	bool up;
 
@@ -106,7 +106,7 @@ static void json_switch(const struct attrs *a)
 	json_attr_endpoint("local", a, RDMASTREAM_A_SWITCH_LOCAL);
 	json_attr_endpoint("remote", a, RDMASTREAM_A_SWITCH_REMOTE);
 	json_attr_id("peer", a, RDMASTREAM_A_SWITCH_PEER);
-	json_attr_word("way", a, RDMASTREAM_A_SWITCH_WAY, WORD_WAY);
+	json_attr_word("dir", a, RDMASTREAM_A_SWITCH_DIR, WORD_DIR);
 	json_attr_word("carrier", a, RDMASTREAM_A_SWITCH_CARRIER, WORD_CARRIER);
 	json_attr_reason("reason", a, RDMASTREAM_A_SWITCH_REASON);
 	json_attr("offset", a, RDMASTREAM_A_SWITCH_OFFSET);
@@ -123,7 +123,7 @@ static int switch_event(const struct attrs *a)
 	}
 	put("switch ", attr_endpoint(a, RDMASTREAM_A_SWITCH_LOCAL));
 	put(" ", attr_endpoint(a, RDMASTREAM_A_SWITCH_REMOTE));
-	put(" ", attr_word(a, RDMASTREAM_A_SWITCH_WAY, WORD_WAY));
+	put(" ", attr_word(a, RDMASTREAM_A_SWITCH_DIR, WORD_DIR));
 	put(" to ", attr_word(a, RDMASTREAM_A_SWITCH_CARRIER, WORD_CARRIER));
 	put(" at ", attr_number(a, RDMASTREAM_A_SWITCH_OFFSET));
 	put(" epoch ", attr_number(a, RDMASTREAM_A_SWITCH_EPOCH));

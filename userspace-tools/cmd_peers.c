@@ -26,10 +26,10 @@ static char *state(const struct attrs *a)
 /* "why, 1.234s ago" */
 static char *ended(const struct attrs *a)
 {
-	const char *why = attr_str(a, RDMASTREAM_A_PEER_WHY);
+	const char *why = attr_str(a, RDMASTREAM_A_PEER_END_TEXT);
 	uint64_t ms;
 
-	if (!why || !attr_uint(a, RDMASTREAM_A_PEER_WHY_MS, &ms))
+	if (!why || !attr_uint(a, RDMASTREAM_A_PEER_END_MS, &ms))
 		return NULL;
 	return xprintf("%s, %" PRIu64 ".%03us ago", why, ms / 1000,
 		       (unsigned int)(ms % 1000));
@@ -49,7 +49,7 @@ static void note_path(struct table *t, const struct nlattr *nest)
 	retry = attr_number(&p, RDMASTREAM_A_PATH_RETRY_MS);
 	table_note(t, xprintf("path %s > %s  %s  failed %s  refused %s  flaps %s  retry-ms %s",
 			      local ? local : "*", remote ? remote : "-",
-			      p.tb[RDMASTREAM_A_PATH_OWN] ? "own" : "named",
+			      p.tb[RDMASTREAM_A_PATH_TCP] ? "tcp" : "advertised",
 			      fails, refused, flaps, retry ? retry : "-"));
 	free(local);
 	free(remote);
@@ -86,7 +86,7 @@ static void object_path(const struct nlattr *nest)
 	json_object(NULL);
 	json_attr_address("local", &p, RDMASTREAM_A_PATH_LOCAL);
 	json_attr_endpoint("remote", &p, RDMASTREAM_A_PATH_REMOTE);
-	json_bool("own", p.tb[RDMASTREAM_A_PATH_OWN]);
+	json_bool("tcp", p.tb[RDMASTREAM_A_PATH_TCP]);
 	json_attr("fails", &p, RDMASTREAM_A_PATH_FAILS);
 	json_attr("refused", &p, RDMASTREAM_A_PATH_REFUSED);
 	json_attr("flaps", &p, RDMASTREAM_A_PATH_FLAPS);
@@ -104,8 +104,8 @@ static void object(const struct attrs *a)
 	json_attr("links", a, RDMASTREAM_A_PEER_LINKS);
 	json_attr("connecting", a, RDMASTREAM_A_PEER_CONNECTING);
 	json_attr("waiting", a, RDMASTREAM_A_PEER_WAITING);
-	json_attr_str("why", a, RDMASTREAM_A_PEER_WHY);
-	json_attr("why_ms", a, RDMASTREAM_A_PEER_WHY_MS);
+	json_attr_str("end_text", a, RDMASTREAM_A_PEER_END_TEXT);
+	json_attr("end_ms", a, RDMASTREAM_A_PEER_END_MS);
 	json_list("paths", a, RDMASTREAM_A_PEER_PATH, object_path);
 	json_object_end();
 }

@@ -68,16 +68,16 @@ static int find_setting(const struct replies *r, const char *word)
 
 static char *range(const struct attrs *a)
 {
-	uint64_t least, most;
+	uint64_t min, max;
 
-	if (a->tb[RDMASTREAM_A_SETTING_FIXED])
-		return xprintf("fixed");
-	if (!attr_uint(a, RDMASTREAM_A_SETTING_LEAST, &least) ||
-	    !attr_uint(a, RDMASTREAM_A_SETTING_MOST, &most))
+	if (a->tb[RDMASTREAM_A_SETTING_READ_ONLY])
+		return xprintf("read-only");
+	if (!attr_uint(a, RDMASTREAM_A_SETTING_MINIMUM, &min) ||
+	    !attr_uint(a, RDMASTREAM_A_SETTING_MAXIMUM, &max))
 		return NULL;
-	if (most == UINT64_MAX || most == UINT32_MAX)
-		return xprintf("from %" PRIu64, least);
-	return xprintf("%" PRIu64 " to %" PRIu64 "%s", least, most,
+	if (max == UINT64_MAX || max == UINT32_MAX)
+		return xprintf("from %" PRIu64, min);
+	return xprintf("%" PRIu64 " to %" PRIu64 "%s", min, max,
 		       a->tb[RDMASTREAM_A_SETTING_POWER_OF_TWO] ?
 		       ", powers of 2" : "");
 }
@@ -102,10 +102,10 @@ static void object(const struct attrs *a)
 	json_attr_str("name", a, RDMASTREAM_A_SETTING_NAME);
 	json_attr("value", a, RDMASTREAM_A_SETTING_VALUE);
 	json_attr("default", a, RDMASTREAM_A_SETTING_DEFAULT);
-	json_attr("least", a, RDMASTREAM_A_SETTING_LEAST);
-	json_attr("most", a, RDMASTREAM_A_SETTING_MOST);
+	json_attr("min", a, RDMASTREAM_A_SETTING_MINIMUM);
+	json_attr("max", a, RDMASTREAM_A_SETTING_MAXIMUM);
 	json_bool("power_of_two", a->tb[RDMASTREAM_A_SETTING_POWER_OF_TWO]);
-	json_bool("fixed", a->tb[RDMASTREAM_A_SETTING_FIXED]);
+	json_bool("read_only", a->tb[RDMASTREAM_A_SETTING_READ_ONLY]);
 	json_object_end();
 }
 

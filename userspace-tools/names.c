@@ -15,7 +15,7 @@ static const char * const modes[] = {
 	[RDMASTREAM_MODE_CONNECTING] = "connecting",
 	[RDMASTREAM_MODE_HELLO] = "hello",
 	[RDMASTREAM_MODE_FRAMED] = "framed",
-	[RDMASTREAM_MODE_RAW] = "raw",
+	[RDMASTREAM_MODE_FALLBACK] = "fallback",
 	[RDMASTREAM_MODE_PRELUDE] = "prelude",
 	[RDMASTREAM_MODE_CLOSED] = "closed",
 };
@@ -25,9 +25,9 @@ static const char * const carriers[] = {
 	[RDMASTREAM_CARRIER_RING] = "ring",
 };
 
-static const char * const ways[] = {
-	[RDMASTREAM_WAY_TX] = "tx",
-	[RDMASTREAM_WAY_RX] = "rx",
+static const char * const dirs[] = {
+	[RDMASTREAM_DIR_TX] = "tx",
+	[RDMASTREAM_DIR_RX] = "rx",
 };
 
 static const char * const link_states[] = {
@@ -64,7 +64,7 @@ static const struct {
 } words[] = {
 	[WORD_MODE] = { modes, COUNT(modes) },
 	[WORD_CARRIER] = { carriers, COUNT(carriers) },
-	[WORD_WAY] = { ways, COUNT(ways) },
+	[WORD_DIR] = { dirs, COUNT(dirs) },
 	[WORD_LINK_STATE] = { link_states, COUNT(link_states) },
 	[WORD_TCP_STATE] = { tcp_states, COUNT(tcp_states) },
 	[WORD_PROBLEM] = { problems, COUNT(problems) },
@@ -113,7 +113,7 @@ char *word_of(enum word list, uint64_t val)
 	return xprintf("%llu", (unsigned long long)val);
 }
 
-/* NO_ROOM -> no-room, once for each entry of a list. */
+/* NO_ROOM -> no-option-space, once for each entry of a list. */
 static void spell(struct item *items, size_t n)
 {
 	char *name, *p;

@@ -20,7 +20,7 @@ _rsctl_filter() {	# RSCTL COMMAND WORD-BEFORE
 	state | mode)
 		case $2 in
 		links)	echo connecting up broken dead ;;
-		*)	echo unconnected listen connecting prelude hello framed raw closed \
+		*)	echo unconnected listen connecting prelude hello framed fallback closed \
 				established connected synchronized syn-sent fin-wait-1 fin-wait-2 \
 				close-wait last-ack closing all ;;
 		esac ;;

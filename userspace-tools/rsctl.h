@@ -136,7 +136,7 @@ char *attr_peer(const struct attrs *a, unsigned int type);
 /* ---- names.c: words for numbers ---- */
 
 enum word {
-	WORD_MODE, WORD_CARRIER, WORD_WAY, WORD_LINK_STATE, WORD_TCP_STATE,
+	WORD_MODE, WORD_CARRIER, WORD_DIR, WORD_LINK_STATE, WORD_TCP_STATE,
 	WORD_PROBLEM, WORD_RMB_KIND
 };
 
@@ -159,7 +159,7 @@ const char *reason_cause(uint64_t reason);	/* cmd_explain.c */
 const char *reason_remedy(uint64_t reason);
 const char *device_advice(uint64_t problem);	/* cmd_devices.c; or NULL */
 const struct item *counter_item(uint64_t counter);
-bool same_name(const char *a, const char *b);	/* NO_ROOM is no-room */
+bool same_name(const char *a, const char *b);	/* NO_ROOM is no-option-space */
 
 /* ---- json.c: a stream of JSON on stdout ---- */
 

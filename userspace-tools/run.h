@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 /* In the environment of programs: the preload library knows them, too. */
-#define RUN_PROTO	"RSTREAM_PROTO"		/* the protocol's number */
-#define RUN_RULES	"RSTREAM_RULES"		/* which connections are ours */
-#define RUN_WARNED	"RSTREAM_WARNED"	/* rsctl has said that this is TCP */
+#define RUN_PROTO	"RDMASTREAM_PROTO"		/* the protocol's number */
+#define RUN_RULES	"RDMASTREAM_RULES"		/* which connections are ours */
+#define RUN_WARNED	"RDMASTREAM_WARNED"	/* rsctl has said that this is TCP */
 
 /* run_look.c: how can a program be reached? */
 struct look {

@@ -52,12 +52,12 @@ exits 0 "explain in JSON" "$rsctl" -j explain
 jq -e 'length > 20 and all(.[]; .name and .text and .cause and .remedy)' \
 	"$tmp/out" >/dev/null 2>&1
 result $? "explain's JSON is complete"
-exits 0 "options after the command" "$rsctl" explain -j no-room --pretty
-jq -e '.[0].name == "no-room"' "$tmp/out" >/dev/null 2>&1
+exits 0 "options after the command" "$rsctl" explain -j no-option-space --pretty
+jq -e '.[0].name == "no-option-space"' "$tmp/out" >/dev/null 2>&1
 result $? "... take effect"
 exits 2 "unknown option after the command" "$rsctl" links -x
-exits 0 "explain in pretty JSON" "$rsctl" -jp explain no-room
-jq -e '.[0].name == "no-room"' "$tmp/out" >/dev/null 2>&1
+exits 0 "explain in pretty JSON" "$rsctl" -jp explain no-option-space
+jq -e '.[0].name == "no-option-space"' "$tmp/out" >/dev/null 2>&1
 result $? "pretty JSON is JSON"
 exits 2 "explain an unknown reason" "$rsctl" explain frobnication
 exits 2 "explain two reasons" "$rsctl" explain none off
@@ -91,10 +91,10 @@ exits 2 "filter by an address and an invalid port" "$rsctl" sockets src 10.0.0.1
 exits 2 "filter by an unknown service" "$rsctl" sockets dport frobnicate
 exits 2 "filters separated by or" "$rsctl" sockets dport 80 or dport 443
 exits 2 "!= with a filter that does not support it" "$rsctl" sockets carrier != ring
-exits 2 "a setting without a value" "$rsctl" set upgrade
-exits 2 "a value that is not a number" "$rsctl" set upgrade 1x
+exits 2 "a setting without a value" "$rsctl" set ring_mode
+exits 2 "a value that is not a number" "$rsctl" set ring_mode 1x
 exits 2 "a value that is too large" "$rsctl" set rmb_max 99999999999999999999G
-exits 2 "show two settings" "$rsctl" show upgrade ring_size
+exits 2 "show two settings" "$rsctl" show ring_mode ring_size
 exits 2 "check without a host" "$rsctl" check
 exits 2 "check with something other than probe" "$rsctl" check host 1 hard
 exits 1 "check listen: port that does not exist" "$rsctl" check listen nowhere
@@ -160,7 +160,7 @@ if [ -x "$made" ]; then
 	chooses "state established" "$first" "sockets of a state of TCP"
 	chooses "state connected" "$first $mapped" "sockets that are connected"
 	chooses "state != established" "$listener $mapped" "sockets without a state of TCP"
-	chooses "state all mode != raw" "$first $listener" "sockets without a mode"
+	chooses "state all mode != fallback" "$first $listener" "sockets without a mode"
 	chooses "reason != none" "$listener $mapped" "sockets without a reason"
 	chooses "peer != 7b9a" "$listener $mapped" "sockets without a peer"
 	shown "-j links device = rxe0 and port 1" '"id":5' "links of a port"
@@ -180,7 +180,7 @@ if [ -x "$made" ]; then
 	done
 	COLUMNS=80 "$made" -d devices | tr -s ' \n' ' ' >"$tmp/out"
 	says "10.77.0.1 fd77::1 2001[^ ]*:1 2001[^ ]*1111 2001[^ ]*2222 siw0" "... and nothing is lost"
-	shown "-do peers" 'path [*] > 10.77.0.2:4793  named  failed 2  refused 0  flaps 1  retry-ms -' \
+	shown "-do peers" 'path [*] > 10.77.0.2:4793  advertised  failed 2  refused 0  flaps 1  retry-ms -' \
 		"peers: paths"
 	shown "peers 7b9a" 'unreachable, 12.345s ago' "peers by the beginning of an id"
 	shown "-j links peer 7b state up" '"rtt_us":123' "links of a peer"
@@ -188,8 +188,8 @@ if [ -x "$made" ]; then
 	shown "-d devices" '^siw0/1 +no +iwarp' "devices that cannot be used"
 	shown memory '^rings: 4.0M of 64.0M .*#.*short$' "memory in all"
 	shown memory '^ +5 +rxe0 +rings +4.0M +1.0M +#####[.]+$' "memory of a link"
-	shown "show ring" '^ring_size +65536 +262144 +16384 to 4194304, powers of 2$' "a setting"
-	shown "show" '^family +22 +- +fixed$' "a setting that is fixed"
+	shown "show ring_s" '^ring_size +65536 +262144 +16384 to 4194304, powers of 2$' "a setting"
+	shown "show" '^family +22 +- +read-only$' "a setting that is read-only"
 	exits 0 "set a setting" "$made" set ring-size=64K
 	exits 2 "set a setting that does not exist" "$made" set rings 1
 	exits 2 "links of a peer that does not exist" "$made" links peer 7c
@@ -276,7 +276,7 @@ if [ -x "$made" ]; then
 	completes "rsctl links device " "rxe0 siw0" "completion of a device"
 	completes "rsctl links device rxe0 and p" "peer port" "completion of another filter"
 	completes "rsctl sockets state conn" "connecting connected" "completion of a state of TCP"
-	completes "rsctl set ri" ring_size "completion of a setting"
+	completes "rsctl set ri" "ring_mode ring_size" "completion of a setting"
 	completes "rsctl set ring_size " "" "no completion of a value"
 	completes "rsctl explain rmb" rmb-limit "completion of a reason"
 	completes "rsctl stats --wa" --watch "completion of an option"
@@ -329,7 +329,7 @@ if [ -d /sys/module/rdmastream ]; then
 	done
 else
 	for c in links sockets stats version drain "drain on" "drain off" monitor \
-		peers devices memory show "set upgrade 1" "check 127.0.0.1 1" \
+		peers devices memory show "set ring_mode 1" "check 127.0.0.1 1" \
 		"links peer 01" "stats -w"; do
 		# shellcheck disable=SC2086
 		exits 3 "$c without the module" "$rsctl" $c
@@ -344,7 +344,7 @@ for rule in 10.0.0.0/33 "" 10.0.0.1: :90-80 :65536 1.2.3.4,5.6.7.8 fd77::1 "[fd7
 	exits 2 "run with an invalid rule: \"$rule\"" "$rsctl" run -x "$rule" true
 done
 exits 0 "run with rules" "$rsctl" run -x 10.0.0.0/8:80-90 -i "[fd77::]/16" --exclude :1 \
-	sh -c 'echo "$RSTREAM_RULES"'
+	sh -c 'echo "$RDMASTREAM_RULES"'
 says "^x10.0.0.0/8:80-90,i\[fd77::\]/16,x:1$" "children inherit rules"
 exits 127 "run a program that does not exist" "$rsctl" run no-such-program
 exits 127 "run a path that does not exist" "$rsctl" run /no/such/program
@@ -405,7 +405,7 @@ else
 	skip "run a static program" "no static libc"
 fi
 if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
-	export RSTREAM_PROTO=$mptcp
+	export RDMASTREAM_PROTO=$mptcp
 	# given NUMBER NAME COMMAND...: so many sockets were
 	given() {
 		want=$1 name=$2
@@ -437,14 +437,14 @@ if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ];
 	# of the supervisor below, not of others
 	cat >"$tmp/kill" <<-'END'
 		for pid in $(pgrep -x "rsctl-$1"); do
-			grep -qz "RSTREAM_TEST=$2" "/proc/$pid/environ" && kill -KILL "$pid"
+			grep -qz "RDMASTREAM_TEST=$2" "/proc/$pid/environ" && kill -KILL "$pid"
 		done
 		sleep 0.2
 	END
-	export RSTREAM_TEST=$$
+	export RDMASTREAM_TEST=$$
 	given 8 "after the worker was killed" -S sh -c "sh '$tmp/kill' worker $$; '$static' look"
 	given 8 "after the guard was killed" -S sh -c "sh '$tmp/kill' guard $$; '$static' look"
-	unset RSTREAM_PROTO RSTREAM_TEST
+	unset RDMASTREAM_PROTO RDMASTREAM_TEST
 else
 	skip "supervised sockets" "no MPTCP, which takes the place of rdmastream here"
 fi

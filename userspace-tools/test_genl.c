@@ -88,7 +88,7 @@ static void sockets(struct replies *r)
 	msg = entry(r);
 	endpoint(msg, RDMASTREAM_A_SOCK_LOCAL, "::ffff:10.77.0.3", 80);
 	endpoint(msg, RDMASTREAM_A_SOCK_REMOTE, "::ffff:10.77.0.4", 40000);
-	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_MODE, RDMASTREAM_MODE_RAW);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_MODE, RDMASTREAM_MODE_FALLBACK);
 	mnl_attr_put_u8(msg, RDMASTREAM_A_SOCK_TCP_STATE, TCP_CLOSE_WAIT);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_REASON, RDMASTREAM_REASON_NO_OPTION);
 }
@@ -118,8 +118,8 @@ static void peers(struct replies *r)
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_LINKS, 1);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_CONNECTING, 0);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_WAITING, 3);
-	mnl_attr_put_strz(msg, RDMASTREAM_A_PEER_WHY, "unreachable");
-	mnl_attr_put_u64(msg, RDMASTREAM_A_PEER_WHY_MS, 12345);
+	mnl_attr_put_strz(msg, RDMASTREAM_A_PEER_END_TEXT, "unreachable");
+	mnl_attr_put_u64(msg, RDMASTREAM_A_PEER_END_MS, 12345);
 	nest = mnl_attr_nest_start(msg, RDMASTREAM_A_PEER_PATH);
 	endpoint(msg, RDMASTREAM_A_PATH_REMOTE, "10.77.0.2", 4793);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_FAILS, 2);
@@ -176,18 +176,18 @@ static void settings(struct replies *r)
 	struct nlmsghdr *msg;
 
 	setting(entry(r), "negotiate", 1);
-	setting(entry(r), "upgrade", 2);
+	setting(entry(r), "ring_mode", 2);
 	msg = entry(r);
 	mnl_attr_put_strz(msg, RDMASTREAM_A_SETTING_NAME, "ring_size");
 	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_VALUE, 65536);
 	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_DEFAULT, 262144);
-	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_LEAST, 16384);
-	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_MOST, 4 << 20);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_MINIMUM, 16384);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_MAXIMUM, 4 << 20);
 	mnl_attr_put(msg, RDMASTREAM_A_SETTING_POWER_OF_TWO, 0, NULL);
 	msg = entry(r);
 	mnl_attr_put_strz(msg, RDMASTREAM_A_SETTING_NAME, "family");
 	mnl_attr_put_u64(msg, RDMASTREAM_A_SETTING_VALUE, 22);
-	mnl_attr_put(msg, RDMASTREAM_A_SETTING_FIXED, 0, NULL);
+	mnl_attr_put(msg, RDMASTREAM_A_SETTING_READ_ONLY, 0, NULL);
 }
 
 static void info(struct replies *r)
@@ -298,7 +298,7 @@ static void link_event(struct replies *r, bool up)
 	} else {
 		mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_REASON,
 				 RDMASTREAM_REASON_LINK_LOST);
-		mnl_attr_put_strz(msg, RDMASTREAM_A_LINK_WHY, "unreachable");
+		mnl_attr_put_strz(msg, RDMASTREAM_A_LINK_END_TEXT, "unreachable");
 	}
 }
 
@@ -309,10 +309,10 @@ static void switch_event(struct replies *r, uint32_t carrier)
 	endpoint(msg, RDMASTREAM_A_SWITCH_LOCAL, "10.77.0.1", 5000);
 	endpoint(msg, RDMASTREAM_A_SWITCH_REMOTE, "10.77.0.2", 6379);
 	mnl_attr_put(msg, RDMASTREAM_A_SWITCH_PEER, sizeof(peer), peer);
-	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_WAY, RDMASTREAM_WAY_RX);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_DIR, RDMASTREAM_DIR_RX);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_CARRIER, carrier);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_REASON,
-			 RDMASTREAM_REASON_UPGRADED);
+			 RDMASTREAM_REASON_RING_GRANTED);
 	mnl_attr_put_u64(msg, RDMASTREAM_A_SWITCH_OFFSET, 16384);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_SWITCH_EPOCH, 1);
 	if (carrier == RDMASTREAM_CARRIER_RING)
@@ -332,7 +332,7 @@ int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg))
 	switch_event(&r, RDMASTREAM_CARRIER_TCP);
 	mnl_attr_put_u8(event(&r, RDMASTREAM_CMD_DRAIN_NTF),
 			RDMASTREAM_A_INFO_DRAIN, 1);
-	setting(event(&r, RDMASTREAM_CMD_SETTING_NTF), "probe_ms", 499);
+	setting(event(&r, RDMASTREAM_CMD_SETTING_NTF), "link_probe_ms", 499);
 	for (i = 0; i < r.n && !ret; i++)
 		ret = told(r.msg[i]);
 	replies_free(&r);

@@ -94,7 +94,7 @@ static int put_switch(struct sk_buff *skb, const struct rstream_switch_event *ev
 	return put_addr(skb, RDMASTREAM_A_SWITCH_LOCAL, ev->sk, false) ||
 	       put_addr(skb, RDMASTREAM_A_SWITCH_REMOTE, ev->sk, true) ||
 	       nla_put(skb, RDMASTREAM_A_SWITCH_PEER, RSTREAM_INSTANCE_LEN, ev->peer) ||
-	       nla_put_u32(skb, RDMASTREAM_A_SWITCH_WAY, ev->way) ||
+	       nla_put_u32(skb, RDMASTREAM_A_SWITCH_DIR, ev->dir) ||
 	       nla_put_u32(skb, RDMASTREAM_A_SWITCH_CARRIER, ev->to) ||
 	       nla_put_u32(skb, RDMASTREAM_A_SWITCH_REASON, ev->reason) ||
 	       put_u64(skb, RDMASTREAM_A_SWITCH_OFFSET, ev->offset) ||
@@ -109,7 +109,7 @@ void rstream_event_switch(const struct rstream_switch_event *ev)
 	struct sk_buff *skb;
 	void *hdr;
 
-	trace_rstream_switch(ev->sk, ev->way, ev->to, ev->epoch, ev->offset,
+	trace_rstream_switch(ev->sk, ev->dir, ev->to, ev->epoch, ev->offset,
 			     ev->reason);
 	if (!listened(net))
 		return;
@@ -141,7 +141,7 @@ static int put_link(struct sk_buff *skb, const struct rstream_link_change *link)
 					(const struct sockaddr *)link->remote) ||
 	       (!link->up &&
 		(nla_put_u32(skb, RDMASTREAM_A_LINK_REASON, link->reason) ||
-		 nla_put_string(skb, RDMASTREAM_A_LINK_WHY, link->why)));
+		 nla_put_string(skb, RDMASTREAM_A_LINK_END_TEXT, link->why)));
 }
 
 void rstream_event_link(struct net *net, const struct rstream_link_change *link)

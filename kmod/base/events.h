@@ -23,16 +23,16 @@ enum rstream_carrier_info {		/* as in the netlink spec */
 	RSTREAM_INFO_CARRIER_RING,
 };
 
-enum rstream_way_info {			/* likewise */
-	RSTREAM_WAY_TX,			/* to the peer */
-	RSTREAM_WAY_RX,
+enum rstream_dir {			/* likewise */
+	RSTREAM_DIR_TX,			/* to the peer */
+	RSTREAM_DIR_RX,
 };
 
 /**
  * struct rstream_switch_event - one direction has changed its carrier
  * @sk:		the socket
  * @peer:	instance id of the peer
- * @way:	the direction
+ * @dir:	the direction
  * @to:		the carrier from now on
  * @epoch:	its epoch
  * @link:	id of its link, if it is a ring
@@ -42,7 +42,7 @@ enum rstream_way_info {			/* likewise */
 struct rstream_switch_event {
 	const struct sock *sk;
 	const u8 *peer;
-	enum rstream_way_info way;
+	enum rstream_dir dir;
 	enum rstream_carrier_info to;
 	u32 epoch;
 	u32 link;

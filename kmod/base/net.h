@@ -20,10 +20,10 @@ struct ctl_table_header;
 struct rstream_link_net;	/* link_net.c: peers, links, the rdma_cm listener */
 
 /* When a receiver grants a ring. */
-enum rstream_upgrade {
-	RSTREAM_UPGRADE_OFF,	/* grants no ring: received data stays on TCP */
-	RSTREAM_UPGRADE_ALWAYS,	/* as soon as the HELLOs were exchanged */
-	RSTREAM_UPGRADE_BYTES,	/* after upgrade_bytes in either direction */
+enum rstream_ring_mode {
+	RSTREAM_RING_OFF,	/* grants no ring: received data stays on TCP */
+	RSTREAM_RING_ALWAYS,	/* as soon as the HELLOs were exchanged */
+	RSTREAM_RING_THRESHOLD,	/* after ring_threshold in either direction */
 };
 
 /**
@@ -31,9 +31,9 @@ enum rstream_upgrade {
  * @negotiate:	send and answer the TCP option (0: all sockets are plain TCP)
  * @prelude:	connections of local clients start without records; 2: and leave records
  *		where no ring is possible (spans, experimental)
- * @upgrade:	enum rstream_upgrade
- * @upgrade_bytes: threshold of RSTREAM_UPGRADE_BYTES, bytes
- * @upgrade_self: also for connections within the namespace
+ * @ring_mode:	enum rstream_ring_mode
+ * @ring_threshold: threshold of RSTREAM_RING_THRESHOLD, bytes
+ * @loopback: also for connections within the namespace
  * @ring_size:	maximum size of a ring, bytes, power of two, 16 KiB to 4 MiB; a
  *		program's SO_RCVBUF takes precedence
  * @ring_idle_ms: a ring that has received nothing for so long is taken back
@@ -43,26 +43,26 @@ enum rstream_upgrade {
  * @cm_port:	rdma_cm port of the listener (RDMA_PS_TCP)
  * @cm_timeout_ms: time limit of one attempt to establish a link
  * @link_idle_ms: an unused link is closed after this
- * @probe_ms:	interval of liveness probes and sweeps of a link
- * @stall_ms:	a link that completes nothing for so long is given up; 0: never
+ * @link_probe_ms:	interval of liveness probes and sweeps of a link
+ * @link_stall_ms:	a link that completes nothing for so long is given up; 0: never
  * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
  * @retry_count: transport retries, 0 to 6 (7, forever on rxe, is refused)
  * @links_per_peer: number of links to a peer, over which streams are spread
  * @links_per_address: limit on links to one address, whichever side connects them
  * @links_max:	limit on links in the namespace
- * @closed_max:	limit on closed sockets of the host that still have data to deliver
- * @link_stable_ms: a link that was up for so long makes up for one that broke
- * @tell_addresses: send the other RDMA addresses in HELLO
- * @take_addresses: which addresses in a peer's HELLO to use: 0 none, 1 those on
+ * @max_orphans:	limit on closed sockets of the host that still have data to deliver
+ * @link_flap_decay_ms: a link that was up for so long makes up for one that broke
+ * @advertise_addrs: send the other RDMA addresses in HELLO
+ * @accept_addrs: which addresses in a peer's HELLO to use: 0 none, 1 those on
  *		networks of this host, 2 also those behind gateways
  * @histograms:	take samples of the times of sockets
  */
 struct rstream_settings {
 	int negotiate;
 	int prelude;
-	int upgrade;
-	unsigned long upgrade_bytes;
-	int upgrade_self;
+	int ring_mode;
+	unsigned long ring_threshold;
+	int loopback;
 	unsigned int ring_size;
 	int ring_idle_ms;
 	unsigned long rmb_max;
@@ -70,17 +70,17 @@ struct rstream_settings {
 	int cm_port;
 	int cm_timeout_ms;
 	int link_idle_ms;
-	int probe_ms;
-	int stall_ms;
+	int link_probe_ms;
+	int link_stall_ms;
 	int ack_timeout;
 	int retry_count;
 	int links_per_peer;
 	int links_per_address;
 	int links_max;
-	int closed_max;
-	int link_stable_ms;
-	int tell_addresses;
-	int take_addresses;
+	int max_orphans;
+	int link_flap_decay_ms;
+	int advertise_addrs;
+	int accept_addrs;
 	int histograms;
 };
 

@@ -19,10 +19,10 @@
 	X(PASSIVE_OPENS, "accepted connections whose SYN had the TCP option") \
 	X(PLAIN_ACCEPTS, "accepted connections that are plain TCP") \
 	X(FRAMED, "connections that exchanged HELLOs") \
-	X(RAW, "rdmastream connections that became plain TCP") \
+	X(FALLBACKS, "rdmastream connections that became plain TCP") \
 	X(RESETS, "connections that this host reset, for any reason") \
-	X(GRANTS_SENT, "rings granted to peers") \
-	X(GRANTS_RCVD, "rings granted by peers") \
+	X(GRANTS_TX, "rings granted to peers") \
+	X(GRANTS_RX, "rings granted by peers") \
 	X(SWITCHES_TX, "sending directions that switched to another carrier") \
 	X(SWITCHES_RX, "receiving directions that switched to another carrier") \
 	X(TCP_TX_BYTES, "stream bytes sent on the tcp carrier") \
@@ -38,12 +38,12 @@
 	X(LINKS_UP, "links that came up") \
 	X(LINKS_FAILED, "failed attempts to establish a link") \
 	X(LINKS_LOST, "established links that broke") \
-	X(LINKS_CLOSED, "established links that were closed because they were idle") \
+	X(LINKS_IDLE, "established links that were closed because they were idle") \
 	X(STALL_RING, "sends that found no space in the ring") \
 	X(STALL_SLOT, "sends that found no free send-queue slot, or queued behind other streams") \
-	X(STALL_RQ, "sends that found no receive-queue credit") \
+	X(STALL_CREDIT, "sends that found no receive-queue credit") \
 	X(STALL_WINDOW, "sends that found the peer's receive window full") \
-	X(CM_REJECTED, "link requests from peers that this host refused") \
+	X(LINKS_REJECTED, "link requests from peers that this host refused") \
 	X(WR_ERRORS, "work requests that completed with an error") \
 	X(PROBES, "liveness probes posted") \
 	X(RESUMES, "sending directions that lost a ring and continued over TCP") \
@@ -51,10 +51,10 @@
 	X(REVOKES_TX, "rings that this host took back") \
 	X(REVOKES_RX, "rings that peers took back") \
 	X(LINKS_DRAINED, "established links that were closed by a drain of this host") \
-	X(GRANTS_REFUSED, "rings granted by peers that this host did not use") \
-	X(GRANTS_UNUSED, "rings granted to peers that they did not use") \
+	X(GRANTS_REFUSED_RX, "rings granted by peers that this host did not use") \
+	X(GRANTS_REFUSED_TX, "rings granted to peers that they did not use") \
 	X(LINKS_FLAPPED, "links that broke soon, which delays the next attempt") \
-	X(LINKS_OTHER, "links that came up between addresses other than those of TCP") \
+	X(LINKS_ALT_PATH, "links that came up between addresses other than those of TCP") \
 	X(STALL_WINDOW_US, "microseconds that streams waited for the peer's receive window") \
 	X(STALL_RING_US, "microseconds that streams waited for space in a ring") \
 	X(STALL_SLOT_US, "microseconds that streams waited for a send slot, or behind others") \
@@ -65,7 +65,7 @@
 	X(SPLICED_COPY_BYTES, "stream bytes copied to be spliced out") \
 	X(WRS, "send work requests posted") \
 	X(WRS_SIGNALLED, "send work requests posted that were signalled") \
-	X(POSTS, "calls of ib_post_send()") \
+	X(POST_SENDS, "calls of ib_post_send()") \
 	X(COMPLETIONS, "work completions processed") \
 	X(SPANS, "directions sent without records, because no ring was available")
 
@@ -90,12 +90,12 @@ enum rstream_mib_item {
 	X(NO_MEMORY, "no memory for the stream") \
 	X(NO_OPTION, "peer did not send the TCP option") \
 	X(BAD_OPTION, "peer's TCP option is malformed, or an echo of this host's option") \
-	X(NO_ROOM, "no room for the option in the TCP header") \
+	X(NO_OPTION_SPACE, "no room for the option in the TCP header") \
 	X(NO_HELLO, "peer's first bytes are not a HELLO") \
 	X(SPOKE_FIRST, "program sent data before the peer confirmed the option") \
 	X(VERSION, "no common protocol version") \
-	X(SELF, "client and server are in the same namespace") \
-	X(UPGRADE_OFF, "granting rings is switched off") \
+	X(LOOPBACK, "client and server are in the same namespace") \
+	X(RING_OFF, "granting rings is switched off") \
 	X(WAIT_BYTES, "too few bytes transferred so far") \
 	X(WAIT_LINK, "link is being established") \
 	X(LINK_FAILED, "link could not be established") \
@@ -115,7 +115,7 @@ enum rstream_mib_item {
 	X(BAD_RESUME, "peer sent an impossible count for a lost ring") \
 	X(RING_IDLE, "ring was taken back because it was idle") \
 	X(RING_REVOKED, "peer took its ring back") \
-	X(UPGRADED, "a ring was granted and is in use") \
+	X(RING_GRANTED, "a ring was granted and is in use") \
 	X(DRAINED, "this host is drained of RDMA") \
 	X(PEER_DRAINED, "peer is drained of RDMA") \
 	X(GRANT_REFUSED, "peer did not use the ring that it was granted") \
@@ -124,13 +124,13 @@ enum rstream_mib_item {
 	X(STALL_SLOT, "link's send queue is full, or other streams are first") \
 	X(STALL_CREDIT, "peer has no free receive on the link") \
 	X(LINK_MALFORMED, "peer's link request is not one of rdmastream") \
-	X(LINK_STRANGER, "peer's link request names no existing connection") \
+	X(LINK_UNKNOWN, "peer's link request names no existing connection") \
 	X(LINK_BUSY, "no memory, no device or too many links for a peer's link request") \
 	X(EXCLUDED, "a rule of the program excludes this peer or port") \
-	X(LINK_UNPROVEN, "peer's link request is not authentic") \
+	X(LINK_UNAUTHENTICATED, "peer's link request is not authentic") \
 	X(PEER_LIMIT, "too many peers, in total or at one address") \
 	X(IPSEC, "IPsec, MACsec or a tunnel may protect the connection, but not RDMA") \
-	X(CLOSED_LIMIT, "too many closed sockets with data to send, or no TCP memory")
+	X(ORPHAN_LIMIT, "too many closed sockets with data to send, or no TCP memory")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

@@ -36,10 +36,10 @@ TRACE_DEFINE_ENUM(RSTREAM_INFO_CARRIER_RING);
 	__print_symbolic(carrier, { RSTREAM_INFO_CARRIER_TCP, "tcp" }, \
 			 { RSTREAM_INFO_CARRIER_RING, "ring" })
 
-TRACE_DEFINE_ENUM(RSTREAM_WAY_TX);
-TRACE_DEFINE_ENUM(RSTREAM_WAY_RX);
-#define rstream_show_way(way) \
-	__print_symbolic(way, { RSTREAM_WAY_TX, "tx" }, { RSTREAM_WAY_RX, "rx" })
+TRACE_DEFINE_ENUM(RSTREAM_DIR_TX);
+TRACE_DEFINE_ENUM(RSTREAM_DIR_RX);
+#define rstream_show_way(dir) \
+	__print_symbolic(dir, { RSTREAM_DIR_TX, "tx" }, { RSTREAM_DIR_RX, "rx" })
 
 DECLARE_EVENT_CLASS(rstream_link,
 	TP_PROTO(u32 id, const u8 *peer, const char *device, u8 reason,
@@ -93,17 +93,17 @@ TRACE_EVENT(rstream_link_refused,
 );
 
 /* Events of one direction of a socket. */
-DECLARE_EVENT_CLASS(rstream_way,
-	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
+DECLARE_EVENT_CLASS(rstream_dir,
+	TP_PROTO(const struct sock *sk, u8 dir, u32 epoch, u64 offset,
 		 u8 reason),
-	TP_ARGS(sk, way, epoch, offset, reason),
+	TP_ARGS(sk, dir, epoch, offset, reason),
 	TP_STRUCT__entry(
 		__field(const void *, sk)
 		__array(u8, local, sizeof(struct sockaddr_in6))
 		__array(u8, remote, sizeof(struct sockaddr_in6))
 		__field(u64, offset)
 		__field(u32, epoch)
-		__field(u8, way)
+		__field(u8, dir)
 		__field(u8, reason)
 	),
 	TP_fast_assign(
@@ -112,32 +112,32 @@ DECLARE_EVENT_CLASS(rstream_way,
 		rstream_addr_of(sk, true, (void *)__entry->remote);
 		__entry->offset = offset;
 		__entry->epoch = epoch;
-		__entry->way = way;
+		__entry->dir = dir;
 		__entry->reason = reason;
 	),
 	TP_printk("sk=%p local=%pISpc remote=%pISpc %s epoch=%u offset=%llu reason=%s",
 		  __entry->sk, __entry->local, __entry->remote,
-		  rstream_show_way(__entry->way), __entry->epoch,
+		  rstream_show_way(__entry->dir), __entry->epoch,
 		  __entry->offset, rstream_show_reason(__entry->reason))
 );
 
 /* rx: this host granted a ring, tx: the peer did */
-DEFINE_EVENT(rstream_way, rstream_grant,
-	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
+DEFINE_EVENT(rstream_dir, rstream_grant,
+	TP_PROTO(const struct sock *sk, u8 dir, u32 epoch, u64 offset,
 		 u8 reason),
-	TP_ARGS(sk, way, epoch, offset, reason));
+	TP_ARGS(sk, dir, epoch, offset, reason));
 
 /* tx: this host did not use the peer's ring, rx: the peer did not use this host's */
-DEFINE_EVENT(rstream_way, rstream_refuse,
-	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
+DEFINE_EVENT(rstream_dir, rstream_refuse,
+	TP_PROTO(const struct sock *sk, u8 dir, u32 epoch, u64 offset,
 		 u8 reason),
-	TP_ARGS(sk, way, epoch, offset, reason));
+	TP_ARGS(sk, dir, epoch, offset, reason));
 
 /* rx: a ring was lost, data up to here has arrived; tx: the peer reports the same */
-DEFINE_EVENT(rstream_way, rstream_resume,
-	TP_PROTO(const struct sock *sk, u8 way, u32 epoch, u64 offset,
+DEFINE_EVENT(rstream_dir, rstream_resume,
+	TP_PROTO(const struct sock *sk, u8 dir, u32 epoch, u64 offset,
 		 u8 reason),
-	TP_ARGS(sk, way, epoch, offset, reason));
+	TP_ARGS(sk, dir, epoch, offset, reason));
 
 /* Events of a socket as a whole. */
 DECLARE_EVENT_CLASS(rstream_sock,
@@ -183,16 +183,16 @@ DEFINE_EVENT(rstream_sock, rstream_stall,
 	TP_ARGS(sk, us, reason));
 
 TRACE_EVENT(rstream_switch,
-	TP_PROTO(const struct sock *sk, u8 way, u8 carrier, u32 epoch,
+	TP_PROTO(const struct sock *sk, u8 dir, u8 carrier, u32 epoch,
 		 u64 offset, u8 reason),
-	TP_ARGS(sk, way, carrier, epoch, offset, reason),
+	TP_ARGS(sk, dir, carrier, epoch, offset, reason),
 	TP_STRUCT__entry(
 		__field(const void *, sk)
 		__array(u8, local, sizeof(struct sockaddr_in6))
 		__array(u8, remote, sizeof(struct sockaddr_in6))
 		__field(u64, offset)
 		__field(u32, epoch)
-		__field(u8, way)
+		__field(u8, dir)
 		__field(u8, carrier)
 		__field(u8, reason)
 	),
@@ -202,13 +202,13 @@ TRACE_EVENT(rstream_switch,
 		rstream_addr_of(sk, true, (void *)__entry->remote);
 		__entry->offset = offset;
 		__entry->epoch = epoch;
-		__entry->way = way;
+		__entry->dir = dir;
 		__entry->carrier = carrier;
 		__entry->reason = reason;
 	),
 	TP_printk("sk=%p local=%pISpc remote=%pISpc %s to=%s epoch=%u offset=%llu reason=%s",
 		  __entry->sk, __entry->local, __entry->remote,
-		  rstream_show_way(__entry->way),
+		  rstream_show_way(__entry->dir),
 		  rstream_show_carrier(__entry->carrier), __entry->epoch,
 		  __entry->offset, rstream_show_reason(__entry->reason))
 );

@@ -231,7 +231,7 @@ static void setting_refused(struct genl_info *info, int err)
 		break;
 	case -EPERM:
 		NL_SET_ERR_MSG_ATTR(extack, name,
-				    "this setting is fixed in this network namespace");
+				    "this setting is read-only in this network namespace");
 		break;
 	case -ERANGE:
 		NL_SET_ERR_MSG_ATTR(extack, val,

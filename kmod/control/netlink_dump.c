@@ -18,7 +18,7 @@
 
 static_assert((int)RDMASTREAM_MODE_PRELUDE == (int)RSTREAM_INFO_PRELUDE);
 static_assert((int)RDMASTREAM_CARRIER_RING == (int)RSTREAM_INFO_CARRIER_RING);
-static_assert((int)RDMASTREAM_WAY_RX == (int)RSTREAM_WAY_RX);
+static_assert((int)RDMASTREAM_DIR_RX == (int)RSTREAM_DIR_RX);
 static_assert((int)RDMASTREAM_LINK_STATE_DEAD == (int)RSTREAM_LINK_DEAD);
 static_assert((int)RDMASTREAM_DEVICE_PROBLEM_NO_ADDRESS ==
 	      (int)RSTREAM_DEV_NO_ADDR);
@@ -223,7 +223,7 @@ static int put_direction(struct sk_buff *skb, int attr,
 	return 0;
 }
 
-/* The module does not see the bytes of a raw connection: only TCP counts them. */
+/* The module does not see the bytes of a connection that fell back: only TCP counts them. */
 static bool info_counted(const struct rstream_info *info)
 {
 	return info->mode == RSTREAM_INFO_FRAMED || info->tx.link || info->rx.link ||
@@ -408,7 +408,7 @@ static int put_path(struct sk_buff *skb, const struct rstream_path_info *path)
 	if (!nest ||
 	    put_addr(skb, RDMASTREAM_A_PATH_LOCAL, &path->local) ||
 	    put_addr(skb, RDMASTREAM_A_PATH_REMOTE, &path->remote) ||
-	    (path->own && nla_put_flag(skb, RDMASTREAM_A_PATH_OWN)) ||
+	    (path->own && nla_put_flag(skb, RDMASTREAM_A_PATH_TCP)) ||
 	    nla_put_u32(skb, RDMASTREAM_A_PATH_FAILS, path->fails) ||
 	    nla_put_u32(skb, RDMASTREAM_A_PATH_REFUSED, path->refused) ||
 	    nla_put_u32(skb, RDMASTREAM_A_PATH_FLAPS, path->flaps) ||
@@ -433,8 +433,8 @@ static int put_peer(struct sk_buff *skb, const struct rstream_peer_info *info)
 	    nla_put_u32(skb, RDMASTREAM_A_PEER_WAITING, info->waiting))
 		return -EMSGSIZE;
 	if (info->why &&
-	    (nla_put_string(skb, RDMASTREAM_A_PEER_WHY, info->why) ||
-	     put_u64(skb, RDMASTREAM_A_PEER_WHY_MS, info->why_ms)))
+	    (nla_put_string(skb, RDMASTREAM_A_PEER_END_TEXT, info->why) ||
+	     put_u64(skb, RDMASTREAM_A_PEER_END_MS, info->why_ms)))
 		return -EMSGSIZE;
 	for (i = 0; i < info->n_paths; i++)
 		if (put_path(skb, &info->paths[i]))
@@ -586,13 +586,13 @@ static int put_setting(struct sk_buff *skb,
 	    put_u64(skb, RDMASTREAM_A_SETTING_VALUE, info->val) ||
 	    (info->pow2 &&
 	     nla_put_flag(skb, RDMASTREAM_A_SETTING_POWER_OF_TWO)) ||
-	    (info->fixed && nla_put_flag(skb, RDMASTREAM_A_SETTING_FIXED)))
+	    (info->read_only && nla_put_flag(skb, RDMASTREAM_A_SETTING_READ_ONLY)))
 		return -EMSGSIZE;
-	if (info->fixed)
+	if (info->read_only)
 		return 0;
 	return put_u64(skb, RDMASTREAM_A_SETTING_DEFAULT, info->def) ||
-	       put_u64(skb, RDMASTREAM_A_SETTING_LEAST, info->min) ||
-	       put_u64(skb, RDMASTREAM_A_SETTING_MOST, info->max);
+	       put_u64(skb, RDMASTREAM_A_SETTING_MINIMUM, info->min) ||
+	       put_u64(skb, RDMASTREAM_A_SETTING_MAXIMUM, info->max);
 }
 
 static int dump_setting(const struct rstream_setting_info *info, void *arg)

@@ -25,9 +25,9 @@ static const struct rstream_settings defaults = {
 	.negotiate = 1,
 	.prelude = 1,
 	/* short connections do not benefit from a ring */
-	.upgrade = RSTREAM_UPGRADE_BYTES,
-	.upgrade_bytes = SZ_16K,
-	.upgrade_self = 0,
+	.ring_mode = RSTREAM_RING_THRESHOLD,
+	.ring_threshold = SZ_16K,
+	.loopback = 0,
 	.ring_size = SZ_256K,
 	.ring_idle_ms = 5000,
 	.rmb_max = SZ_64M,
@@ -35,17 +35,17 @@ static const struct rstream_settings defaults = {
 	.cm_port = 4793,	/* 4789 to 4792 belong to VXLAN, RoCE and kin */
 	.cm_timeout_ms = 3000,
 	.link_idle_ms = 30000,
-	.probe_ms = 500,
-	.stall_ms = 1500,
+	.link_probe_ms = 500,
+	.link_stall_ms = 1500,
 	.ack_timeout = 15,
 	.retry_count = 6,
 	.links_per_peer = 1,
 	.links_per_address = 64,
 	.links_max = 4096,
-	.closed_max = 16384,
-	.link_stable_ms = 30000,	/* like the longest pause */
-	.tell_addresses = 1,
-	.take_addresses = 1,
+	.max_orphans = 16384,
+	.link_flap_decay_ms = 30000,	/* like the longest pause */
+	.advertise_addrs = 1,
+	.accept_addrs = 1,
 };
 
 static const int hello_timeout_min = 10, hello_timeout_max = 600 * 1000;
@@ -115,9 +115,9 @@ static proc_handler int_handler, ulong_handler, ring_size_handler;
 static const struct ctl_table template[] = {
 	SETTING_INT(negotiate, SYSCTL_ZERO, SYSCTL_ONE),
 	SETTING_INT(prelude, SYSCTL_ZERO, SYSCTL_ONE),
-	SETTING_INT(upgrade, SYSCTL_ZERO, SYSCTL_TWO),
-	SETTING_ULONG(upgrade_bytes),
-	SETTING_INT(upgrade_self, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(ring_mode, SYSCTL_ZERO, SYSCTL_TWO),
+	SETTING_ULONG(ring_threshold),
+	SETTING_INT(loopback, SYSCTL_ZERO, SYSCTL_ONE),
 	{
 		.procname = "ring_size",
 		.data = (void *)offsetof(struct rstream_settings, ring_size),
@@ -131,17 +131,17 @@ static const struct ctl_table template[] = {
 	SETTING_INT(cm_port, SYSCTL_ONE, &cm_port_max),
 	SETTING_INT(cm_timeout_ms, &cm_timeout_min, &cm_timeout_max),
 	SETTING_INT(link_idle_ms, &link_idle_min, &link_idle_max),
-	SETTING_INT(probe_ms, &probe_min, &probe_max),
-	SETTING_INT(stall_ms, SYSCTL_ZERO, &stall_max),
+	SETTING_INT(link_probe_ms, &probe_min, &probe_max),
+	SETTING_INT(link_stall_ms, SYSCTL_ZERO, &stall_max),
 	SETTING_INT(ack_timeout, SYSCTL_ONE, &ack_timeout_max),
 	SETTING_INT(retry_count, SYSCTL_ZERO, &retry_count_max),
 	SETTING_INT(links_per_peer, SYSCTL_ONE, &links_max),
 	SETTING_INT(links_per_address, SYSCTL_ONE, &links_bound),
 	SETTING_INT(links_max, SYSCTL_ONE, &links_bound),
-	SETTING_INT(closed_max, SYSCTL_ZERO, SYSCTL_INT_MAX),
-	SETTING_INT(link_stable_ms, &stable_min, &stable_max),
-	SETTING_INT(tell_addresses, SYSCTL_ZERO, SYSCTL_ONE),
-	SETTING_INT(take_addresses, SYSCTL_ZERO, SYSCTL_TWO),
+	SETTING_INT(max_orphans, SYSCTL_ZERO, SYSCTL_INT_MAX),
+	SETTING_INT(link_flap_decay_ms, &stable_min, &stable_max),
+	SETTING_INT(advertise_addrs, SYSCTL_ZERO, SYSCTL_ONE),
+	SETTING_INT(accept_addrs, SYSCTL_ZERO, SYSCTL_TWO),
 	SETTING_INT(histograms, SYSCTL_ZERO, SYSCTL_ONE),
 	NUMBER("family", &rstream_family),
 	NUMBER("protocol", &protocol),
@@ -154,7 +154,7 @@ static bool is_of_host(const struct ctl_table *entry)
 		offsetof(struct rstream_settings, rmb_max),
 		offsetof(struct rstream_settings, links_per_address),
 		offsetof(struct rstream_settings, links_max),
-		offsetof(struct rstream_settings, closed_max),
+		offsetof(struct rstream_settings, max_orphans),
 	};
 	int i;
 
@@ -271,7 +271,7 @@ static void setting_info(const struct rstream_net *rn, int i,
 		.name = entry->procname,
 		.val = setting_read(entry, entry->data),
 		.pow2 = entry->proc_handler == ring_size_handler,
-		.fixed = !(entry->mode & 0222),
+		.read_only = !(entry->mode & 0222),
 	};
 	if (!settable)
 		return;
@@ -304,7 +304,7 @@ int rstream_setting_set(struct net *net, const char *name, u64 val)
 		setting_info(rn, i, &info);
 		if (strcmp(info.name, name))
 			continue;
-		if (info.fixed)
+		if (info.read_only)
 			return -EPERM;
 		if (val < info.min || val > info.max)
 			return -ERANGE;

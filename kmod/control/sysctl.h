@@ -13,9 +13,9 @@
 struct rstream_setting_info {
 	const char *name;
 	u64 val;
-	u64 def, min, max;		/* except for fixed settings */
+	u64 def, min, max;		/* except for read-only settings */
 	bool pow2;
-	bool fixed;			/* cannot be set in this namespace */
+	bool read_only;			/* cannot be set in this namespace */
 };
 
 /* As rstream_info_dump(). */
@@ -28,7 +28,7 @@ int rstream_sysctl_net_init(struct rstream_net *rn);
 void rstream_sysctl_net_exit(struct rstream_net *rn);
 
 /*
- * Return: 0, -ENOENT: no such setting, -EPERM: it is fixed, -ERANGE: out of range,
+ * Return: 0, -ENOENT: no such setting, -EPERM: it is read-only, -ERANGE: out of range,
  * -EINVAL: not a power of two.  The caller checks privileges.
  */
 int rstream_setting_set(struct net *net, const char *name, u64 val);

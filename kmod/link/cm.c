@@ -230,7 +230,7 @@ static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
 	t.rep.proof = 0;
 	if (be64_to_cpu(rep->proof) !=
 	    transcript_hash(&t, PROOF_REP, &link->ticket, true)) {
-		rstream_mib_reason(link->ln->rn, RSTREAM_R_LINK_UNPROVEN);
+		rstream_mib_reason(link->ln->rn, RSTREAM_R_LINK_UNAUTHENTICATED);
 		rstream_link_break(link, RSTREAM_END_UNPROVEN);
 		return -EPROTO;
 	}
@@ -378,8 +378,8 @@ static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
 {
 	static const u8 whys[] = {
 		[RSTREAM_R_LINK_MALFORMED] = RSTREAM_CM_BAD_REQ,
-		[RSTREAM_R_LINK_STRANGER] = RSTREAM_CM_BAD_TOKEN,
-		[RSTREAM_R_LINK_UNPROVEN] = RSTREAM_CM_BAD_TOKEN,
+		[RSTREAM_R_LINK_UNKNOWN] = RSTREAM_CM_BAD_TOKEN,
+		[RSTREAM_R_LINK_UNAUTHENTICATED] = RSTREAM_CM_BAD_TOKEN,
 		[RSTREAM_R_LINK_BUSY] = RSTREAM_CM_BUSY,
 		[RSTREAM_R_DRAINED] = RSTREAM_CM_DRAINED,
 	};
@@ -389,7 +389,7 @@ static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
 		.why = whys[reason],
 	};
 
-	rstream_mib_inc(ln->rn, RSTREAM_MIB_CM_REJECTED);
+	rstream_mib_inc(ln->rn, RSTREAM_MIB_LINKS_REJECTED);
 	rstream_mib_reason(ln->rn, reason);
 	rstream_event_link_refused(&id->route.addr.dst_addr, reason);
 	rdma_reject(id, &rej, sizeof(rej), IB_CM_REJ_CONSUMER_DEFINED);
@@ -451,13 +451,13 @@ static enum rstream_reason req_whose(struct rstream_link_net *ln,
 	ticket->ours.token = be64_to_cpu(t->req.token);
 	ticket->theirs.token = be64_to_cpu(t->req.own_token);
 	if (!rstream_link_ops->find(ln->net, ticket, name))
-		return RSTREAM_R_LINK_STRANGER;
+		return RSTREAM_R_LINK_UNKNOWN;
 	if (!id->route.path_rec)
-		return RSTREAM_R_LINK_UNPROVEN;
+		return RSTREAM_R_LINK_UNAUTHENTICATED;
 	t->req.proof = 0;
 	transcript_ends(t, id, false, qpn, 0);
 	if (be64_to_cpu(proof) != transcript_hash(t, PROOF_REQ, ticket, false))
-		return RSTREAM_R_LINK_UNPROVEN;
+		return RSTREAM_R_LINK_UNAUTHENTICATED;
 	t->req.proof = proof;
 	return RSTREAM_R_NONE;
 }

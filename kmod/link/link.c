@@ -91,7 +91,7 @@ static const struct {
 	bool flaps;		/* its path is tried again later */
 } end_kinds[RSTREAM_END_KINDS] = {
 	[RSTREAM_END_KIND_FAULT] = { RSTREAM_MIB_LINKS_LOST, RSTREAM_R_LINK_LOST, true },
-	[RSTREAM_END_KIND_IDLE] = { RSTREAM_MIB_LINKS_CLOSED, RSTREAM_R_NONE, false },
+	[RSTREAM_END_KIND_IDLE] = { RSTREAM_MIB_LINKS_IDLE, RSTREAM_R_NONE, false },
 	[RSTREAM_END_KIND_DRAINED] = { RSTREAM_MIB_LINKS_DRAINED, RSTREAM_R_DRAINED, false },
 	[RSTREAM_END_KIND_RENEWED] = { RSTREAM_MIB_LINKS_LOST, RSTREAM_R_LINK_LOST, false },
 	[RSTREAM_END_KIND_REFUSED] = { RSTREAM_MIB_LINKS_LOST, RSTREAM_R_LINK_LOST, true },
@@ -194,10 +194,10 @@ void rstream_link_try_up(struct rstream_link *link)
 	link_tell(link, RSTREAM_R_NONE, "");
 	path = READ_ONCE(link->path);
 	if (path && !path->own)
-		link_count(link, RSTREAM_MIB_LINKS_OTHER);
+		link_count(link, RSTREAM_MIB_LINKS_ALT_PATH);
 	queue_work(rstream_link_wq, &link->up_work);
 	queue_delayed_work(rstream_link_wq, &link->probe_work,
-			   msecs_to_jiffies(rstream_link_set(link->ln)->probe_ms));
+			   msecs_to_jiffies(rstream_link_set(link->ln)->link_probe_ms));
 }
 
 /* The connection is established, according to the CM or a first message. */

@@ -579,7 +579,7 @@ int rstream_txring_ask(struct rstream_txring *ring);
  *
  * These are the frags that the peer's software has consumed and whose work requests have
  * completed.  A writer that waits for memory also calls rstream_txring_sent(),
- * or waits for the next sweep of the link (settings.probe_ms).
+ * or waits for the next sweep of the link (settings.link_probe_ms).
  * Context: socket lock held.  Return: bytes freed (payload).
  */
 size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked, bool silent,
@@ -679,8 +679,8 @@ struct rstream_link_ops {
 };
 
 /*
- * Links count RING_TX_*, RING_RX_*, CREDITS_*, STALL_RING, STALL_SLOT, STALL_RQ,
- * LINKS_*, CM_REJECTED, WR_ERRORS, PROBES.
+ * Links count RING_TX_*, RING_RX_*, CREDITS_*, STALL_RING, STALL_SLOT, STALL_CREDIT,
+ * LINKS_*, LINKS_REJECTED, WR_ERRORS, PROBES.
  */
 
 /* ---- per namespace ---- */

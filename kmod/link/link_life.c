@@ -143,14 +143,14 @@ static void link_rmb_work(struct work_struct *work)
 static bool link_is_stalled(struct rstream_link *link, bool quiet)
 {
 	const struct rstream_settings *set = rstream_link_set(link->ln);
-	unsigned int most = READ_ONCE(set->stall_ms);
+	unsigned int most = READ_ONCE(set->link_stall_ms);
 
 	lockdep_assert_held(&link->lock);
 	if (quiet && link->probed_signalled > link->sq_done)
 		link->misses++;
 	else
 		link->misses = 0;
-	most = DIV_ROUND_UP(most, READ_ONCE(set->probe_ms));
+	most = DIV_ROUND_UP(most, READ_ONCE(set->link_probe_ms));
 	return most && link->misses >= most;
 }
 
@@ -265,7 +265,7 @@ static void link_probe_work(struct work_struct *work)
 	struct rstream_link *link = container_of(to_delayed_work(work),
 						 struct rstream_link,
 						 probe_work);
-	unsigned long ms = rstream_link_set(link->ln)->probe_ms;
+	unsigned long ms = rstream_link_set(link->ln)->link_probe_ms;
 	enum rstream_link_end end;
 	bool quiet;
 

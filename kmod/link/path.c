@@ -9,7 +9,7 @@
  *
  * Damping.  Two counts delay a path, and each further failure doubles the delay:
  * consecutive failed attempts, reset when a link comes up; and links that broke, each of
- * which is made up for only by a link that was up for link_stable_ms.  So a path whose
+ * which is made up for only by a link that was up for link_flap_decay_ms.  So a path whose
  * links flap is used less and less often, however quickly they come up.
  */
 #include <linux/if_infiniband.h>
@@ -122,7 +122,7 @@ static bool not_too_often(struct rstream_link_net *ln)
 int rstream_path_may(struct rstream_peer *peer,
 		     const struct sockaddr_storage *remote)
 {
-	int most = READ_ONCE(rstream_link_set(peer->ln)->take_addresses);
+	int most = READ_ONCE(rstream_link_set(peer->ln)->accept_addrs);
 	enum where where;
 
 	if (remote->ss_family == AF_INET)
@@ -344,7 +344,7 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
 /* @link was up. */
 void rstream_path_broke(struct rstream_link *link)
 {
-	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_stable_ms);
+	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_flap_decay_ms);
 	unsigned long stable = max(msecs_to_jiffies(ms), 1UL);
 	unsigned long up = jiffies - link->up_at;
 	struct rstream_path *path = link->path;

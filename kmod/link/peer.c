@@ -495,7 +495,7 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 	unsigned int i;
 
 	if (!peer->active ||
-	    !READ_ONCE(rstream_link_set(peer->ln)->take_addresses))
+	    !READ_ONCE(rstream_link_set(peer->ln)->accept_addrs))
 		return;
 	spin_lock_bh(&peer->lock);
 	for (i = 0; i < n; i++) {

@@ -610,7 +610,7 @@ static bool tx_may_post(struct tx_ring *ring)
 		rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
 	} else if (!link->rq_credits) {
 		ring->pub.stalled = RSTREAM_R_STALL_CREDIT;
-		rstream_ring_count(link, RSTREAM_MIB_STALL_RQ);
+		rstream_ring_count(link, RSTREAM_MIB_STALL_CREDIT);
 	} else {
 		return true;
 	}
@@ -899,7 +899,7 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
  */
 enum rstream_link_end rstream_ring_withheld(struct rstream_link *link)
 {
-	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->probe_ms);
+	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_probe_ms);
 	unsigned int most = DIV_ROUND_UP(OWED_MS, ms);
 	struct tx_ring *oldest;
 

@@ -146,7 +146,7 @@ int rstream_wr_post(struct rstream_link *link)
 	err = ib_post_send(link->qp, &b->wr[0].rdma.wr, NULL);
 	/* if only a part of the chain was accepted, the drain covers it all the same */
 	link->sq_posted += b->n;
-	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_POSTS);
+	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_POST_SENDS);
 	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS, b->n);
 	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS_SIGNALLED, b->n_signalled);
 	b->n = 0;

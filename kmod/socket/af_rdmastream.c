@@ -95,9 +95,9 @@ static bool offers_prelude(const struct rstream *rs)
 
 	if (!READ_ONCE(set->prelude) || rs->eager)
 		return false;
-	return READ_ONCE(set->upgrade) == RSTREAM_UPGRADE_OFF ||
-	       (READ_ONCE(set->upgrade) == RSTREAM_UPGRADE_BYTES &&
-		READ_ONCE(set->upgrade_bytes) >= RSW_PRELUDE);
+	return READ_ONCE(set->ring_mode) == RSTREAM_RING_OFF ||
+	       (READ_ONCE(set->ring_mode) == RSTREAM_RING_THRESHOLD &&
+		READ_ONCE(set->ring_threshold) >= RSW_PRELUDE);
 }
 
 static void connect_prepare(struct rstream *rs, const struct socket *sock,
@@ -109,7 +109,7 @@ static void connect_prepare(struct rstream *rs, const struct socket *sock,
 	if (sock->ops != &rstream_proto_ops)
 		reason = RSTREAM_R_OFF;
 	if (reason) {
-		rstream_go_raw(rs, reason);
+		rstream_fall_back(rs, reason);
 		return;
 	}
 	rs->offer.prelude = offers_prelude(rs);
@@ -335,7 +335,7 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 		sock_poll_wait(file, sock, wait);
 		if (rstream_mode(rs) == RSTREAM_FRAMED)
 			break;
-		if (rstream_mode(rs) == RSTREAM_RAW || READ_ONCE(sk->sk_state) == TCP_CLOSE)
+		if (rstream_mode(rs) == RSTREAM_FALLBACK || READ_ONCE(sk->sk_state) == TCP_CLOSE)
 			return poll_tcp(file, sock, NULL);
 		return rs->offer.confirmed || READ_ONCE(rs->hello.may_speak) ?
 		       EPOLLOUT | EPOLLWRNORM : 0;
@@ -408,7 +408,7 @@ static int rstream_shutdown(struct socket *sock, int how)
 	struct rstream *rs = rstream_of(sk);
 	int mode = rstream_mode(rs), err;
 
-	if (mode == RSTREAM_LISTEN || mode == RSTREAM_RAW)
+	if (mode == RSTREAM_LISTEN || mode == RSTREAM_FALLBACK)
 		return rstream_ops_of(sock)->shutdown(sock, how);
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;

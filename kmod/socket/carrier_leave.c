@@ -154,8 +154,8 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 static void rx_left(struct rstream *rs, bool refused)
 {
 	if (refused) {
-		rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_UNUSED);
-		trace_rstream_refuse(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+		rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED_TX);
+		trace_rstream_refuse(rs->sk, RSTREAM_DIR_RX, rs->rx.epoch,
 				     rs->rx.arrived, RSTREAM_R_GRANT_REFUSED);
 		/* it says so on TCP: the memory is ours when the link's end says DONE */
 		rx_drop(rs, rstream_rxring_release);
@@ -183,7 +183,7 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 		return reason;
 	}
 	if (!refused)
-		rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_TCP, offset,
+		rstream_switched(rs, RSTREAM_DIR_RX, RSTREAM_INFO_CARRIER_TCP, offset,
 				 !revoked || lost ?
 				 rstream_link_reason(rs->rxring->link) :
 				 rs->leave.revoked_for);
@@ -305,10 +305,10 @@ static void tx_close_ring(struct rstream *rs)
 /* The grant can't be used: say so. */
 void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
 {
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED_RX);
 	if (reason)
 		rstream_mib_reason(rs->rn, reason);
-	trace_rstream_refuse(rs->sk, RSTREAM_WAY_TX, rs->tx.epoch, rs->tx.sent,
+	trace_rstream_refuse(rs->sk, RSTREAM_DIR_TX, rs->tx.epoch, rs->tx.sent,
 			     reason);
 	rstream_tx_refuse(&rs->tx);
 	if (rs->txring)
@@ -480,7 +480,7 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 	reason = rstream_tx_resume(&rs->tx, epoch, count);
 	if (reason || !rs->txring)
 		return reason;
-	trace_rstream_resume(rs->sk, RSTREAM_WAY_TX, epoch, rs->tx.base + count,
+	trace_rstream_resume(rs->sk, RSTREAM_DIR_TX, epoch, rs->tx.base + count,
 			     RSTREAM_R_NONE);
 	/* of no use without the peer's end */
 	rstream_link_break(rs->txring->link, RSTREAM_END_PEER_RESUMES);

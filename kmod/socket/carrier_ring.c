@@ -162,14 +162,14 @@ static enum rstream_reason grant_policy(const struct rstream *rs)
 		return rs->hello.crowded ? RSTREAM_R_PEER_LIMIT : RSTREAM_R_NO_DEVICE;
 	if (rstream_link_drained(rn->net))
 		return RSTREAM_R_DRAINED;
-	if (rn->set.upgrade == RSTREAM_UPGRADE_OFF)
-		return RSTREAM_R_UPGRADE_OFF;
-	if (!rn->set.upgrade_self &&
+	if (rn->set.ring_mode == RSTREAM_RING_OFF)
+		return RSTREAM_R_RING_OFF;
+	if (!rn->set.loopback &&
 	    !memcmp(rs->hello.name.instance, rn->instance, RSTREAM_INSTANCE_LEN))
-		return RSTREAM_R_SELF;
-	if (rn->set.upgrade == RSTREAM_UPGRADE_BYTES &&
-	    rs->rx.arrived < rn->set.upgrade_bytes &&
-	    rs->tx.sent < rn->set.upgrade_bytes)
+		return RSTREAM_R_LOOPBACK;
+	if (rn->set.ring_mode == RSTREAM_RING_THRESHOLD &&
+	    rs->rx.arrived < rn->set.ring_threshold &&
+	    rs->tx.sent < rn->set.ring_threshold)
 		return RSTREAM_R_WAIT_BYTES;
 	return RSTREAM_R_NONE;
 }
@@ -236,8 +236,8 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	/* poll() must not find it readable: after rx.state */
 	smp_store_release(&rs->rxring, ring);
 	set_bit(RSTREAM_WANT_GRANT, &rs->want);
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_SENT);
-	trace_rstream_grant(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_TX);
+	trace_rstream_grant(rs->sk, RSTREAM_DIR_RX, rs->rx.epoch,
 			    rs->rx.arrived, RSTREAM_R_NONE);
 	rstream_push(rs);
 	return RSTREAM_R_NONE;
@@ -317,8 +317,8 @@ void rstream_grant_look(struct rstream *rs)
 
 	switch (rs->reason) {
 	case RSTREAM_R_WAIT_BYTES:
-		if (rs->rx.arrived < rn->set.upgrade_bytes &&
-		    rs->tx.sent < rn->set.upgrade_bytes)
+		if (rs->rx.arrived < rn->set.ring_threshold &&
+		    rs->tx.sent < rn->set.ring_threshold)
 			return;
 		break;
 	case RSTREAM_R_RING_IDLE:
@@ -363,8 +363,8 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	rstream_span_useful(rs);
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
-	rstream_switched(rs, RSTREAM_WAY_RX, RSTREAM_INFO_CARRIER_RING,
-			 rec->sw.offset, RSTREAM_R_UPGRADED);
+	rstream_switched(rs, RSTREAM_DIR_RX, RSTREAM_INFO_CARRIER_RING,
+			 rec->sw.offset, RSTREAM_R_RING_GRANTED);
 	rstream_ring_landed(rs);
 	if (rstream_closing(rs) && rs->rx.arrived > rs->rx.consumed)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
@@ -678,8 +678,8 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	reason = rstream_tx_grant(&rs->tx, rec->grant.epoch);
 	if (reason)
 		return reason;
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_RCVD);
-	trace_rstream_grant(rs->sk, RSTREAM_WAY_TX, rec->grant.epoch,
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_RX);
+	trace_rstream_grant(rs->sk, RSTREAM_DIR_TX, rec->grant.epoch,
 			    rs->tx.sent, RSTREAM_R_NONE);
 	link = grant_link(rs, rec);
 	if (!link) {

@@ -185,11 +185,11 @@ static void put_switch(struct rstream *rs)
 		rec.sw.cell_rkey = ring->cell_rkey;
 		rec.sw.proof = rstream_switch_proof(rs, &rec);
 		rstream_span_useful(rs);
-		rstream_switched(rs, RSTREAM_WAY_TX, RSTREAM_INFO_CARRIER_RING,
-				 rs->tx.sent, RSTREAM_R_UPGRADED);
+		rstream_switched(rs, RSTREAM_DIR_TX, RSTREAM_INFO_CARRIER_RING,
+				 rs->tx.sent, RSTREAM_R_RING_GRANTED);
 	} else if (rs->stats.tx.switched.to != RSTREAM_INFO_CARRIER_TCP) {
 		/* else the grant was refused: nothing changes */
-		rstream_switched(rs, RSTREAM_WAY_TX, RSTREAM_INFO_CARRIER_TCP,
+		rstream_switched(rs, RSTREAM_DIR_TX, RSTREAM_INFO_CARRIER_TCP,
 				 rs->tx.sent, rs->leave.tx_why);
 	}
 	put_record(rs, &rec);
@@ -226,7 +226,7 @@ static void put_resume(struct rstream *rs)
 
 	rec.resume.epoch = rs->rx.epoch;
 	rec.resume.count = rs->rx.count;
-	trace_rstream_resume(rs->sk, RSTREAM_WAY_RX, rs->rx.epoch,
+	trace_rstream_resume(rs->sk, RSTREAM_DIR_RX, rs->rx.epoch,
 			     rs->rx.base + rs->rx.count, rs->reason);
 	put_record(rs, &rec);
 }

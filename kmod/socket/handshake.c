@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * From the TCP option to HELLO: decides whether a connection has records
- * (FRAMED) or is plain TCP (RAW).
+ * (FRAMED) or is plain TCP (FALLBACK).
  *
  * The client decides when the SYN-ACK comes; its HELLO is the first thing it
  * sends, if possible together with the program's first bytes.  The server decides
@@ -103,12 +103,12 @@ void rstream_framed_early(struct rstream *rs)
 		go_framed(rs);
 }
 
-void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
+void rstream_fall_back(struct rstream *rs, enum rstream_reason reason)
 {
 	struct sock *sk = rs->sk;
 
-	rstream_set_mode(rs, RSTREAM_RAW, reason);
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
+	rstream_set_mode(rs, RSTREAM_FALLBACK, reason);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
 	rstream_mib_reason(rs->rn, reason);
 	rstream_option_off(rs);
 	if (!rs->hello.guard)
@@ -120,7 +120,7 @@ void rstream_go_raw(struct rstream *rs, enum rstream_reason reason)
 void rstream_established(struct rstream *rs, bool option)
 {
 	if (!option) {
-		rstream_go_raw(rs, rs->reason ?: RSTREAM_R_NO_OPTION);
+		rstream_fall_back(rs, rs->reason ?: RSTREAM_R_NO_OPTION);
 		return;
 	}
 	go_framed(rs);
@@ -184,7 +184,7 @@ static enum rstream_hello_state peek_state(struct rstream *rs,
 				  &hello, &used);
 }
 
-/* RAW, decided before the client had said anything: no HELLO may follow. */
+/* FALLBACK, decided before the client had said anything: no HELLO may follow. */
 static void peek_guard(struct rstream *rs)
 {
 	unsigned int have;
@@ -214,7 +214,7 @@ static void peek_asked(struct rstream *rs)
 
 	switch (peek_state(rs, &have)) {
 	case RSTREAM_HELLO_NOT:
-		rstream_go_raw(rs, RSTREAM_R_NO_HELLO);
+		rstream_fall_back(rs, RSTREAM_R_NO_HELLO);
 		return;
 	case RSTREAM_HELLO_BAD:
 		rstream_fail(rs, RSTREAM_R_BAD_HELLO, ECONNRESET);
@@ -222,7 +222,7 @@ static void peek_asked(struct rstream *rs)
 	case RSTREAM_HELLO_PART:
 		/* the client closed before it said all of it */
 		if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
-			rstream_go_raw(rs, RSTREAM_R_NO_HELLO);
+			rstream_fall_back(rs, RSTREAM_R_NO_HELLO);
 		return;
 	case RSTREAM_HELLO_WHOLE:
 		go_framed(rs);
@@ -237,9 +237,9 @@ void rstream_peek(struct rstream *rs)
 {
 	if (rs->mode == RSTREAM_ASKED)
 		peek_asked(rs);
-	else if (rs->mode == RSTREAM_RAW && rs->hello.guard)
+	else if (rs->mode == RSTREAM_FALLBACK && rs->hello.guard)
 		peek_guard(rs);
-	if (rs->mode != RSTREAM_RAW || !rs->hello.guard)
+	if (rs->mode != RSTREAM_FALLBACK || !rs->hello.guard)
 		rstream_tcp4.data_ready(rs->sk);
 }
 
@@ -308,7 +308,7 @@ static void asked_late(struct rstream *rs)
 		return;
 	}
 	rs->hello.guard = !have;
-	rstream_go_raw(rs, RSTREAM_R_HELLO_TIMEOUT);
+	rstream_fall_back(rs, RSTREAM_R_HELLO_TIMEOUT);
 }
 
 static void guard_late(struct rstream *rs)
@@ -330,7 +330,7 @@ void rstream_hello_late(struct rstream *rs)
 		framed_late(rs);
 	else if (rs->mode == RSTREAM_ASKED)
 		asked_late(rs);
-	else if (rs->mode == RSTREAM_RAW && rs->hello.guard)
+	else if (rs->mode == RSTREAM_FALLBACK && rs->hello.guard)
 		guard_late(rs);
 }
 
@@ -373,7 +373,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 		hello.caps |= RSW_CAP_PLAIN;
 	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
 	memcpy(hello.secret, rs->ticket.ours.secret, sizeof(hello.secret));
-	if (READ_ONCE(rn->set.tell_addresses))
+	if (READ_ONCE(rn->set.advertise_addrs))
 		hello.naddr = other_addrs(rs, &hello);
 	len = rstream_hello_write(to, &hello);
 	rs->hello.end = tcp_sk(rs->sk)->write_seq + len;
@@ -455,7 +455,7 @@ bool rstream_lock_ours(struct rstream *rs, struct socket *sock)
 void rstream_swap_ops(struct rstream *rs, struct socket *sock)
 {
 	rstream_assert_held(rs);
-	if (rs->mode != RSTREAM_RAW || rs->hello.guard)
+	if (rs->mode != RSTREAM_FALLBACK || rs->hello.guard)
 		return;
 	if (cmpxchg(&sock->ops, &rstream_proto_ops, rs->tcp_ops) ==
 	    &rstream_proto_ops)

@@ -30,7 +30,7 @@ struct rstream_handshake {
 	bool plain;		/* both understand PLAIN, and began with a prelude */
 	bool crowded;		/* there was no room for another peer */
 	bool may_speak;		/* no CONFIRM was seen, and no HELLO has come for a while */
-	bool guard;		/* RAW, but a late HELLO must be noticed before it is read */
+	bool guard;		/* FALLBACK, but a late HELLO must be noticed before it is read */
 };
 
 /* All with the socket held. */
@@ -38,7 +38,7 @@ void rstream_established(struct rstream *rs, bool option);
 void rstream_asked(struct rstream *rs);
 void rstream_peek(struct rstream *rs);
 void rstream_framed_early(struct rstream *rs);
-void rstream_go_raw(struct rstream *rs, enum rstream_reason reason);
+void rstream_fall_back(struct rstream *rs, enum rstream_reason reason);
 void rstream_hear_all(struct rstream *rs);
 bool rstream_hello_waits(const struct rstream *rs);	/* without the lock, too */
 bool rstream_hello_wait_on(struct rstream *rs);

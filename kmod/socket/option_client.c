@@ -94,8 +94,8 @@ enum rstream_opt_found rstream_opt_of_header(const struct tcphdr *th,
  */
 static enum rstream_reason route_excludes(const struct rstream *rs, const struct dst_entry *dst)
 {
-	if (dst && dst->dev->flags & IFF_LOOPBACK && !READ_ONCE(rs->rn->set.upgrade_self))
-		return RSTREAM_R_SELF;
+	if (dst && dst->dev->flags & IFF_LOOPBACK && !READ_ONCE(rs->rn->set.loopback))
+		return RSTREAM_R_LOOPBACK;
 	return rstream_ipsec_route(rs->sk, dst) ? RSTREAM_R_IPSEC : RSTREAM_R_NONE;
 }
 
@@ -142,7 +142,7 @@ static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 			    rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
 		room = opt.role && rstream_opt_insert(skb, &opt);
 		if (opt.role == RSW_ROLE_SYN)
-			rs->reason = room ? RSTREAM_R_NONE : RSTREAM_R_NO_ROOM;
+			rs->reason = room ? RSTREAM_R_NONE : RSTREAM_R_NO_OPTION_SPACE;
 	}
 	return orig->queue_xmit(sk, skb, fl);
 }

@@ -159,7 +159,7 @@ void rstream_prelude_fin(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	/* the peer's HELLO or FIN answers our GRANT: it may use the ring, whose loss a record tells */
+	/* the peer may use the ring that we have granted, and its loss is told by a record */
 	if (rs->plain.dir.tx == RSTREAM_SPAN && rs->rx.state != RSTREAM_ON_TCP)
 		return;
 	/* behind a span comes what can't be said in it; but what comes now is bounded by TCP */
@@ -656,7 +656,7 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 		if (!left) {	/* nor is ours needed */
 			rstream_plain_for_good(&rs->plain.dir);
 			rs->reason = RSTREAM_R_NO_HELLO;
-			rstream_mib_inc(rs->rn, RSTREAM_MIB_RAW);
+			rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
 			rstream_mib_reason(rs->rn, rs->reason);
 			left = ENDLESS;
 		}

@@ -222,7 +222,7 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		[RSTREAM_CONNECTING] = BIT(RSTREAM_IDLE),
 		[RSTREAM_ASKED] = BIT(RSTREAM_IDLE),
 		[RSTREAM_FRAMED] = BIT(RSTREAM_CONNECTING) | BIT(RSTREAM_ASKED),
-		[RSTREAM_RAW] = BIT(RSTREAM_IDLE) | BIT(RSTREAM_CONNECTING) |
+		[RSTREAM_FALLBACK] = BIT(RSTREAM_IDLE) | BIT(RSTREAM_CONNECTING) |
 				BIT(RSTREAM_ASKED),
 	};
 
@@ -230,7 +230,7 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		return;
 	rs->reason = reason;
 	WRITE_ONCE(rs->mode, mode);
-	if (mode == RSTREAM_RAW)
+	if (mode == RSTREAM_FALLBACK)
 		trace_rstream_fallback(rs->sk, 0, reason);
 }
 

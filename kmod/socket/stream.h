@@ -50,13 +50,13 @@
  * What a connection is at the moment; changed by rstream_set_mode() only.
  *
  *	IDLE ----connect----> CONNECTING ---> FRAMED
- *	 |                        +---------> RAW
+ *	 |                        +---------> FALLBACK
  *	 +-------listen-----> LISTEN
  *	 accepted child:      ASKED --------> FRAMED
- *	                        +-----------> RAW
+ *	                        +-----------> FALLBACK
  *
  * FRAMED: records both ways, the carriers may change; first there may be a prelude
- * without records (prelude.c).  RAW: plain TCP.
+ * without records (prelude.c).  FALLBACK: plain TCP.
  */
 enum rstream_mode {
 	RSTREAM_IDLE,
@@ -64,7 +64,7 @@ enum rstream_mode {
 	RSTREAM_CONNECTING,	/* our SYN carries the option */
 	RSTREAM_ASKED,		/* the client's SYN had it; its HELLO is awaited */
 	RSTREAM_FRAMED,
-	RSTREAM_RAW,
+	RSTREAM_FALLBACK,
 };
 
 /* Bits of rstream.todo: what the worker has to do; set in any context. */
@@ -93,7 +93,7 @@ struct rstream {
 	u8 mode;			/* enum rstream_mode; read locklessly to choose a path,
 					 * then again with the lock held
 					 */
-	u8 reason;			/* enum rstream_reason: why RAW, why not on a ring, why
+	u8 reason;			/* enum rstream_reason: why FALLBACK, why not on a ring, why
 					 * reset
 					 */
 	bool accepted;			/* a program has (had) it: lock_sock() may take the lock */
@@ -188,7 +188,7 @@ static inline bool rstream_may_have_records(const struct rstream *rs)
 	int mode = rstream_mode(rs);
 
 	return mode == RSTREAM_FRAMED || mode == RSTREAM_ASKED ||
-	       (mode == RSTREAM_RAW && READ_ONCE(rs->hello.guard));
+	       (mode == RSTREAM_FALLBACK && READ_ONCE(rs->hello.guard));
 }
 
 /* Bytes that TCP has for us; tcp_inq() is misled by rstream_hear_all(). */

@@ -42,7 +42,7 @@ static bool too_many(const struct rstream *rs, unsigned int shift)
 {
 	struct sock *sk = rs->sk;
 
-	return (u64)atomic_read(&n_closed) << shift > READ_ONCE(rs->rn->set.closed_max) ||
+	return (u64)atomic_read(&n_closed) << shift > READ_ONCE(rs->rn->set.max_orphans) ||
 	       (rstream_tx_used(rs) > SOCK_MIN_SNDBUF &&
 		sk_memory_allocated(sk) > sk_prot_mem_limits(sk, 2));
 }
@@ -90,7 +90,7 @@ static bool limited(struct rstream *rs, unsigned int shift)
 {
 	if (!too_many(rs, shift))
 		return false;
-	rstream_fail(rs, RSTREAM_R_CLOSED_LIMIT, ECONNRESET);
+	rstream_fail(rs, RSTREAM_R_ORPHAN_LIMIT, ECONNRESET);
 	return true;
 }
 

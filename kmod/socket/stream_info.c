@@ -25,10 +25,10 @@ static u8 mode_info(const struct rstream *rs)
 		if (rs->hello.in)
 			return RSTREAM_INFO_FRAMED;
 		if (rs->plain.dir.tx == RSTREAM_PLAIN && rs->plain.dir.rx == RSTREAM_PLAIN)
-			return RSTREAM_INFO_RAW;
+			return RSTREAM_INFO_FALLBACK;
 		return rstream_tx_plain(rs) ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
-	case RSTREAM_RAW:
-		return RSTREAM_INFO_RAW;
+	case RSTREAM_FALLBACK:
+		return RSTREAM_INFO_FALLBACK;
 	default:
 		return RSTREAM_INFO_UNCONNECTED;
 	}

@@ -20,7 +20,7 @@ enum rstream_mode_info {		/* as in the netlink spec */
 	RSTREAM_INFO_CONNECTING,	/* option sent, no answer yet */
 	RSTREAM_INFO_HELLO,		/* agreed, a HELLO is awaited */
 	RSTREAM_INFO_FRAMED,		/* records; carriers may change */
-	RSTREAM_INFO_RAW,		/* plain TCP */
+	RSTREAM_INFO_FALLBACK,		/* plain TCP */
 	RSTREAM_INFO_CLOSED,
 	RSTREAM_INFO_PRELUDE,		/* agreed, no HELLO is due yet */
 };

@@ -125,7 +125,7 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)
 		return -ENOPROTOOPT;	/* it would replace our proto_ops */
 	if (level == SOL_TCP && optname == TCP_REPAIR &&
-	    mode != RSTREAM_IDLE && mode != RSTREAM_RAW)
+	    mode != RSTREAM_IDLE && mode != RSTREAM_FALLBACK)
 		return -EPERM;		/* as where TCP can't: records would go */
 	if (level == SOL_TCP && optname == TCP_SAVE_SYN &&
 	    mode == RSTREAM_LISTEN)

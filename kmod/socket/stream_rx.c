@@ -155,7 +155,7 @@ static bool undecided(const struct rstream *rs)
 {
 	u8 mode = READ_ONCE(rs->mode);
 
-	return mode == RSTREAM_ASKED || (mode == RSTREAM_RAW &&
+	return mode == RSTREAM_ASKED || (mode == RSTREAM_FALLBACK &&
 					 READ_ONCE(rs->hello.guard));
 }
 
@@ -481,8 +481,8 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 
 	/* the packets themselves, sent or quoted by routers, may have HELLO in them */
 	if (flags & MSG_ERRQUEUE)
-		return rs->tcp_ops->recvmsg(sock, msg, rstream_mode(rs) == RSTREAM_RAW ? len : 0,
-					    flags);
+		return rs->tcp_ops->recvmsg(sock, msg,
+					    rstream_mode(rs) == RSTREAM_FALLBACK ? len : 0, flags);
 	ret = rstream_rx_begin(rs, sock, flags);
 	if (ret < 0)
 		return ret;

@@ -14,16 +14,16 @@
 
 /* ---- switches ---- */
 
-void rstream_switched(struct rstream *rs, enum rstream_way_info way,
+void rstream_switched(struct rstream *rs, enum rstream_dir dir,
 		      enum rstream_carrier_info to, u64 offset,
 		      enum rstream_reason reason)
 {
-	bool tx = way == RSTREAM_WAY_TX;
+	bool tx = dir == RSTREAM_DIR_TX;
 	struct rstream_switched *sw = tx ? &rs->stats.tx.switched : &rs->stats.rx.switched;
 	const struct rstream_switch_event ev = {
 		.sk = rs->sk,
 		.peer = rs->hello.name.instance,
-		.way = way,
+		.dir = dir,
 		.to = to,
 		.epoch = tx ? rs->tx.epoch : rs->rx.epoch,
 		.link = tx ? rs->taken.link : rs->granted.link,

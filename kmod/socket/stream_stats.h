@@ -27,15 +27,15 @@ struct rstream_stalls {
 	u8 why;			/* enum rstream_reason; NONE: it does not wait */
 };
 
-/* What went one way. */
-struct rstream_way_stats {
+/* What went one dir. */
+struct rstream_dir_stats {
 	u64 tcp_bytes, tcp_msgs;	/* of the stream on tcp, in DATA records */
 	u64 ring_bytes, ring_msgs;	/* on rings */
 	struct rstream_switched switched;
 };
 
 struct rstream_stream_stats {
-	struct rstream_way_stats tx, rx;
+	struct rstream_dir_stats tx, rx;
 	struct rstream_stalls stalls;	/* of what we send */
 };
 
@@ -52,7 +52,7 @@ struct rstream_hist {
 	u32 rx[RSTREAM_HIST_BUCKETS];
 };
 
-void rstream_switched(struct rstream *rs, enum rstream_way_info way,
+void rstream_switched(struct rstream *rs, enum rstream_dir dir,
 		      enum rstream_carrier_info to, u64 offset,
 		      enum rstream_reason reason);
 /* What the sender waits for has changed: STALL_..., or NONE: it goes on. */

@@ -374,7 +374,7 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 	while (rs->mode == RSTREAM_ASKED && !(err = tx_error(rs))) {
 		if (rs->hello.may_speak) {
 			WRITE_ONCE(rs->hello.guard, true);
-			rstream_go_raw(rs, RSTREAM_R_SPOKE_FIRST);
+			rstream_fall_back(rs, RSTREAM_R_SPOKE_FIRST);
 			break;
 		}
 		if (!timeo)
@@ -418,7 +418,7 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 	if (!rstream_lock_ours(rs, sock))
 		return false;
 	if (rs->mode == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN)
-		rstream_go_raw(rs, RSTREAM_R_FASTOPEN);
+		rstream_fall_back(rs, RSTREAM_R_FASTOPEN);
 	if (rs->mode == RSTREAM_IDLE)
 		ret = sk_stream_error(sk, msg->msg_flags, -EPIPE);
 	else if (rs->mode == RSTREAM_CONNECTING)

@@ -327,7 +327,7 @@ static void drop_packets(struct sk_buff_head *queue)
 void rstream_reset_state(struct rstream *rs)
 {
 	rstream_assert_held(rs);
-	if (rs->mode == RSTREAM_RAW && rs->sk->sk_socket) {
+	if (rs->mode == RSTREAM_FALLBACK && rs->sk->sk_socket) {
 		/* calls of TCP's may be under way */
 		WRITE_ONCE(rs->hello.guard, false);
 		rstream_swap_ops(rs, rs->sk->sk_socket);

@@ -94,8 +94,8 @@ prepare() {	# PATH
 	case ${1#@(free|late)-} in
 	raw)	set_net negotiate=0 ;;
 	ours-tcp)
-		set_net negotiate=1 upgrade=0 upgrade_self=1 ;;
-	ours-ring)	set_net negotiate=1 upgrade=2 upgrade_self=1 ;;
+		set_net negotiate=1 ring_mode=0 loopback=1 ;;
+	ours-ring)	set_net negotiate=1 ring_mode=2 loopback=1 ;;
 	smc)	prepare_smc ;;
 	*)	set_net negotiate=1 ;;
 	esac
@@ -123,7 +123,7 @@ carried_within() {
 proof() {
 	case ${1#@(free|late)-} in
 	tcp*)		echo "plain socket(AF_INET, SOCK_STREAM, 0)" ;;
-	to-tcp|raw)	became raw ;;
+	to-tcp|raw)	became fallbacks ;;
 	from-tcp)	became plain-accepts ;;
 	ours-tcp)	carried_within tcp- 99 && (($(grown ring-tx-bytes) == 0)) ;;
 	ours-ring)		carried_within ring- 90 ;;	# what comes first is on TCP

@@ -8,7 +8,7 @@
 #	ssh_disconnect		restores the settings and removes everything
 
 # shellcheck disable=SC2154	# set by scripts/bench
-settings=(upgrade link_idle_ms)
+settings=(ring_mode link_idle_ms)
 ssh_dir='' ssh_host='' old_here='' old_there=''
 
 there() { $ssh "$ssh_host" "$@"; }

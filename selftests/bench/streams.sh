@@ -73,11 +73,11 @@ prepare() {
 	esac
 }
 
-# Before each run: "upgrade" counts for new connections.
+# Before each run: "ring_mode" counts for new connections.
 choose() {	# PATH
 	case $1 in
-	ours-tcp)	in_all sysctl -q -w net.rdmastream.upgrade=0 ;;
-	ours-ring)	in_all sysctl -q -w net.rdmastream.upgrade=2 ;;	# the default
+	ours-tcp)	in_all sysctl -q -w net.rdmastream.ring_mode=0 ;;
+	ours-ring)	in_all sysctl -q -w net.rdmastream.ring_mode=2 ;;	# the default
 	esac
 }
 

@@ -42,13 +42,13 @@ run_by_rsctl() {
 	in_system rsctl run true
 }
 
-printf 'net.rdmastream.%s\n' upgrade=1 upgrade_self=1 >>"$root/etc/sysctl.d/rdmastream.conf"
+printf 'net.rdmastream.%s\n' ring_mode=1 loopback=1 >>"$root/etc/sysctl.d/rdmastream.conf"
 
 # At boot, systemd runs these one after the other.
 ok "the boot loads it" in_system /usr/lib/systemd/systemd-modules-load
 ok "it is there" loaded
 ok "the boot sets what sysctl.d says" in_system /usr/lib/systemd/systemd-sysctl
-ok "it is set" is 1 setting upgrade_self
+ok "it is set" is 1 setting loopback
 ok "module and rsctl are of version $version" versions
 ok "a stream goes by RDMA" by_ring
 ok "rsctl runs a program" run_by_rsctl
@@ -63,7 +63,7 @@ else
 	ok "it is gone" not_loaded
 	in_system /usr/lib/systemd/systemd-udevd --daemon >/dev/null 2>&1
 	ok "it is loaded later" in_system modprobe rdmastream
-	ok "udev sets what sysctl.d says" wait_for 60 is 1 setting upgrade_self
+	ok "udev sets what sysctl.d says" wait_for 60 is 1 setting loopback
 	in_system udevadm control --exit
 	ok "it can be unloaded again" in_system modprobe -r rdmastream
 fi

@@ -718,7 +718,7 @@ static int __net_init linktest_net_init(struct net *net)
 		.cm_port = 7472,
 		.cm_timeout_ms = 5000,
 		.link_idle_ms = idle_ms,
-		.probe_ms = 1000,
+		.link_probe_ms = 1000,
 		.ack_timeout = 14,
 		.retry_count = 6,
 		.links_per_address = 64,

@@ -53,7 +53,7 @@ result 0 || status=1
 result 1 || status=1
 if [ "$case" = idle ]; then
 	sleep 5
-	on 0 "cat /sys/module/linktest/parameters/report" | grep -q 'LINKS_CLOSED\|LINKS_LOST' || status=1
+	on 0 "cat /sys/module/linktest/parameters/report" | grep -q 'LINKS_IDLE\|LINKS_LOST' || status=1
 	on 0 "cat /sys/module/linktest/parameters/report"
 fi
 on 1 rmmod linktest || status=1

@@ -89,7 +89,7 @@ static size_t copy(char *to, const void *from, size_t size)
 
 static size_t value(uint32_t how, uint32_t salt, char *to)
 {
-	static const char *const names[] = { "upgrade", "ring_size", "probe_ms", "family", "x" };
+	static const char *const names[] = { "ring_mode", "ring_size", "link_probe_ms", "family", "x" };
 	static const uint32_t numbers[] = { 0, 1, 2, 3, 7, 47, 99, 65536, 0xffffffff };
 	uint32_t number = numbers[salt % 9];
 	uint64_t wide = number == 99 ? mix(salt) : number;

@@ -356,7 +356,7 @@ class Linked:
     def over(self, why, seconds=WAIT):
         """The link ends, for this reason; while the connection is there."""
         until(lambda: not self.links(), f"the link to end: {why}", seconds)
-        said = {peer["peer"]: peer.get("why") for peer in dump("peers")}
+        said = {peer["peer"]: peer.get("end_text") for peer in dump("peers")}
         expect(said.get(self.instance.hex()) == why, f"{why}, not {said}")
 
     @classmethod

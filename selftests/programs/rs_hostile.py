@@ -54,7 +54,7 @@ def refused(end, reason):
     finally:
         end.close()
     grown = {name: n - before.get(name, 0) for name, n in counters().items()}
-    expect(grown["cm-rejected"] == 1, "a refusal that is counted")
+    expect(grown["links-rejected"] == 1, "a refusal that is counted")
     until(lambda: counters().get("reason:" + reason, 0) > before.get("reason:" + reason, 0),
           f"reason {reason}")
 
@@ -65,14 +65,14 @@ def attack_requests_unproven(tun):
     served, ticket = said_hello(tun)
     nobody = gid("10.77.0.77")
     for reason, lie in (
-            ("link-unproven", {"proof": 0}),
-            ("link-unproven", {"gids": (nobody, gid(Linked.host))}),
-            ("link-unproven", {"gids": (gid(Linked.host), nobody)}),
-            ("link-unproven", {"qpns": (7, 0)}),
-            ("link-stranger", {"token": 12345}),
-            ("link-stranger", {"token": ticket.token}),
-            ("link-stranger", {"own_token": 12345}),
-            ("link-stranger", {"own_token": linked.token}),
+            ("link-unauthenticated", {"proof": 0}),
+            ("link-unauthenticated", {"gids": (nobody, gid(Linked.host))}),
+            ("link-unauthenticated", {"gids": (gid(Linked.host), nobody)}),
+            ("link-unauthenticated", {"qpns": (7, 0)}),
+            ("link-unknown", {"token": 12345}),
+            ("link-unknown", {"token": ticket.token}),
+            ("link-unknown", {"own_token": 12345}),
+            ("link-unknown", {"own_token": linked.token}),
             ("link-malformed", {"version": 2}),
             ("link-malformed", {"depth": 1}),
             ("link-malformed", {"slot": 16}),
@@ -95,7 +95,7 @@ def attack_request_replayed(tun):
     until(lambda: not linked.links(), "the link in the same slot to be replaced")
     again = End(ticket, Linked.host, key=said.half, link_id=said.id,
                 qpns=(said.qp.number, 0))
-    refused(again, "link-unproven")
+    refused(again, "link-unauthenticated")
     expect(said.is_up(), "the link that was made first, up")
     honest.untouched()
     said.close()
@@ -507,7 +507,7 @@ def attack_addresses_invalid(tun):
                 (tun, 1, wrong[:4], set()), (tun, 1, wrong[4:], set()),
                 (tun, 1, (far,), set()), (tun, 0, (far,), set()),
                 (tun, 2, (far,), {far})):
-            with setting("take_addresses", take):
+            with setting("accept_addrs", take):
                 sniffer = Sniffer()
                 # the lesser id: this host makes the links
                 served, _ = said_hello(wire, instance=bytes(8) + os.urandom(8),

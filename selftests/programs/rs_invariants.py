@@ -23,7 +23,7 @@ PATIENCE_END = 600      # a closed stream may take that long
 # arrived.  Then the memory comes back when the link ends, because it is idle.
 OWED = int(os.environ.get("OWED", "600"))
 LINK_STATES = {"connecting", "up", "broken", "dead"}
-MODES = {"unconnected", "listen", "connecting", "hello", "framed", "raw", "prelude", "closed"}
+MODES = {"unconnected", "listen", "connecting", "hello", "framed", "fallback", "prelude", "closed"}
 CARRIERS = {"tcp", "ring", None}
 
 

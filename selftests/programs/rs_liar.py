@@ -140,7 +140,7 @@ def link_grant_unproven(tun):
     for epoch, (what, wrong) in enumerate(WRONG, 1):
         linked.peer.write(wrong(partial(linked.grant, epoch), linked, other))
         linked.switched((0, 0), what)
-    expect(linked.grown("grants-refused") >= len(WRONG), "each to be counted")
+    expect(linked.grown("grants-refused-rx") >= len(WRONG), "each to be counted")
     linked.sock.sendall(b"answer")
     expect(linked.record(DATA)[1] == b"answer", "our bytes in DATA")
     linked.left_alone()
@@ -572,7 +572,7 @@ def link_credits_withheld(tun):
     beside = Linked(tun)
     with party(depth=64, rq_credit=None) as liar:
         linked, count = starved(liar, tun)
-        expect(linked.grown("stall-rq"), "the want of a credit to be counted")
+        expect(linked.grown("stall-credit"), "the want of a credit to be counted")
         linked.sock.sendall(b"more")
         linked.over("peer gives no receive credits", 90)
         expect(linked.record(BROKEN)[1] == struct.pack("!II", 1, 0), "BROKEN")

@@ -193,13 +193,13 @@ def rejections(nl):
             errno.EINVAL, at=0)
     refused(nl, "rubbish where none is taken", INFO, b"ab", errno.EINVAL)
     refused(nl, "port of four bytes", SOCK, u32(S_PORT, 80), errno.EINVAL, DUMP, 0)
-    refused(nl, "bytes behind the attributes", SETTING_SET, attr(1, "upgrade") + b"abc",
+    refused(nl, "bytes behind the attributes", SETTING_SET, attr(1, "ring_mode") + b"abc",
             errno.EINVAL)
     refused(nl, "drain without a word", DRAIN_SET, b"", errno.EINVAL, missing=8)
     refused(nl, "drain by halves", DRAIN_SET, u8(8, 2), errno.ERANGE, at=0)
     refused(nl, "setting that is none", SETTING_SET, attr(1, "upgrad") + u64(2, 1),
             errno.ENOENT, at=0)
-    name = attr(1, "upgrade")
+    name = attr(1, "ring_mode")
     refused(nl, "value too great", SETTING_SET, name + u64(2, 3), errno.ERANGE, at=len(name))
     refused(nl, "setting without a value", SETTING_SET, name, errno.EINVAL,
             missing=2)
@@ -230,7 +230,7 @@ def unprivileged():
         nl = Netlink()
         good = True
         for cmd, body in ((DRAIN_SET, u8(8, 1)),
-                          (SETTING_SET, attr(1, "upgrade") + u64(2, 1))):
+                          (SETTING_SET, attr(1, "ring_mode") + u64(2, 1))):
             a = nl.ask(cmd, body)
             good = good and a.err == errno.EPERM and "CAP_NET_ADMIN" in a.text
         good = good and all(not nl.dump(cmd).err for cmd in DUMPS)
@@ -250,18 +250,18 @@ def settings(nl):
 
     listener = Netlink()
     listener.join()
-    before = value("upgrade_bytes")
-    a = nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, 12345))
-    with open("/proc/sys/net/rdmastream/upgrade_bytes") as f:
-        ok(not a.err and value("upgrade_bytes") == 12345 and int(f.read()) == 12345,
+    before = value("ring_threshold")
+    a = nl.ask(SETTING_SET, attr(1, "ring_threshold") + u64(2, 12345))
+    with open("/proc/sys/net/rdmastream/ring_threshold") as f:
+        ok(not a.err and value("ring_threshold") == 12345 and int(f.read()) == 12345,
            "a setting that is set is that of sysctl, too")
-    ok(told(listener, "upgrade_bytes", 12345), "... and an event")
-    nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, 12345))
-    nl.ask(SETTING_SET, attr(1, "upgrade_bytes") + u64(2, before))
-    ok(told(listener, "upgrade_bytes", before), "... but only if it has changed")
-    for name, val in (("upgrade_bytes", before + 1), ("upgrade_bytes", before),
+    ok(told(listener, "ring_threshold", 12345), "... and an event")
+    nl.ask(SETTING_SET, attr(1, "ring_threshold") + u64(2, 12345))
+    nl.ask(SETTING_SET, attr(1, "ring_threshold") + u64(2, before))
+    ok(told(listener, "ring_threshold", before), "... but only if it has changed")
+    for name, val in (("ring_threshold", before + 1), ("ring_threshold", before),
                       ("ring_size", 2 * value("ring_size")), ("ring_size", value("ring_size")),
-                      ("probe_ms", value("probe_ms") + 1), ("probe_ms", value("probe_ms"))):
+                      ("link_probe_ms", value("link_probe_ms") + 1), ("link_probe_ms", value("link_probe_ms"))):
         with open("/proc/sys/net/rdmastream/" + name, "w") as f:
             f.write("%d" % val)
         ok(told(listener, name, val), "%s by sysctl is an event" % name)
@@ -360,7 +360,7 @@ def random_attr(rnd, depth=0):
     elif pick < 0.7:
         data = bytes(rnd.randrange(256) for _ in range(rnd.randrange(100)))
     elif pick < 0.85:
-        data = rnd.choice((b"upgrade\0", b"ring_size\0", b"rxe0\0", b"\0", b"x" * 63 + b"\0"))
+        data = rnd.choice((b"ring_mode\0", b"ring_size\0", b"rxe0\0", b"\0", b"x" * 63 + b"\0"))
     elif depth < 10:
         data = b"".join(random_attr(rnd, depth + 1) for _ in range(rnd.randrange(3)))
     else:

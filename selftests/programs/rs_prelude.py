@@ -4,7 +4,7 @@
 
 A case passes if the program gets TCP's bytes or a clear error, in time, and
 never a byte too many or too few.  Needs root, the module, hello_timeout_ms=3000,
-upgrade=0.
+ring_mode=0.
 
 rs_prelude [PATTERN]: the cases whose names have PATTERN in them.
 """
@@ -615,7 +615,7 @@ def span_grant_and_end(tun):
 
 def span_answer_and_end(tun):
     """TCP is full when PLAIN is to be answered, and then the program ends."""
-    with setting("upgrade", 2), setting("upgrade_bytes", 1 << 30):
+    with setting("ring_mode", 2), setting("ring_threshold", 1 << 30):
         span = Spanned(tun, window=1 << 20, caps=CAP_PLAIN | 1)     # there may be a ring
         answer_and_end(span)
 

@@ -23,7 +23,7 @@ api() {	# TITLE RS_API-OPTION...
 }
 
 load || bail "cannot load the module"
-set_net upgrade_self=1
+set_net loopback=1
 api "TCP" -k tcp4 -l "$ADDR4_0" -R "$tmp/tcp4"
 api "TCP, IPv6" -k tcp6 -l "$ADDR6_0" -R "$tmp/tcp6" -x
 use raw
@@ -40,7 +40,7 @@ use tcp
 mark 0
 api "tcp carrier" -k inet -l "$ADDR4_0" -C "$tmp/tcp4"
 [ -n "${ONLY-}" ] ||
-	ok "a SYN with TCP-MD5 has no room for the option" test "$(grown 0 reason:no-room)" -gt 0
+	ok "a SYN with TCP-MD5 has no room for the option" test "$(grown 0 reason:no-option-space)" -gt 0
 api "tcp carrier, IPv6" -k rds6 -l "$ADDR6_0" -C "$tmp/tcp6" -x
 
 use ring
@@ -58,7 +58,7 @@ api "ring carrier, IPv6" -k inet6 -l "$ADDR6_0" -w 20 -C "$tmp/tcp6" -x
 	ok "rings carried bytes" test "$(grown 0 ring-tx-bytes)" -gt 1000000
 
 # from the first byte on, while the case runs
-set_net upgrade=1
+set_net ring_mode=1
 api "to a ring meanwhile" -k inet -s rds4 -l "$ADDR4_0" -C "$tmp/tcp4"
 
 # off the ring, and back when there is a link again

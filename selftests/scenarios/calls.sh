@@ -10,7 +10,7 @@
 
 load || bail "cannot load the module"
 # broken links are soon established again; rings are granted at once and taken back soon
-set_net upgrade=1 upgrade_self=1 upgrade_bytes=4096 ring_idle_ms=1000 link_stable_ms=100 \
+set_net ring_mode=1 loopback=1 ring_threshold=4096 ring_idle_ms=1000 link_flap_decay_ms=100 \
 	hello_timeout_ms=1000
 mark 0
 

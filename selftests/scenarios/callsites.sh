@@ -51,7 +51,7 @@ exec 3>&1
 modprobe -a rdma_cm
 begin_failing
 insmod "$MODULE" || bail "cannot load the module"
-set_net ack_timeout=18 upgrade=1 upgrade_self=1 upgrade_bytes=4096 link_stable_ms=100 \
+set_net ack_timeout=18 ring_mode=1 loopback=1 ring_threshold=4096 link_flap_decay_ms=100 \
 	ring_idle_ms=600000
 say "allocations fail from here on"
 lives=0 reached_sites=0 missed='' failed=0

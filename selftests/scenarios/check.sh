@@ -68,14 +68,14 @@ ok "text output" rsctl check "$ADDR4_1" $port
 
 # ---- rings that are wanted late ----
 
-on 1 rsctl set upgrade 2
-on 1 rsctl set upgrade_bytes 1M
-ok "large upgrade_bytes on the other host" check 0 probe
-on 1 rsctl set upgrade 1
-rsctl set upgrade 2
-rsctl set upgrade_bytes 2M
-ok "large upgrade_bytes on this host" check 0 probe
-rsctl set upgrade 1
+on 1 rsctl set ring_mode 2
+on 1 rsctl set ring_threshold 1M
+ok "large ring_threshold on the other host" check 0 probe
+on 1 rsctl set ring_mode 1
+rsctl set ring_mode 2
+rsctl set ring_threshold 2M
+ok "large ring_threshold on this host" check 0 probe
+rsctl set ring_mode 1
 
 # ---- this host ----
 

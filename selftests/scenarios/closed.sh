@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 load || bail "cannot load the module"
-set_net upgrade_self=1
+set_net loopback=1
 
 declare -A ends=() gones=()
 closed() {	# HOW: sets gone, end
@@ -42,14 +42,14 @@ ok "on a ring: a peer that reads little" test "${ends[ring,drip]}" = eof
 ok "on a ring: that was one" test "$(grown 0 ring-tx-bytes)" -gt 500000
 how=tcp
 use tcp
-closed_max=$(sysctl -n net.rdmastream.closed_max)
-set_net closed_max=1
+max_orphans=$(sysctl -n net.rdmastream.max_orphans)
+set_net max_orphans=1
 mark 0
 closed drip
-ok "a peer that reads little counts for two: beyond closed_max it is reset" test "$end" = reset
+ok "a peer that reads little counts for two: beyond max_orphans it is reset" test "$end" = reset
 ok "... when it is looked at first" test "$gone" -le 40
-ok "... for this reason" test "$(grown 0 reason:closed-limit)" = 1
-set_net closed_max="$closed_max"
+ok "... for this reason" test "$(grown 0 reason:orphan-limit)" = 1
+set_net max_orphans="$max_orphans"
 
 ok "no socket is left" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module

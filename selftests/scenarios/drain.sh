@@ -118,15 +118,15 @@ for vm in 0 1; do
 	ok "VM $vm: no longer drained" on $vm rsctl drain off
 	ok "VM $vm: streams return to RDMA" wait_for 60 all_on ring
 	ok "VM $vm: streams that started during the drain move to RDMA" at_least 2 $vm '.tx.switches == 1'
-	ok "VM $vm: every socket shows the reason" each $vm '.tx.switch_reason == "upgraded" and .tx.switch_to == "ring" and .tx.epoch > 0 and .tx.offset >= 1048576 and .tx.switch_ms < 600000'
+	ok "VM $vm: every socket shows the reason" each $vm '.tx.switch_reason == "ring-granted" and .tx.switch_to == "ring" and .tx.epoch > 0 and .tx.offset >= 1048576 and .tx.switch_ms < 600000'
 	ok "VM $vm: all streams are complete" whole
 	ok "VM $vm: no socket remains" wait_for 20 no_sockets
 	for e in '.event == "drain" and .drain' '.event == "drain" and (.drain | not)' \
 		'.event == "link-down" and .reason == "drained" and .device == "rxe0"' \
 		'.event == "link-up" and .local and .remote' \
-		'.event == "switch" and .way == "tx" and .carrier == "tcp" and .reason == "drained" and .offset > 0' \
-		'.event == "switch" and .way == "rx" and .carrier == "tcp" and .reason == "drained"' \
-		'.event == "switch" and .way == "rx" and .carrier == "ring" and .epoch == 2 and .link > 0'; do
+		'.event == "switch" and .dir == "tx" and .carrier == "tcp" and .reason == "drained" and .offset > 0' \
+		'.event == "switch" and .dir == "rx" and .carrier == "tcp" and .reason == "drained"' \
+		'.event == "switch" and .dir == "rx" and .carrier == "ring" and .epoch == 2 and .link > 0'; do
 		ok "VM $vm: event $e" told $vm "$e"
 	done
 	for e in '.event == "link-down" and .reason == "link-lost"' \
@@ -186,7 +186,7 @@ traced() { grep -q "$1" $trace/trace; }
 ok "events can be traced" sh -c "echo 1 >$trace/events/rdmastream/enable"
 ok "a stream while tracing" carried ring $((1024 * 1024)) inet inet
 ok "a drain while tracing" rsctl drain on
-for e in 'rstream_grant:.* epoch=1 ' 'rstream_switch:.* to=ring .* reason=UPGRADED' \
+for e in 'rstream_grant:.* epoch=1 ' 'rstream_switch:.* to=ring .* reason=RING_GRANTED' \
 	'rstream_link_lost:.* device=rxe0 reason=DRAINED why="the host is drained"'; do
 	ok "traced: $e" traced "$e"
 done

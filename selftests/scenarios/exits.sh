@@ -14,8 +14,8 @@
 : "${LIMIT:=3000}" "${HOWS:=netns rmmod}" "${KINDS:=slabs pages}"
 
 settings() {	# [CMD...]: where
-	"$@" sysctl -q -w net.rdmastream.{ack_timeout=18,upgrade=1,upgrade_self=1,link_stable_ms=100} \
-		net.rdmastream.{upgrade_bytes=4096,ring_idle_ms=600000}
+	"$@" sysctl -q -w net.rdmastream.{ack_timeout=18,ring_mode=1,loopback=1,link_flap_decay_ms=100} \
+		net.rdmastream.{ring_threshold=4096,ring_idle_ms=600000}
 }
 has_rings() { "$@" rsctl -o sockets | grep -q 'framed *ring *ring'; }	# [CMD...]: where
 

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 load || bail "cannot load the module"
-set_net hello_timeout_ms=3000 link_stable_ms=100 ring_idle_ms=900000
+set_net hello_timeout_ms=3000 link_flap_decay_ms=100 ring_idle_ms=900000
 modprobe -a tun veth
 
 ok "a link comes up" want_link

@@ -35,7 +35,7 @@ export BENCH_SSH="ssh -p 2022 -F none -i $tmp/key -o StrictHostKeyChecking=no -o
 
 bench_hosts() { timeout 300 "$top/scripts/bench" hosts -r 1 -t 20 -n "1 4" -d eth0:rxe0 "$@" tcp ours-ring; }
 measured() { jq -e '[.paths[] | select(.name == ("tcp", "ours-ring")) | .results["rtt-64"].median] | length == 2 and all(. > 0)' "$top/build/bench/hosts/hosts.json"; }
-as_before() { [ "$(in_all sysctl -n net.rdmastream.upgrade net.rdmastream.link_idle_ms | sort -u | tr '\n' ' ')" = "2 7777 " ]; }
+as_before() { [ "$(in_all sysctl -n net.rdmastream.ring_mode net.rdmastream.link_idle_ms | sort -u | tr '\n' ' ')" = "2 7777 " ]; }
 nothing_left() {
 	! in_all ls -d /tmp/rdmastream-bench.* && ! in_all pgrep -l 'rs_bench|^ssh$'
 }

@@ -39,7 +39,7 @@ mark 1
 ok "from the start: a stream works" stream inet inet -n 1M
 ok "from the start: IPsec protected it" some_esp
 ok "from the start: nothing used RDMA" test "$(grown 0 ring-tx-bytes)" = 0
-ok "from the start: it is plain TCP" test "$(grown 0 raw)" -gt 0
+ok "from the start: it is plain TCP" test "$(grown 0 fallbacks)" -gt 0
 ok "from the start: the reason is ipsec" test "$(grown 0 reason:ipsec)" -gt 0
 ok "policies can be removed" unprotect
 

@@ -8,7 +8,7 @@
 
 programs=$(realpath "$(dirname "$0")/../programs")
 load || bail "cannot load the module"
-set_net upgrade_self=1
+set_net loopback=1
 
 # Landlock, which the User-Mode Linux kernels do not have
 forbidden() { rs_api -f landlock -k "$1" -l "$ADDR4_0" | tee "$tmp/api"; }

@@ -8,7 +8,7 @@
 load || bail "cannot load the module"
 # The peer breaks the link repeatedly and waits for the next one, so damping is off.
 # The honest streams stay open, and always want rings.
-set_net hello_timeout_ms=3000 link_stable_ms=100 ring_idle_ms=900000
+set_net hello_timeout_ms=3000 link_flap_decay_ms=100 ring_idle_ms=900000
 modprobe -a tun veth
 
 # The peer uses the name of VM 1; honest streams run between the two VMs.

@@ -33,16 +33,16 @@ patience() {	# ACK-TIMEOUT
 # break its links.
 load() {	# [ACK-TIMEOUT [STALL-MS]]
 	load_module && patience "${1:-18}" &&
-		set_net stall_ms="$((${2:-10000} * SLOW))" ring_idle_ms="$((5000 * SLOW))"
+		set_net link_stall_ms="$((${2:-10000} * SLOW))" ring_idle_ms="$((5000 * SLOW))"
 }
 
 # Ways in which data can travel.
 use() {		# raw|prelude|tcp|ring
 	case $1 in
 	raw)	set_net negotiate=0 ;;
-	prelude)	set_net negotiate=1 upgrade=0 prelude=1 ;;
-	tcp)	set_net negotiate=1 upgrade=0 prelude=0 ;;
-	ring)	set_net negotiate=1 upgrade=1 ;;
+	prelude)	set_net negotiate=1 ring_mode=0 prelude=1 ;;
+	tcp)	set_net negotiate=1 ring_mode=0 prelude=0 ;;
+	ring)	set_net negotiate=1 ring_mode=1 ;;
 	esac
 }
 

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 load || bail "cannot load the module"
-set_net upgrade_self=1 link_stable_ms=100
+set_net loopback=1 link_flap_decay_ms=100
 
 # ---- control groups ----
 
@@ -140,7 +140,7 @@ crumbs() {	# what keeps a byte takes at least 80
 rs_orphans() { timeout 120 python3 "$programs/rs_orphans.py" "$ADDR4_0" "$@"; }
 ok "tiny messages: their memory is charged, not only their bytes" crumbs
 
-closed_max=$(sysctl -n net.rdmastream.closed_max)
+max_orphans=$(sysctl -n net.rdmastream.max_orphans)
 closed() {	# LEAST MOST: that many of 40 are reset
 	rs_orphans closed 40 >"$tmp/reset" && awk -v least="$1" -v most="$2" \
 		'{ print } END { exit !($1 >= least && $1 <= most) }' "$tmp/reset"
@@ -148,11 +148,11 @@ closed() {	# LEAST MOST: that many of 40 are reset
 for how in tcp ring; do
 	use $how
 	ok "closed: $how, below the limit nothing is reset" closed 0 0
-	set_net closed_max=20
+	set_net max_orphans=20
 	mark 0
 	ok "closed: $how, beyond the limit connections are reset" closed 20 21
-	ok "closed: $how, the reason is closed-limit" test "$(grown 0 reason:closed-limit)" -ge 20
-	set_net closed_max="$closed_max"
+	ok "closed: $how, the reason is orphan-limit" test "$(grown 0 reason:orphan-limit)" -ge 20
+	set_net max_orphans="$max_orphans"
 	ok "closed: $how, all memory is freed" wait_for 20 few_pages 300
 done
 

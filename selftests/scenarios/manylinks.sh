@@ -34,7 +34,7 @@ rxe() {		# VM DEVICE add|del
 }
 reload() {
 	in_all rmmod rdmastream && in_all insmod "$MODULE" &&
-		set_net ack_timeout=$((SLOW > 1 ? 19 : 17)) cm_timeout_ms=$((10000 * SLOW)) upgrade=1 ring_size=65536 ring_idle_ms=3600000 "$@"
+		set_net ack_timeout=$((SLOW > 1 ? 19 : 17)) cm_timeout_ms=$((10000 * SLOW)) ring_mode=1 ring_size=65536 ring_idle_ms=3600000 "$@"
 }
 
 # Only links that are up.
@@ -87,11 +87,11 @@ drop_roce() {	# DEVICE...: in both VMs
 }
 pass() { in_all nft "add table inet lost; delete table inet lost"; }
 
-set_net cm_timeout_ms=10000 upgrade=1 ring_size=65536 ring_idle_ms=3600000
+set_net cm_timeout_ms=10000 ring_mode=1 ring_size=65536 ring_idle_ms=3600000
 
 # ---- several links over one path ----
 
-set_net links_per_peer=4 tell_addresses=0
+set_net links_per_peer=4 advertise_addrs=0
 begin "4 links: streams begin without a link" -n $each --hold-at 64K
 ok "4 links: all are up" wait_for 20 links_are 4
 in_all rsctl links | diag
@@ -129,7 +129,7 @@ for n in 1 2; do
 	done
 	whole "$n links, devices lost"
 done
-ok "links between other addresses are counted" test "$(($(counter 0 links-other) + $(counter 1 links-other)))" -ge 1
+ok "links between other addresses are counted" test "$(($(counter 0 links-alt-path) + $(counter 1 links-alt-path)))" -ge 1
 remember
 begin "RoCE dropped: streams begin" -n 3M --hold-at 64K
 ok "RoCE dropped: on rxe0" drop_roce eth0
@@ -141,7 +141,7 @@ pass
 # ---- a link that comes and goes ----
 
 # how long a link lives here depends on how fast the kernel is
-ok "flapping: the module is reloaded" reload tell_addresses=0 link_stable_ms=300000
+ok "flapping: the module is reloaded" reload advertise_addrs=0 link_flap_decay_ms=300000
 begin "flapping: a stream begins" -n 3M --hold-at 64K
 times=()
 for ((i = 0; i < 6; i++)); do

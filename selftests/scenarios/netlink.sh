@@ -109,11 +109,11 @@ on 1 mkdir -p "$tmp"
 on_bg 1 "exec rsctl -j monitor >$tmp/events"
 monitor=$!
 wait_for 20 on 1 grep -q drain "$tmp/events"
-on 1 rsctl set probe_ms 499
+on 1 rsctl set link_probe_ms 499
 on 1 rsctl drain on
 on 1 rsctl drain off
 hurry
-set_told() { on 1 jq -en "[inputs | select(.event == \"setting\" and .name == \"probe_ms\" and .value == 499)] | length == 1" "$tmp/events"; }
+set_told() { on 1 jq -en "[inputs | select(.event == \"setting\" and .name == \"link_probe_ms\" and .value == 499)] | length == 1" "$tmp/events"; }
 ok "a setting that changes is an event" wait_for 10 set_told
 ok "two sockets are on rings once more" wait_for 60 on_rings
 kill $monitor
@@ -138,13 +138,13 @@ ok "set a setting" eval 'rsctl set ring-size 64K && [ "$(sysctl -n net.rdmastrea
 ok "set another by an abbreviation of its name" eval 'rsctl set net.rdmastream.hello=1234 &&
 	rsctl -j show hello | jq -e ".[0] | .name == \"hello_timeout_ms\" and .value == 1234 and .default == 5000"'
 refused() { ! rsctl set "$1" "$2" 2>"$tmp/err" && grep -q "$3" "$tmp/err" && [ "$(wc -l <"$tmp/err")" = 1 ]; }
-ok "a value out of range is refused" refused upgrade 3 "range"
+ok "a value out of range is refused" refused ring_mode 3 "range"
 ok "a value that is not a power of two is refused" refused ring_size 100000 "powers of two"
-ok "a setting that is fixed is refused" refused family 5 "fixed"
-ok "a value that is not a number is refused" refused upgrade many "number"
-ok "an ambiguous setting is refused" refused up 1 "several"
+ok "a read-only setting is refused" refused family 5 "read-only"
+ok "a value that is not a number is refused" refused ring_mode many "number"
+ok "an ambiguous setting is refused" refused ring 1 "several"
 as_nobody() { setpriv --reuid=65534 --clear-groups rsctl "$@"; }
-ok "an unprivileged user cannot set one" eval '! as_nobody set upgrade 1 2>"$tmp/err" && grep -q CAP_NET_ADMIN "$tmp/err"'
+ok "an unprivileged user cannot set one" eval '! as_nobody set ring_mode 1 2>"$tmp/err" && grep -q CAP_NET_ADMIN "$tmp/err"'
 ok "... but can read them" as_nobody show
 
 ok "rates" eval 'timeout 5 rsctl -j stats -w >"$tmp/rates"; head -n 1 "$tmp/rates" |
@@ -197,7 +197,7 @@ done
 use raw
 lazy &
 client=$!
-ok "plain TCP has its reason" wait_for 30 eval 'rsctl -j sockets reason off | jq -e "any(.[]; .mode == \"raw\")"'
+ok "plain TCP has its reason" wait_for 30 eval 'rsctl -j sockets reason off | jq -e "any(.[]; .mode == \"fallback\")"'
 ok "plain TCP: traced" wait_for 10 traced 0 "rstream_fallback: .* reason=OFF"
 in_all "echo 0 >$trace/events/rdmastream/enable"
 kill $client

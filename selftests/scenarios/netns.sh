@@ -143,8 +143,8 @@ no_link() {
 	return $good
 }
 stay() {
-	inside a sysctl -q -w net.rdmastream.upgrade=1
-	inside b sysctl -q -w net.rdmastream.upgrade=1
+	inside a sysctl -q -w net.rdmastream.ring_mode=1
+	inside b sysctl -q -w net.rdmastream.ring_mode=1
 	mark a
 	start a b fd88::1 -n 1 --hold "$tmp/never"
 	wait_for 30 framed a 4 && wait_for 30 no_link && no_stream 0
@@ -159,10 +159,10 @@ stay() {
 of_its_own() {
 	local name
 	inside a sysctl -q -w net.rdmastream.ring_size=65536 net.rdmastream.negotiate=0 &&
-		sysctl -q -w net.rdmastream.upgrade_bytes=12345 || return
-	[ "$(setting a ring_size),$(setting a negotiate),$(setting a upgrade_bytes)" = 65536,0,16384 ] &&
-		[ "$(setting b ring_size),$(setting b negotiate),$(setting b upgrade_bytes)" = 262144,1,16384 ] &&
-		[ "$(setting 0 ring_size),$(setting 0 negotiate),$(setting 0 upgrade_bytes)" = 262144,1,12345 ] ||
+		sysctl -q -w net.rdmastream.ring_threshold=12345 || return
+	[ "$(setting a ring_size),$(setting a negotiate),$(setting a ring_threshold)" = 65536,0,16384 ] &&
+		[ "$(setting b ring_size),$(setting b negotiate),$(setting b ring_threshold)" = 262144,1,16384 ] &&
+		[ "$(setting 0 ring_size),$(setting 0 negotiate),$(setting 0 ring_threshold)" = 262144,1,12345 ] ||
 		return
 	# what counts is the setting of the client's namespace: "a" sends no option
 	mark a
@@ -171,7 +171,7 @@ of_its_own() {
 }
 # Its memory limit belongs to the host.
 of_a_user() {
-	unshare -Urn sh -c 'cd /proc/sys/net/rdmastream && echo 0 >upgrade && ! echo 100000000 >rmb_max'
+	unshare -Urn sh -c 'cd /proc/sys/net/rdmastream && echo 0 >ring_mode && ! echo 100000000 >rmb_max'
 }
 
 # ---- the end ----

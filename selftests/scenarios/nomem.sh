@@ -282,7 +282,7 @@ below sys_delete_module
 ok "each allocation of unloading fails once" nth rmmod
 ok "no memory leaks so far" leaked
 insmod "$MODULE" || bail "cannot load the module"
-set_net ack_timeout=18 upgrade=0 upgrade_self=1 ring_idle_ms=600000
+set_net ack_timeout=18 ring_mode=0 loopback=1 ring_idle_ms=600000
 below_us
 ok "each allocation of a new namespace fails once" nth namespace
 ok "each allocation of a connection fails once" nth session
@@ -315,7 +315,7 @@ ok "loading and unloading while allocations fail" while_failing anywhere 29 relo
 new_rxe
 say "allocations fail no more"
 insmod "$MODULE" || bail "cannot load the module"
-set_net upgrade_self=1 ack_timeout=18 ring_idle_ms=600000
+set_net loopback=1 ack_timeout=18 ring_idle_ms=600000
 ok "loaded again, a ring is used" by_ring
 ok "the module can be unloaded again" wait_for 20 rmmod rdmastream
 ok "no memory leaks" kmemleak_check

@@ -33,7 +33,7 @@ shape=(-C 1 -n 30K -w 6K --hold-at 12K)
 modprobe -a rdma_cm
 begin_failing
 insmod "$MODULE" || bail "cannot load the module"
-set_net ack_timeout=18 upgrade=1 upgrade_self=1 upgrade_bytes=4096 link_stable_ms=100 \
+set_net ack_timeout=18 ring_mode=1 loopback=1 ring_threshold=4096 link_flap_decay_ms=100 \
 	ring_idle_ms=600000
 ok "a run without failures" life
 below_us

@@ -22,7 +22,7 @@ load || bail "cannot load the module"
 insmod "$TESTS/rs_owner.ko" || bail "cannot load rs_owner.ko"
 [ -d $trace/events ] || mount -t tracefs tracefs $trace || bail "no tracing"
 use tcp
-set_net upgrade_self=1
+set_net loopback=1
 ok "runs of the worker can be counted" count_runs
 ok "a connection that is owned before accept()" rs_owned "$ADDR4_0" $ms bash -c drain_and_not
 n=$(runs)

@@ -59,7 +59,7 @@ ok "loading and unloading $turns times" reload
 insmod "$MODULE" || bail "cannot load the module"
 ok "an open socket prevents unloading" busy
 ok "without an RDMA device: plain TCP or the tcp carrier" no_device
-sysctl -q -w net.rdmastream.upgrade=1 net.rdmastream.upgrade_self=1
+sysctl -q -w net.rdmastream.ring_mode=1 net.rdmastream.loopback=1
 mark 0
 ok "connections within the host" self -l "$ADDR4_0" -n "$big"
 ok "connections within the host, IPv6" self -l "$ADDR6_0" -k rds6 -n "$big"

@@ -15,7 +15,7 @@ no_ring() { [ "$(greatest "$1")" = 0 ]; }
 pinned() { on "$1" rsctl -j links | jq '[.[]["rmb_bytes"]] | add // 0'; }
 nothing_pinned() { [ "$(pinned 0)" = 0 ] && [ "$(pinned 1)" = 0 ]; }
 
-all_granted() { [ "$(grown 0 grants-sent)" -ge 60 ]; }
+all_granted() { [ "$(grown 0 grants-tx)" -ge 60 ]; }
 
 total=24M
 hold() {	# CONNS BYTES [OPTION...]: held after so many bytes, until "go"
@@ -126,10 +126,10 @@ whole_streams "crowd"
 set_net rmb_max=$((64 << 20))
 
 # as by default: only streams that transfer data get a ring
-set_net upgrade=2 upgrade_bytes=16384
+set_net ring_mode=2 ring_threshold=16384
 mark 0
 ok "short: 20 connections of 2 KiB" stream inet inet -C 20 -n 2K -t 30
-ok "short: no ring was granted" test "$(grown 0 grants-sent)" = 0
+ok "short: no ring was granted" test "$(grown 0 grants-tx)" = 0
 ok "long: one connection of 8 MiB" stream inet inet -n 8M -t 60
 ok "long: most of it used rings" test "$(grown 0 ring-rx-bytes)" -gt 4200000
 ok "no socket remains" wait_for 20 no_sockets

@@ -17,7 +17,7 @@ in_all sysctl -q -w net.ipv4.ip_local_port_range="10000 64000" \
 	net.core.somaxconn=16384 net.ipv4.tcp_max_syn_backlog=16384 fs.file-max=200000
 ulimit -n 50000 || bail "no room for $idle descriptors"
 # idle ones must not get rings
-set_net upgrade=2 upgrade_bytes=65536 link_idle_ms=600000 hello_timeout_ms=60000
+set_net ring_mode=2 ring_threshold=65536 link_idle_ms=600000 hello_timeout_ms=60000
 
 # Bytes that the kernel itself uses: all memory except free pages (including the per-CPU
 # lists), files and processes.
@@ -59,7 +59,7 @@ close_idle() {	# KIND
 quiet() { ! in_all ss -Htn state connected | grep -q .; }
 
 ok "a link comes up" want_link
-set_net upgrade=2
+set_net ring_mode=2
 
 # A first round fills caches, which do not count.
 for kind in tcp4 inet; do

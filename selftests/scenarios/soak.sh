@@ -14,7 +14,7 @@ diag "seed $seed, $seconds s: make soak SECONDS=$seconds SEED=$seed"
 
 load 14 1500 || bail "cannot load the module"
 # short timeouts: dead links are noticed soon, and idle connections do not pile up
-set_net upgrade=1 hello_timeout_ms=20000
+set_net ring_mode=1 hello_timeout_ms=20000
 
 picked=''
 one_of() {	# WORD...: one of them, in $picked
@@ -59,7 +59,7 @@ evidence() {	# PORT: what is there of a server that its client has left in disco
 		echo "--- VM $vm"
 		on $vm ss -Htanoi "( sport = :$1 or dport = :$1 )"
 		on $vm rsctl -d sockets | grep -A 6 -E ":$1( |$)"
-		counters $vm | grep -E '^(reason|resets|framed|raw|passive|active|plain)'
+		counters $vm | grep -E '^(reason|resets|framed|fallbacks|passive|active|plain)'
 	done
 }
 

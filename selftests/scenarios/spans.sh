@@ -35,7 +35,7 @@ returns() {	# NAME HINDER MEND
 	local go
 	go=$(fresh go)
 	use ring
-	set_net prelude=1 upgrade=2 cm_timeout_ms=1000
+	set_net prelude=1 ring_mode=2 cm_timeout_ms=1000
 	"$2"
 	mark 0
 	mark 1

@@ -130,7 +130,7 @@ chmod 755 "$tmp"
 export PATH=$tmp:$PATH
 
 load || bail "cannot load the module"
-set_net upgrade_self=1
+set_net loopback=1
 use ring
 : >/etc/resolv.conf	# no name server is to be waited for
 # keeps a link up

@@ -65,12 +65,12 @@ both_lost() { lost 0 && lost 1; }
 # warns after 5 s, so this must be quick.
 flap() {
 	local status
-	set_net probe_ms=200 stall_ms=600
+	set_net link_probe_ms=200 link_stall_ms=600
 	on 1 ip link set eth0 down
 	wait_for 4 both_lost
 	status=$?
 	on 1 ip link set eth0 up
-	set_net probe_ms=500 stall_ms=1500
+	set_net link_probe_ms=500 link_stall_ms=1500
 	return $status
 }
 

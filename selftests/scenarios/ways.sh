@@ -30,7 +30,7 @@ ok "tiny writes" stream inet inet -n 20000 -w 50 -r 40
 with_itself() {	# KIND ADDRESS
 	mark 0
 	rs_stream -b -k "$1" -l "$2" -n 64K -t 30 &&
-		[ "$(grown 0 reason:self)" = 1 ] && [ "$(grown 0 plain-accepts)" = 1 ]
+		[ "$(grown 0 reason:loopback)" = 1 ] && [ "$(grown 0 plain-accepts)" = 1 ]
 }
 ok "connections within a host: plain TCP" with_itself inet "$ADDR4_0"
 ok "connections within a host: plain TCP, IPv6" with_itself inet6 "$ADDR6_0"

@@ -31,7 +31,7 @@ ok "request and response: at most one wake-up each" rs_gather turns "$ADDR4_1" 7
 end
 for vm in 0 1; do
 	ok "VM $vm: one work request per message" most $vm wrs 105 ring-tx-msgs
-	ok "VM $vm: posted separately" most $vm posts 105 ring-tx-msgs
+	ok "VM $vm: posted separately" most $vm post-sends 105 ring-tx-msgs
 	ok "VM $vm: unsignalled" most $vm wrs-signalled 10 wrs
 	ok "VM $vm: one completion per received message" most $vm completions 110 ring-rx-msgs
 	ok "VM $vm: no interrupting credits" most $vm credits-intr 1 ring-tx-msgs

@@ -11,7 +11,7 @@ params=/sys/module/rs_hca/parameters
 load || bail "cannot load the module"
 use ring
 # links that come and go are not to be rare here
-set_net link_stable_ms=100
+set_net link_flap_decay_ms=100
 
 for fault in $FAULTS; do
 	kind=${fault%=*} n=${fault#*=}

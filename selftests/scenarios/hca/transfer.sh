@@ -8,7 +8,7 @@
 size=600000
 load || bail "cannot load the module"
 use ring
-in_all rsctl set probe_ms 500 >/dev/null
+in_all rsctl set link_probe_ms 500 >/dev/null
 
 lost() { counter 0 links-lost; counter 1 links-lost; }
 none_lost() { lost; ! lost | grep -qv '^0$'; }

@@ -13,7 +13,7 @@ params=/sys/module/rs_hca/parameters
 
 load || bail "cannot load the module"
 use ring
-set_net link_stable_ms=100 ring_size=16384 upgrade_bytes=4096 ring_idle_ms=600000
+set_net link_flap_decay_ms=100 ring_size=16384 ring_threshold=4096 ring_idle_ms=600000
 
 no_link() { ! in_all rsctl -j links | grep -q '"state":"up"'; }
 fails() { echo "$2" >"$params/fault_$1_at"; }	# KIND N
