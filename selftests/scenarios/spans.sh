@@ -31,11 +31,11 @@ ok "small chunks" in_spans inet inet -w 700 -r 900
 
 # Streams that wait for a link, and get it.
 both_spans() { [ "$(grown 0 spans)" -gt 0 ] && [ "$(grown 1 spans)" -gt 0 ]; }
-returns() {	# NAME HINDER MEND
+returns() {	# NAME HINDER MEND SETTING...
 	local go
 	go=$(fresh go)
 	use ring
-	set_net prelude=1 ring_mode=2 cm_timeout_ms=1000
+	set_net prelude=1 cm_timeout_ms=1000 "${@:4}"
 	"$2"
 	mark 0
 	mark 1
@@ -50,8 +50,9 @@ returns() {	# NAME HINDER MEND
 
 drain() { on 1 rsctl drain on; }
 undrain() { on 1 rsctl drain off; }
-returns "the peer is drained" drain undrain
+returns "the peer is drained" drain undrain ring_mode=2
+returns "the peer is drained, no prelude" drain undrain ring_mode=1
 drain_here() { rsctl drain on; }
 undrain_here() { rsctl drain off; }
-returns "this host is drained" drain_here undrain_here
+returns "this host is drained" drain_here undrain_here ring_mode=2
 done_testing
