@@ -20,7 +20,7 @@ import threading
 import time
 
 from rs_end import setting
-from rs_peer import (ACK, ACK_REC, ANSWER, CAP_PLAIN, DATA, FIN, GRANT, HELLO, LIMIT, MAGIC,
+from rs_peer import (ACK, ACK_REC, ANSWER, CAP_PLAIN, DATA, END, FIN, GRANT, HELLO, LIMIT, MAGIC,
                      NONCE, PEER, PLAIN, PSH, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, RST, SWITCH,
                      URG, Peer, Served, chosen, drain, end, expect, found, hello, nonce_of,
                      option, our_socket, plain, read_data, read_hello, record, role_nonce,
@@ -526,9 +526,25 @@ def span_window(tun):
 
 def span_not_agreed(tun):
     Spanned(tun, caps=0).refused(plain(5) + b"plain", "bad-record")
+    with setting("prelude", 0):
+        served = begun(tun, late=FULL + again() + plain(5) + b"plain")
+        served.reset(FULL)
+
+
+def span_without_prelude(tun):
     served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM),
-                    late=again() + plain(5) + b"plain")
-    served.reset()
+                    late=again() + plain(5) + b"plain" + again() + record(DATA, b"framed"))
+    expect(receive(served.sock, 11) == b"plainframed", "the peer's bytes")
+    served.sock.close()
+
+
+def span_agreed_before(tun):
+    """What our HELLO has said counts, not the setting."""
+    served = reaches_end(tun)
+    with setting("prelude", 0):
+        served.peer.write(FULL + again() + plain(5) + b"plain")
+        expect(receive(served.sock, PRELUDE + 5) == FULL + b"plain", "the peer's bytes")
+    served.sock.close()
 
 
 def span_malformed(tun):
@@ -597,6 +613,22 @@ def span_peer_ends(tun):
     thread = sender(span.sock, FULL)
     expect(span.left()[0] == 131072 and span.peer.read(PRELUDE) == FULL, "a further span")
     thread.join(LIMIT)
+
+
+def span_ends_unread(tun):
+    """... before its HELLO, behind what nobody has read: our own end is told by a record."""
+    span = Spanned(tun)
+    span.leaves()
+    span.comes_back()
+    text = os.urandom(90000)
+    span.peer.write(plain(1 << 20) + text)
+    span.peer.end()
+    span.sock.shutdown(socket.SHUT_WR)
+    kind = ACK_REC
+    while kind == ACK_REC:
+        kind, _ = span.record()
+    expect(kind == END, f"FIN, not {kind}")
+    expect(drain(span.sock) == (text, 0), "the peer's bytes, and the end")
 
 
 def span_grant_and_end(tun):
