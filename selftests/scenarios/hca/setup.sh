@@ -11,7 +11,7 @@ roles=''
 load || bail "cannot load the module"
 use ring
 # as long as the slow device needs, and the other end has to wait
-set_net upgrade_self=1 cm_timeout_ms=120000
+set_net loopback=1 cm_timeout_ms=120000
 
 links() { on "$1" rsctl -j links | jq -r ".[] | select($2) | .id"; }	# VM CONDITION
 in_setup() { [ -n "$(links "$1" "(.state == \"connecting\") and .device == \"hca$1\"")" ]; }
@@ -45,6 +45,6 @@ for slow in 0 1; do
 	rm -f "$tmp"/go*
 done
 ok "both roles were slow" test "$(printf '%s\n' $roles | sort -u | wc -l)" = 2
-set_net upgrade_self=0 cm_timeout_ms=3000
+set_net loopback=0 cm_timeout_ms=3000
 ok "no stream remains" wait_for 40 no_streams
 done_testing
