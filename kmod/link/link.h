@@ -406,6 +406,16 @@ struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
 bool rstream_rxring_left(const struct rstream_rxring *ring);
 
 /**
+ * rstream_rxring_keep() - keep what is in a ring that is not read yet, but not the ring's memory
+ * @ring:	the receiving end
+ *
+ * If its link is DEAD, and there is memory for a copy of @landed bytes; otherwise, nothing
+ * happens.  The socket remains charged as before.
+ * Context: process, socket lock held; nothing of the ring was read.
+ */
+void rstream_rxring_keep(struct rstream_rxring *ring);
+
+/**
  * rstream_rxring_withdraw() - release a ring whose GRANT was not sent
  * @ring:	the receiving end
  *

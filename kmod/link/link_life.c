@@ -24,8 +24,8 @@
  *     of the tables is dropped.
  *  6. Code that maps or unmaps pages without link->lock (ring_tx.c): link_down_work()
  *     waits for an RCU grace period when the link is DEAD.
- *  7. Rings: a reference each.  The memory they read (the mapping of the RMBs) is
- *     freed by link_free_work() with the last reference.
+ *  7. Rings: a reference each.  RMBs of which none is a part are freed once @down is set, the
+ *     others by rmb_work, which then holds a reference, or by link_free_work().
  */
 #include <linux/if_arp.h>
 #include <linux/random.h>
@@ -116,6 +116,11 @@ static void link_rmb_work(struct work_struct *work)
 	int err = 0;
 	u32 least;
 
+	if (READ_ONCE(link->down)) {
+		rstream_rmb_trim(link);
+		rstream_link_put(link);
+		return;
+	}
 	spin_lock_bh(&link->lock);
 	wanted = link->rmb_wanted;
 	least = link->rmb_least;
@@ -355,7 +360,13 @@ static void link_down_work(struct work_struct *work)
 	rstream_qp_destroy(link);
 	rstream_cm_destroy(link);
 	rstream_dev_detach(link);
+	spin_lock_bh(&link->lock);
+	WRITE_ONCE(link->down, true);
+	spin_unlock_bh(&link->lock);
+	/* streams may keep the link for long, but only the memory that they still have to read */
+	rstream_rmb_trim(link);
 	spin_lock_bh(&ln->lock);
+	rstream_host_del_link(ln, link->peer->host);
 	ln->n_attached--;
 	spin_unlock_bh(&ln->lock);
 	rstream_link_put(link);
@@ -372,7 +383,7 @@ static void link_free_work(struct work_struct *work)
 	rstream_rmb_free_all(link);
 	kfree(link);
 	spin_lock_bh(&ln->lock);
-	rstream_host_del_link(ln, peer->host);
+	ln->n_links--;
 	wake_up_all(&ln->wait);
 	spin_unlock_bh(&ln->lock);
 	/* the namespace exists as long as its peers */
@@ -399,6 +410,7 @@ static bool net_enlist(struct rstream_link *link)
 		list_add_tail(&link->net_list, &ln->links);
 		ln->n_connecting += link->active;
 		ln->n_attached++;
+		ln->n_links++;
 	}
 	spin_unlock(&ln->lock);
 	return id > 0;

@@ -178,7 +178,8 @@ struct rstream_host {
 	struct hlist_node node;		/* ln->hosts */
 	struct in6_addr addr;		/* or its /64, see peer_host.c */
 	unsigned int users;		/* peers, including those being created */
-	unsigned int n_peers, n_links;
+	unsigned int n_peers;
+	unsigned int n_links;		/* that may still use a device */
 	atomic_long_t rmb_bytes;	/* of its links */
 	unsigned long rmb_short_at;	/* jiffies, as that of struct rstream_link_net */
 	atomic_t n_ends;		/* sending ends of its links, including zombies */
@@ -293,7 +294,8 @@ struct rstream_link {
 	struct list_head rmbs[RSTREAM_RMB_KINDS];
 	atomic_long_t rmb_bytes[RSTREAM_RMB_KINDS];
 	u32 ring_most;			/* bytes; larger rings could recently not be allocated */
-	struct work_struct rmb_work;
+	struct work_struct rmb_work;	/* if the link is down, holds a reference */
+	bool down;			/* the device has released all RMBs: they can be freed */
 	unsigned int rmb_wanted;	/* bit per kind */
 	u32 rmb_least;			/* bytes of the largest ring requested */
 

@@ -96,10 +96,9 @@ bool rstream_host_add_link(struct rstream_link_net *ln, struct rstream_host *hos
 						 RSTREAM_LINK_BYTES);
 
 	lockdep_assert_held(&ln->lock);
-	if (ln->n_links >= most ||
+	if (ln->n_attached >= most ||
 	    host->n_links >= READ_ONCE(set->links_per_address))
 		return false;
-	ln->n_links++;
 	host->n_links++;
 	return true;
 }
@@ -107,6 +106,5 @@ bool rstream_host_add_link(struct rstream_link_net *ln, struct rstream_host *hos
 void rstream_host_del_link(struct rstream_link_net *ln, struct rstream_host *host)
 {
 	lockdep_assert_held(&ln->lock);
-	ln->n_links--;
 	host->n_links--;
 }

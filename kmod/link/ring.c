@@ -18,6 +18,7 @@
  * 3 < R.  So RNR never happens.
  */
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "account.h"
 #include "ring.h"
@@ -37,11 +38,19 @@ static struct rx_ring *to_rx(struct rstream_rxring *ring)
 
 /* ---- messages without data ---- */
 
+static void rx_put_memory(struct rx_ring *ring)
+{
+	if (ring->kept)
+		vfree(ring->pub.mem);
+	else
+		rstream_rmb_put(&ring->piece);
+}
+
 static void rx_free(struct rstream_link *link, struct rx_ring *ring)
 {
 	idr_remove(&link->rx_rings, ring->pub.id);
 	list_del(&ring->ctrl.list);
-	rstream_rmb_put(&ring->piece);
+	rx_put_memory(ring);
 	kfree_rcu(ring, rcu);	/* poll() may read it without a lock */
 }
 
@@ -51,6 +60,8 @@ static void rx_free(struct rstream_link *link, struct rx_ring *ring)
  */
 static bool rx_finished(const struct rx_ring *ring)
 {
+	if (ring->pub.link->state == RSTREAM_LINK_DEAD)
+		return !ring->rs;
 	return !ring->rs && ring->done && !(ring->ctrl.due & DUE_FREED);
 }
 
@@ -321,8 +332,9 @@ out:
 struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)
 {
 	const struct rx_ring *ring = container_of(pub, struct rx_ring, pub);
+	u32 off = at & (pub->size - 1);
 
-	return rstream_rmb_page(&ring->piece, at & (pub->size - 1));
+	return ring->kept ? vmalloc_to_page(pub->mem + off) : rstream_rmb_page(&ring->piece, off);
 }
 
 bool rstream_rxring_left(const struct rstream_rxring *pub)
@@ -343,6 +355,39 @@ void rstream_rxring_withdraw(struct rstream_rxring *pub)
 	rstream_rxring_release(pub);
 }
 
+/* Memory of a ring is not needed any more: if the link is down, it can be freed. */
+static void rx_trim(struct rstream_link *link)
+{
+	if (!READ_ONCE(link->down))
+		return;
+	rstream_link_hold(link);
+	if (!queue_work(rstream_link_wq, &link->rmb_work))
+		rstream_link_put(link);
+}
+
+/* The peer's writes have ended, so @landed bytes from the start on are all that there is. */
+void rstream_rxring_keep(struct rstream_rxring *pub)
+{
+	struct rx_ring *ring = to_rx(pub);
+	struct rstream_link *link = pub->link;
+	void *copy = NULL;
+
+	if (!rstream_link_is_dead(link) || ring->kept)
+		return;
+	if (pub->landed) {
+		copy = vmalloc(pub->landed);
+		if (!copy)
+			return;
+		memcpy(copy, pub->mem, pub->landed);
+	}
+	spin_lock_bh(&link->lock);
+	rstream_rmb_put(&ring->piece);
+	ring->kept = true;
+	pub->mem = copy;
+	spin_unlock_bh(&link->lock);
+	rx_trim(link);
+}
+
 void rstream_rxring_release(struct rstream_rxring *pub)
 {
 	struct rx_ring *ring = to_rx(pub);
@@ -356,6 +401,7 @@ void rstream_rxring_release(struct rstream_rxring *pub)
 	if (rx_finished(ring))
 		rx_free(link, ring);
 	spin_unlock_bh(&link->lock);
+	rx_trim(link);
 	rstream_link_put(link);
 }
 
@@ -510,15 +556,26 @@ u64 rstream_ring_look(struct rstream_link *link)
 	return bytes;
 }
 
-/* Last reference: only receive rings without DONE remain. */
-void rstream_ring_free_all(struct rstream_link *link)
+/* The link is DEAD: nothing is written any more, so rings without a stream are not needed. */
+void rstream_ring_abandon(struct rstream_link *link)
 {
 	struct rx_ring *ring;
+	unsigned int n = 0;
 	int id;
 
+	lockdep_assert_held(&link->lock);
+	for (id = 0; (ring = idr_get_next(&link->rx_rings, &id)); id++) {
+		if (rx_finished(ring))
+			rx_free(link, ring);
+		rstream_link_pause(link, ++n);
+	}
+}
+
+/* Last reference. */
+void rstream_ring_free_all(struct rstream_link *link)
+{
+	WARN_ON_ONCE(!idr_is_empty(&link->rx_rings));
 	WARN_ON_ONCE(!idr_is_empty(&link->tx_rings));
-	idr_for_each_entry(&link->rx_rings, ring, id)
-		kfree_rcu(ring, rcu);
 	idr_destroy(&link->rx_rings);
 	idr_destroy(&link->tx_rings);
 	idr_destroy(&link->tx_granted);

@@ -37,6 +37,7 @@ struct rx_ring {
 	u32 peer_ring;
 	bool switched;
 	bool done;			/* DONE has arrived: the peer writes no more */
+	bool kept;			/* @piece is released, pub.mem a copy or NULL */
 	u64 swept;			/* pub.landed at the last sweep */
 	unsigned long busy_at;		/* jiffies, when it had last changed */
 	struct rcu_head rcu;
@@ -46,7 +47,8 @@ struct tx_ring {
 	struct rstream_txring pub;
 	struct rstream *rs;		/* NULL: closed */
 	struct ring_ctrl ctrl;
-	struct rstream_piece cell;	/* none if the grant was refused */
+	struct rstream_piece cell;	/* none if the grant was refused, or the link is DEAD */
+	__be64 last[2];			/* copy of the cell then */
 	struct list_head waiter;	/* link->tx_waiters */
 	struct list_head turn;		/* link->tx_scheduled */
 	struct list_head busy;		/* link->tx_busy */
@@ -73,6 +75,9 @@ static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mi
 void rstream_ring_marker(struct rstream_link *link);
 /* Posts what is due now, or leaves it for later.  False: not everything was posted. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
+
+/* Frees receiving ends without a stream, when the link is DEAD. */
+void rstream_ring_abandon(struct rstream_link *link);
 
 /* ring_tx.c: messages for the sending end */
 void rstream_tx_credit(struct rstream_link *link, u32 id);

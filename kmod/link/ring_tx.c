@@ -289,7 +289,8 @@ static s64 tx_acked(struct tx_ring *ring)
 	u64 value, check;
 
 	lockdep_assert_held(&ring->pub.link->lock);
-	rstream_rmb_sync_for_cpu(&ring->cell, 0, RSTREAM_CTRL_BYTES);
+	if (ring->cell.rmb)
+		rstream_rmb_sync_for_cpu(&ring->cell, 0, RSTREAM_CTRL_BYTES);
 	value = be64_to_cpu(READ_ONCE(ring->pub.cell[0]));
 	check = be64_to_cpu(READ_ONCE(ring->pub.cell[1]));
 	if (value != ~check || value < ring->acked)
@@ -1028,12 +1029,34 @@ void rstream_ring_drained(struct rstream_link *link)
 	rstream_page_cache_free(link);
 }
 
-/* The peer's writes have ended, too: free rings without a stream.  No others are closed so. */
+/* No credits are written any more: the last one is kept, but not the memory. */
+static void tx_keep_cell(struct tx_ring *ring)
+{
+	if (!ring->cell.rmb)
+		return;
+	rstream_rmb_sync_for_cpu(&ring->cell, 0, RSTREAM_CTRL_BYTES);
+	memcpy(ring->last, ring->pub.cell, sizeof(ring->last));
+	ring->pub.cell = ring->last;
+	rstream_rmb_put(&ring->cell);
+	ring->cell.rmb = NULL;
+}
+
+/*
+ * The link is DEAD.  Rings without a stream are freed; there will be no others.  Streams may keep
+ * theirs for long, so these release what they do not need.
+ */
 void rstream_ring_dead(struct rstream_link *link)
 {
 	struct tx_ring *ring;
 	unsigned int n = 0;
+	int id;
 
+	lockdep_assert_held(&link->lock);
+	rstream_ring_abandon(link);
+	for (id = 0; (ring = idr_get_next(&link->tx_rings, &id)); id++) {
+		tx_keep_cell(ring);
+		rstream_link_pause(link, ++n);
+	}
 	while ((ring = list_first_entry_or_null(&link->tx_zombies, struct tx_ring, zombie))) {
 		tx_free(link, ring);
 		rstream_link_pause(link, ++n);

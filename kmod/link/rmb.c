@@ -667,11 +667,11 @@ static void rmbs_trim(struct rstream_link *link, enum rstream_rmb_kind kind,
 
 	list_for_each_entry_safe(rmb, next, &link->rmbs[kind], list) {
 		rmb_reclaim(rmb);
-		if (!rmb->usable || rmb->used > rmb->n_lent) {
+		if ((!rmb->usable && !link->down) || rmb->used > rmb->n_lent) {
 			rmb->unused = 0;
 		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
 			/* keep one page of cells: grants may arrive at any time */
-			if (kind == RSTREAM_RMB_CELLS &&
+			if (kind == RSTREAM_RMB_CELLS && !link->down &&
 			    list_is_first(&rmb->list, &link->rmbs[kind]))
 				continue;
 			rmb->usable = false;
@@ -682,7 +682,7 @@ static void rmbs_trim(struct rstream_link *link, enum rstream_rmb_kind kind,
 
 void rstream_rmb_trim(struct rstream_link *link)
 {
-	bool hurry = rstream_rmb_pressure(link);
+	bool hurry = link->down || rstream_rmb_pressure(link);
 	struct rstream_rmb *rmb, *next;
 	LIST_HEAD(unused);
 

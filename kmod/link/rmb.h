@@ -51,7 +51,7 @@ bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
 bool rstream_rmb_short(const struct rstream_link_net *ln);
 bool rstream_rmb_pressure(const struct rstream_link *link);
 
-/* Frees RMBs that were unused for a while.  In a worker of the link. */
+/* Frees RMBs that were unused for a while; if the link is down, all unused ones.  In a worker. */
 void rstream_rmb_trim(struct rstream_link *link);
 
 int rstream_rmb_init(void);	/* registers the shrinker */

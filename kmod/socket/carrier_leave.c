@@ -548,6 +548,9 @@ void rstream_ring_tick(struct rstream *rs)
 	} else {
 		if (!is_told(rs) || is_held_up(rs) || rstream_rx_held(rs))
 			rs->leave.owed_since = jiffies | 1;
+		/* its SWITCH may wait for as long as our program does not read */
+		if (rs->rxring && rs->rx.state == RSTREAM_GRANTED)
+			rstream_rxring_keep(rs->rxring);
 		if (time_after(jiffies, rs->leave.owed_since + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;

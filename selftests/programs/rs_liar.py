@@ -19,9 +19,10 @@ import time
 from functools import partial
 
 from rs_end import (CELLS, DONE, FREED, READY, RQ_CREDIT, Address, End, Linked, Refused,
-                    counters, dump, heard, new_instance, party, said_hello, setting, until)
-from rs_peer import (ACK_REC, BROKEN, DATA, END, GRANT, RESUME, REVOKE, STOPPED, Failed,
-                     ack, broken, chosen, end, expect, record, resume, run, siphash, switch)
+                    counters, dump, heard, new_instance, party, rsctl, said_hello, setting,
+                    until)
+from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, RESUME, REVOKE, STOPPED, Failed,
+                     ack, broken, chosen, end, expect, ip, record, resume, run, siphash, switch)
 
 SO_PEEK_OFF = 42
 
@@ -771,6 +772,70 @@ def in_slab(name):
             if line.split()[0] == name:
                 return int(line.split()[1])
     return 0
+
+
+def registered():
+    """Bytes of this namespace, also of links that have ended."""
+    words = rsctl("memory").decode().split("rings:")[1].split()
+    return float(words[0].rstrip("KMG")) * {"K": 1 << 10, "M": 1 << 20}.get(words[0][-1], 1)
+
+
+@contextlib.contextmanager
+def tcp_is_short():
+    """TCP has no memory: what comes in large segments stays in its queue."""
+    path = "/proc/sys/net/ipv4/tcp_mem"
+    with open(path, encoding="ascii") as file:
+        before = file.read()
+
+    def take(value):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(value)
+    for end_of_wire in "wire0", "wire1":
+        ip(f"link set {end_of_wire} mtu 9000")
+    take("1 1 1")
+    try:
+        yield
+    finally:
+        take(before)
+        for end_of_wire in "wire0", "wire1":
+            ip(f"link set {end_of_wire} mtu 1500")
+
+
+def link_dead_keeps_no_memory(tun):
+    """A program that does not read cannot keep links that have ended.
+
+    SWITCH, to a ring of such a link, waits behind data for which there is no memory.  What was
+    in the ring before it is not lost.
+    """
+    data, rest, many = os.urandom(6000), b"and the rest", []
+    before = registered()
+    with contextlib.ExitStack() as stack:
+        for n in range(8):
+            linked = stack.enter_context(party())(tun)
+            linked.granted()
+            linked.put_bytes, linked.landed = 0, os.urandom(700 * n)
+            linked.put(linked.landed)
+            many.append(linked)
+        print(f"# {registered() - before:.0f} bytes are registered for {len(many)} links")
+        with tcp_is_short():
+            for linked in many:
+                linked.peer.segment(ACK, record(DATA, data[:1]) + record(DATA, data[1:]) +
+                                    linked.switch(len(data), linked.epoch))
+                linked.no_end()
+            until(lambda: registered() < before + 16384, "the memory of the links to be free")
+            # nor do they count
+            with setting("links_per_address", len(many)):
+                stack.enter_context(party())(tun).leave()
+            for linked in many:
+                expect(linked.sock.recv(2000, socket.MSG_DONTWAIT) == data[:1],
+                       "nothing to read but a byte")
+        for linked in many:
+            got = struct.unpack("!IIQ", linked.record(RESUME)[1])
+            expect(got == (linked.epoch, 0, len(linked.landed)), "RESUME behind what has landed")
+            linked.peer.write(switch(len(data + linked.landed), 0) + record(DATA, rest))
+            said = data[1:] + linked.landed + rest
+            expect(linked.reads(len(said)) == said, "the peer's bytes")
+            linked.leave()
 
 
 def link_grant_too_small(tun):
