@@ -47,6 +47,8 @@ local f = {
 	drained = ProtoField.bool("rdmastream.hello.caps.drained", "Is drained of RDMA", 32, nil, 4),
 	understands_urg = ProtoField.bool("rdmastream.hello.caps.urg", "Understands URG", 32,
 					  nil, 2),
+	understands_plain = ProtoField.bool("rdmastream.hello.caps.plain", "Understands PLAIN", 32,
+					    nil, 8),
 	cm_port = ProtoField.uint16("rdmastream.hello.cm_port", "Port of rdma_cm"),
 	naddr = ProtoField.uint16("rdmastream.hello.naddr", "Addresses"),
 	instance = ProtoField.bytes("rdmastream.hello.instance", "Instance"),
@@ -158,6 +160,7 @@ local function show_hello(tvb, pinfo, tree)
 	caps:add(f.rdma, tvb(20, 4))
 	caps:add(f.understands_urg, tvb(20, 4))
 	caps:add(f.drained, tvb(20, 4))
+	caps:add(f.understands_plain, tvb(20, 4))
 	sub:add(f.cm_port, tvb(24, 2))
 	sub:add(f.naddr, tvb(26, 2))
 	sub:add(f.reserved, tvb(28, 4))

@@ -24,7 +24,7 @@ def option(role, length=12):
 
 def hello(role, addresses=()):
     return struct.pack(">8sHBBB7sIHHI16sQQ16s", b"\xd5RSTRM\r\n", 80 + 16 * len(addresses),
-                       2, 2, role, NONCE, 3, 4793, len(addresses), 0, b"instance-of-host",
+                       2, 2, role, NONCE, 9, 4793, len(addresses), 0, b"instance-of-host",
                        0x1122334455667788, 65536, b"secret-of-stream") + b"".join(addresses)
 
 
@@ -146,6 +146,10 @@ CASES = [
      [["5", "1", "80", "abcdef98765432", "4793", "0x1122334455667788", "65536", ""],
       ["6", "2", "96", "abcdef98765432", "4793", "0x1122334455667788", "65536",
        "::ffff:10.78.0.2"]]),
+    ("bits of caps",
+     lambda: [fields(connection(), f"rdmastream.hello.caps.{name} == {value}", "frame.number")
+              for name, value in (("rdma", 1), ("urg", 0), ("drained", 0), ("plain", 1))],
+     [[["5"], ["6"]]] * 4),
     ("each record, as its line says it",
      lambda: infos(connection()),
      ["HELLO", "HELLO", "DATA 5 URG at 3", "DATA 3000",
