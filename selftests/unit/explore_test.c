@@ -63,6 +63,10 @@ static void explore(const struct world *w)
 				break;
 			must |= model_events[i].flags & MUST;
 			explore(&next);
+			if (tap_failed()) {	/* the last event comes first */
+				printf("# after %s %u\n", model_events[i].name, n);
+				return;
+			}
 		}
 	}
 	if (must)

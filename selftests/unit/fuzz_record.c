@@ -5,6 +5,7 @@
 #include "tap.h"
 
 #define HEAD	8
+#define LAST	12	/* of the known types */
 
 /* big endian */
 static u64 number(const u8 *at, unsigned int bytes)
@@ -19,7 +20,7 @@ static int payload_of(u8 type)
 {
 	static const u8 len[] = { 16, 40, 40, 8, 8, 16, 8, 8, 0, 8, 8 };
 
-	return type >= 2 && type <= 12 ? len[type - 2] : -1;
+	return type >= 2 && type <= LAST ? len[type - 2] : -1;
 }
 
 static int wanted_header(const u8 *head)
@@ -121,5 +122,5 @@ void fuzz_record(const u8 *data, size_t len)
 	if (!len)
 		return;
 	check_read(data + 1, len - 1);
-	check_write(data[0] % RSW_PLAIN + 1, data + 1, len - 1);
+	check_write(data[0] % LAST + 1, data + 1, len - 1);
 }

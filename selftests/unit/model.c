@@ -377,25 +377,27 @@ static bool send_grant(struct world *w, u8 n)
 	return true;
 }
 
+#define EVENT(name, flags)	{ name, flags, #name }
+
 const struct event model_events[EVENTS] = {
-	{ send_data, MUST },
-	{ send_write, MUST },
-	{ send_switch, MAY },
-	{ refuse, MAY },
-	{ send_fin, MUST },
-	{ tx_loss, MAY },
-	{ rx_loss, MAY },
-	{ drop_writes, MUST | TAKES },
-	{ rewind_tx, MUST },
-	{ leave_ring, MUST },
-	{ revoke, MAY },
-	{ hear_receiver, MUST | TAKES },
-	{ hear_record, MUST | TAKES },
-	{ land, MUST | TAKES },
-	{ read_bytes, MUST },
-	{ send_ack, MUST },
-	{ send_credit, MUST },
-	{ send_grant, MAY },
+	EVENT(send_data, MUST),
+	EVENT(send_write, MUST),
+	EVENT(send_switch, MAY),
+	EVENT(refuse, MAY),
+	EVENT(send_fin, MUST),
+	EVENT(tx_loss, MAY),
+	EVENT(rx_loss, MAY),
+	EVENT(drop_writes, MUST | TAKES),
+	EVENT(rewind_tx, MUST),
+	EVENT(leave_ring, MUST),
+	EVENT(revoke, MAY),
+	EVENT(hear_receiver, MUST | TAKES),
+	EVENT(hear_record, MUST | TAKES),
+	EVENT(land, MUST | TAKES),
+	EVENT(read_bytes, MUST),
+	EVENT(send_ack, MUST),
+	EVENT(send_credit, MUST),
+	EVENT(send_grant, MAY),
 };
 
 /* ---- invariants of every state ---- */

@@ -83,10 +83,12 @@ enum event_flags {
  * @run:	let it happen; @n: how many bytes, where that matters, else 1.
  *		Return: false, and nothing has, if it can't
  * @flags:	enum event_flags
+ * @name:	for messages
  */
 struct event {
 	bool (*run)(struct world *w, u8 n);
 	u8 flags;
+	const char *name;
 };
 
 #define EVENTS	18

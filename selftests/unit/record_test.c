@@ -4,6 +4,7 @@
 #include "tap.h"
 
 #define HEAD	sizeof(struct rsw_header)
+#define LAST	RSW_PLAIN	/* of the known types */
 
 /* Payload of each known control type; 0xff: not one. */
 static u8 payload_of(u8 type)
@@ -219,7 +220,7 @@ TEST(record__max_is_the_length_of_the_longest)
 	unsigned int longest = 0, len;
 	u8 raw[RSTREAM_RECORD_MAX];
 
-	for (rec.type = RSW_DATA; rec.type <= RSW_PLAIN; rec.type++) {
+	for (rec.type = RSW_DATA; rec.type <= LAST; rec.type++) {
 		len = rstream_record_write(raw, &rec);
 		if (len > longest)
 			longest = len;
@@ -241,7 +242,7 @@ TEST(record__control_length)
 {
 	unsigned int type, len, want;
 
-	for (type = RSW_ACK; type <= RSW_PLAIN; type++) {
+	for (type = RSW_ACK; type <= LAST; type++) {
 		want = payload_of(type);
 		for (len = 0; len <= RSW_CTL_MAX + 1; len++)
 			EXPECT_EQ(header(type, len),
@@ -278,7 +279,7 @@ TEST(record__unknown_types)
 	struct rstream_record rec;
 	unsigned int type, len;
 
-	for (type = RSW_PLAIN + 1; type <= 0xff; type++) {
+	for (type = LAST + 1; type <= 0xff; type++) {
 		for (len = 0; len <= RSW_CTL_MAX; len++) {
 			EXPECT_EQ(header_of(type, 0, 0, len, &rec),
 				  type & RSW_TYPE_MUST ? -1 : 0);
@@ -293,7 +294,7 @@ TEST(record__known_types_are_known)
 {
 	struct rstream_record rec = {};
 
-	for (rec.type = RSW_DATA; rec.type <= RSW_PLAIN; rec.type++)
+	for (rec.type = RSW_DATA; rec.type <= LAST; rec.type++)
 		EXPECT(!rstream_record_unknown(&rec));
 }
 
