@@ -29,8 +29,8 @@ enum rstream_ring_mode {
 /**
  * struct rstream_settings - sysctl net.rdmastream.*
  * @negotiate:	send and answer the TCP option (0: all sockets are plain TCP)
- * @prelude:	connections of local clients start without records; 2: and leave records
- *		where no ring is possible (spans, experimental)
+ * @prelude:	connections of local clients start without records; if it is set on both
+ *		hosts, connections leave them where no ring is possible (spans)
  * @ring_mode:	enum rstream_ring_mode
  * @ring_threshold: threshold of RSTREAM_RING_THRESHOLD, bytes
  * @loopback: also for connections within the namespace

@@ -108,6 +108,7 @@ void rstream_span_leave(struct rstream_plains *p);
 enum rstream_reason rstream_span_got(struct rstream_plains *p, u64 arrived, u64 len,
 				     bool *answer);
 
+/* In order: from ON_RING on, a sender sends no DATA.  A receiver has the first three. */
 enum rstream_carrier {
 	RSTREAM_ON_TCP,
 	RSTREAM_GRANTED,	/* tcp still; the switch may come any time */
