@@ -110,11 +110,16 @@ static void span_leave(struct rstream *rs)
 		one_way(rs);
 }
 
-/* May there be a ring by now: one that we grant, or the peer? */
+/*
+ * May there be a ring by now: one that we grant, or the peer?  Not while the program leaves much
+ * unread: the peer's HELLO is behind that, and until it comes we may send little.
+ */
 static bool hopes(const struct rstream *rs)
 {
 	struct rstream_link *link;
 
+	if (rstream_rx_held(rs) || rs->plain.lazy + rs->rxq.bytes > rstream_window_most(rs))
+		return false;
 	if (rs->plain.ring || rs->rx.fin || !rs->hello.peer)
 		return rs->plain.ring && !rs->rx.fin;
 	link = rstream_peer_link(rs->hello.peer, 0);
@@ -695,9 +700,20 @@ static bool by_tcp(const struct rstream *rs)
 	       (rstream_rx_plain(rs) && rs->rx.arrived > RSW_PRELUDE);
 }
 
+/*
+ * Is the peer's HELLO among what comes now?  Without it we may not send, so it cannot wait for
+ * a program that sends before it reads: there is as much room as the memory of the queue.
+ */
+static bool hello_comes(const struct rstream *rs)
+{
+	return looks_for_hello(rs) ||
+	       (rs->plain.dir.rx == RSTREAM_SPAN && stream_here(rs) > rs->plain.dir.rx_end &&
+		byte_behind_span(rs) != RSW_PLAIN);
+}
+
 bool rstream_prelude_full(const struct rstream *rs)
 {
-	return by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window;
+	return by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window && !hello_comes(rs);
 }
 
 /* Do bytes that the program does not read, or a want of memory, keep us from what follows? */

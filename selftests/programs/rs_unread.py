@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A program that leaves unread what its peer has sent can send nevertheless, as with TCP.
+
+usage: rs_unread ADDRESS SIZE STEP...
+
+Both ends are of this host.  They exchange bytes, so that the streams have left their records.
+Then come the steps:
+    back:N     N bytes are sent to the program, or as many as there is room for
+    forth:N    it sends N bytes, or as many as there is room for; the peer reads none yet
+    do:CMD     a shell command, by which there is a ring to come back to, say
+Last, the program sends SIZE bytes in all, and the peer reads them, before it reads any.
+"""
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+
+from space import receive
+
+IPPROTO_RDMASTREAM = 257
+ROOM = 4 << 20
+LIMIT = 20 * int(os.environ.get("SLOW", 1))
+TURNS = 20
+TURN = 20000		# together more than a prelude and two spans
+
+
+def connect(address):
+    listener = socket.socket(proto=IPPROTO_RDMASTREAM)
+    listener.bind((address, 0))
+    listener.listen()
+    ours = socket.socket(proto=IPPROTO_RDMASTREAM)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM)
+    ours.connect(listener.getsockname())
+    return ours, listener.accept()[0]
+
+
+def fill(sock, most):
+    """Sends until there is no room for a second.  Return: bytes"""
+    size = 0
+    sock.setblocking(False)
+    while size < most and select.select([], [sock], [], 1)[1]:
+        size += sock.send(bytes(min(TURN, most - size)))
+    sock.settimeout(LIMIT)
+    return size
+
+
+def main():
+    address, size, steps = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    unread = sent = 0
+    ours, theirs = connect(address)
+    for sock in ours, theirs:
+        sock.settimeout(LIMIT)
+    for _ in range(TURNS):
+        ours.sendall(bytes(TURN))
+        receive(theirs, TURN)
+        theirs.sendall(bytes(TURN))
+        receive(ours, TURN)
+    for step in steps:
+        what, _, how = step.partition(":")
+        if what == "back":
+            unread += fill(theirs, int(how))
+        elif what == "forth":
+            sent += fill(ours, int(how))
+        else:
+            subprocess.run(["bash", "-c", how], stdout=subprocess.DEVNULL, check=True)
+    reader = threading.Thread(target=receive, args=(theirs, size), daemon=True)
+    reader.start()
+    try:
+        ours.sendall(bytes(size - sent))
+    except TimeoutError:
+        sys.exit(f"cannot send while {unread} bytes are unread")
+    reader.join(LIMIT)
+    if reader.is_alive():
+        sys.exit(f"not all comes while {unread} bytes are unread")
+    receive(ours, unread)
+
+
+main()
