@@ -631,6 +631,23 @@ def span_ends_unread(tun):
     expect(drain(span.sock) == (text, 0), "the peer's bytes, and the end")
 
 
+def span_without_answer(tun):
+    """It owes HELLO, and sends ever more, which nobody reads: what is kept is bounded."""
+    span = Spanned(tun)
+    span.leaves()
+    span.comes_back()
+    text = os.urandom(2 << 20)
+    span.peer.write(plain(1 << 30) + text)
+    most = max(span.sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF), 4 * 65536)
+    kept = 0
+    stop = time.monotonic() + LIMIT
+    while kept <= 65536 and time.monotonic() < stop:
+        kept = struct.unpack("i", fcntl.ioctl(span.sock, termios.FIONREAD, bytes(4)))[0]
+        time.sleep(0.01)
+    expect(65536 < kept <= most, f"up to {most} bytes to read, not {kept}")
+    span.gets(text[:kept])
+
+
 def span_grant_and_end(tun):
     """A GRANT, and the FIN behind it: our records go on without a window."""
     span = Spanned(tun)

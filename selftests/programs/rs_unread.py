@@ -8,8 +8,10 @@ Both ends are of this host.  They exchange bytes, so that the streams have left 
 Then come the steps:
     back:N     N bytes are sent to the program, or as many as there is room for
     forth:N    it sends N bytes, or as many as there is room for; the peer reads none yet
+    end        nothing more is sent to it
     do:CMD     a shell command, by which there is a ring to come back to, say
-Last, the program sends SIZE bytes in all, and the peer reads them, before it reads any.
+Last, the program sends SIZE bytes in all, and ends its stream, before it reads any; the peer reads
+up to the end.
 """
 import os
 import select
@@ -47,6 +49,12 @@ def fill(sock, most):
     return size
 
 
+def receive_all(sock, size):
+    receive(sock, size)
+    if sock.recv(1):
+        sys.exit("there is more than was sent")
+
+
 def main():
     address, size, steps = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     unread = sent = 0
@@ -64,12 +72,15 @@ def main():
             unread += fill(theirs, int(how))
         elif what == "forth":
             sent += fill(ours, int(how))
+        elif what == "end":
+            theirs.shutdown(socket.SHUT_WR)
         else:
             subprocess.run(["bash", "-c", how], stdout=subprocess.DEVNULL, check=True)
-    reader = threading.Thread(target=receive, args=(theirs, size), daemon=True)
+    reader = threading.Thread(target=receive_all, args=(theirs, size), daemon=True)
     reader.start()
     try:
         ours.sendall(bytes(size - sent))
+        ours.shutdown(socket.SHUT_WR)
     except TimeoutError:
         sys.exit(f"cannot send while {unread} bytes are unread")
     reader.join(LIMIT)

@@ -56,12 +56,13 @@ drain_here() { rsctl drain on; }
 undrain_here() { rsctl drain off; }
 returns "this host is drained" drain_here undrain_here ring_mode=2
 
-# A program may send before it reads, also when there is a ring again.
+# A program may send, and end its stream, before it reads, also when there is a ring again.
 again='do:rsctl drain off; timeout 60 bash -c "until rsctl -j links | grep -q state.*up; do sleep 0.1; done"'
 all=$((4 * 1024 * 1024))
 use ring
 set_net loopback=1 ring_mode=2
-for steps in "back:200000 LINK" "back:$all LINK" "LINK forth:150000 back:200000"; do
+for steps in "back:200000 LINK" "back:$all LINK" "LINK forth:150000 back:200000" \
+	     "LINK forth:350000 back:200000 end"; do
 	drain_here
 	# shellcheck disable=SC2086
 	ok "much is unread: $steps" rs_unread "$ADDR4_0" $all ${steps/%LINK*/} "$again" ${steps/#*LINK/}
