@@ -22,29 +22,52 @@ itself() {	# VM: a stream with itself, until "go"
 	own=$!
 }
 
+no_links() { [ -z "$(links 0 true)$(links 1 true)" ]; }
+quick() {
+	echo 0 >$params/slow_ms
+	echo >$params/fault_dev
+}
+begin() {	# HOST MS: a link that takes so long there
+	in_all rsctl drain on >/dev/null
+	ok "hca$1 is slow: no link" wait_for 20 no_links
+	hurry
+	echo -n "hca$1" >$params/fault_dev
+	echo "$2" >$params/slow_ms
+	begin_streams -C 1 -n 100K -t 150 --hold-at 50K --hold "$tmp/go"
+	ok "hca$1 is slow: a link is being set up" wait_for 10 in_setup "$1"
+}
+
 for slow in 0 1; do
 	other=$((1 - slow))
-	in_all rsctl drain on >/dev/null
-	ok "hca$slow is slow: no link" wait_for 20 eval '[ -z "$(links 0 true)$(links 1 true)" ]'
-	hurry
-	echo -n hca$slow >$params/fault_dev
-	echo 15000 >$params/slow_ms
-	begin_streams -C 1 -n 100K -t 150 --hold-at 50K --hold "$tmp/go"
-	ok "hca$slow is slow: a link is being set up" wait_for 10 in_setup $slow
+	begin $slow 15000
 	roles+=" $(role $slow)"
 	diag "its end there is $(role $slow)"
 	itself $other
 	ok "hca$slow is slow: another link comes up" wait_for 10 has_link $other
 	ok "... while the first one is being set up" in_setup $slow
 	ok "hca$slow is slow: the first one comes up" wait_for 60 has_link $slow
-	echo 0 >$params/slow_ms
-	echo >$params/fault_dev
+	quick
 	in_all touch "$tmp/go"
 	whole_streams "hca$slow is slow"
 	ok "hca$slow is slow: the other's stream is complete" wait $own
 	rm -f "$tmp"/go*
 done
 ok "both roles were slow" test "$(printf '%s\n' $roles | sort -u | wc -l)" = 2
+
+# It ends meanwhile, by this host or the other.
+for slow in 0 1; do
+	for who in 0 1; do
+		begin $slow 4000
+		on $who rsctl drain on >/dev/null
+		ok "hca$slow is slow, host $who is drained: the link ends" wait_for 20 no_links
+		quick
+		on $who rsctl drain off >/dev/null
+		ok "... and another one comes up" wait_for 30 has_link $slow
+		in_all touch "$tmp/go"
+		whole_streams "hca$slow is slow, host $who is drained"
+		rm -f "$tmp"/go*
+	done
+done
 set_net loopback=0 cm_timeout_ms=3000
 ok "no stream remains" wait_for 40 no_streams
 done_testing
