@@ -145,9 +145,12 @@ closed() {	# LEAST MOST: that many of 40 are reset
 	rs_orphans closed 40 >"$tmp/reset" && awk -v least="$1" -v most="$2" \
 		'{ print } END { exit !($1 >= least && $1 <= most) }' "$tmp/reset"
 }
+none_closed() { rsctl -j sockets mode closed | jq -e 'length == 0' >/dev/null; }
 for how in tcp ring; do
 	use $how
 	ok "closed: $how, below the limit nothing is reset" closed 0 0
+	# those that have not ended count for the next ones
+	ok "closed: $how, they have ended" wait_for 20 none_closed
 	set_net max_orphans=20
 	mark 0
 	ok "closed: $how, beyond the limit connections are reset" closed 20 21
