@@ -43,7 +43,8 @@ for slow in 0 1; do
 	roles+=" $(role $slow)"
 	diag "its end there is $(role $slow)"
 	itself $other
-	ok "hca$slow is slow: another link comes up" wait_for 10 has_link $other
+	# the slow device needs 15 s for each of two queues
+	ok "hca$slow is slow: another link comes up" wait_for 25 has_link $other
 	ok "... while the first one is being set up" in_setup $slow
 	ok "hca$slow is slow: the first one comes up" wait_for 60 has_link $slow
 	quick
@@ -59,7 +60,8 @@ for slow in 0 1; do
 	for who in 0 1; do
 		begin $slow 4000
 		on $who rsctl drain on >/dev/null
-		ok "hca$slow is slow, host $who is drained: the link ends" wait_for 20 no_links
+		# perhaps with the second attempt, of 8 s, to which the drained host says why
+		ok "hca$slow is slow, host $who is drained: the link ends" wait_for 60 no_links
 		quick
 		on $who rsctl drain off >/dev/null
 		ok "... and another one comes up" wait_for 30 has_link $slow
