@@ -113,7 +113,6 @@ static void connect_prepare(struct rstream *rs, const struct socket *sock,
 		return;
 	}
 	rs->offer.prelude = offers_prelude(rs);
-	rs->offer.spans = READ_ONCE(rs->rn->set.prelude);
 	rs->offer.nonce = get_random_u64() & RSW_NONCE_MASK;
 	rs->offer.mapped = is_mapped(rs->sk, addr, len);
 	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);

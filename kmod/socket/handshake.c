@@ -369,7 +369,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	hello.window = rs->rx.limit;
 	if (rstream_link_drained(sock_net(rs->sk)))
 		hello.caps |= RSW_CAP_DRAINED;
-	if (rs->offer.spans)
+	if (rs->offer.prelude)
 		hello.caps |= RSW_CAP_PLAIN;
 	memcpy(hello.instance, rn->instance, sizeof(hello.instance));
 	memcpy(hello.secret, rs->ticket.ours.secret, sizeof(hello.secret));
@@ -415,7 +415,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	smp_store_release(&rs->ticket.theirs.token, hello->token);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	rs->hello.urg = hello->caps & RSW_CAP_URG;
-	rs->hello.plain = rs->offer.spans && hello->caps & RSW_CAP_PLAIN;
+	rs->hello.plain = rs->offer.prelude && hello->caps & RSW_CAP_PLAIN;
 	if (hello->caps & RSW_CAP_RDMA && rs->plain.dir.tx != RSTREAM_ENDED) {
 		rs->hello.peer = rstream_peer_get(sock_net(sk), &rs->hello.name);
 		rs->hello.crowded = !rs->hello.peer;

@@ -27,7 +27,7 @@ struct rstream_handshake {
 	u8 late;		/* so often the timer was over, and the peer's is what is missing */
 	bool in;		/* the peer's has been read, or none will come */
 	bool urg;		/* the peer understands URG */
-	bool plain;		/* both understand PLAIN */
+	bool plain;		/* both understand PLAIN, and began with a prelude */
 	bool crowded;		/* there was no room for another peer */
 	bool may_speak;		/* no CONFIRM was seen, and no HELLO has come for a while */
 	bool guard;		/* FALLBACK, but a late HELLO must be noticed before it is read */

@@ -22,7 +22,6 @@ struct rstream_offer {
 	bool mapped;		/* IPv6 socket that connects to a v4-mapped address */
 	bool confirmed;		/* the peer's was seen: in the SYN-ACK, or as CONFIRM */
 	bool prelude;		/* both: begin without records; not connected: offer that */
-	bool spans;		/* ours: records may be left again */
 };
 
 /**

@@ -74,7 +74,6 @@ static void child_init(struct rstream *rs, struct sock *child,
 			opt.role == RSW_ROLE_CONFIRM &&
 			opt.nonce == rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
 	rs->offer.prelude = syn->prelude;
-	rs->offer.spans = READ_ONCE(rs->rn->set.prelude);
 	rstream_hear_all(rs);
 	rstream_hook_callbacks(rs);
 	rstream_asked(rs);

@@ -526,16 +526,9 @@ def span_window(tun):
 
 def span_not_agreed(tun):
     Spanned(tun, caps=0).refused(plain(5) + b"plain", "bad-record")
-    with setting("prelude", 0):
-        served = begun(tun, late=FULL + again() + plain(5) + b"plain")
-        served.reset(FULL)
-
-
-def span_without_prelude(tun):
     served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM),
-                    late=again() + plain(5) + b"plain" + again() + record(DATA, b"framed"))
-    expect(receive(served.sock, 11) == b"plainframed", "the peer's bytes")
-    served.sock.close()
+                    late=again() + plain(5) + b"plain")
+    served.reset()
 
 
 def span_agreed_before(tun):

@@ -8,9 +8,8 @@
 
 # so that no case passes because a link timed out
 load 20 || bail "cannot load the module"
-# Rings do not change except by a drain.  No spans, out of which an idle stream does not return
-# before its program sends more: see spans.sh.
-set_net ring_idle_ms=3600000 ring_size=32768 prelude=0
+# rings do not change except by a drain
+set_net ring_idle_ms=3600000 ring_size=32768
 idle=2M conns=4
 
 # ---- what rsctl tells ----

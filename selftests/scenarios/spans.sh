@@ -31,11 +31,11 @@ ok "small chunks" in_spans inet inet -w 700 -r 900
 
 # Streams that wait for a link, and get it.
 both_spans() { [ "$(grown 0 spans)" -gt 0 ] && [ "$(grown 1 spans)" -gt 0 ]; }
-returns() {	# NAME HINDER MEND SETTING...
+returns() {	# NAME HINDER MEND
 	local go
 	go=$(fresh go)
 	use ring
-	set_net prelude=1 cm_timeout_ms=1000 "${@:4}"
+	set_net prelude=1 ring_mode=2 cm_timeout_ms=1000
 	"$2"
 	mark 0
 	mark 1
@@ -50,11 +50,10 @@ returns() {	# NAME HINDER MEND SETTING...
 
 drain() { on 1 rsctl drain on; }
 undrain() { on 1 rsctl drain off; }
-returns "the peer is drained" drain undrain ring_mode=2
-returns "the peer is drained, no prelude" drain undrain ring_mode=1
+returns "the peer is drained" drain undrain
 drain_here() { rsctl drain on; }
 undrain_here() { rsctl drain off; }
-returns "this host is drained" drain_here undrain_here ring_mode=2
+returns "this host is drained" drain_here undrain_here
 
 # A program may send, and end its stream, before it reads, also when there is a ring again.
 again='do:rsctl drain off; timeout 60 bash -c "until rsctl -j links | grep -q state.*up; do sleep 0.1; done"'
