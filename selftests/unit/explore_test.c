@@ -10,41 +10,12 @@
  * stuck" means: where nothing that must happen is left, all is done.
  */
 #include "model.h"
+#include "states.h"
 #include "tap.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-#define SEEN_BITS	23
-
-static unsigned __int128 *seen;
-static unsigned int n_seen;
 static bool ended_on_tcp, ended_on_ring;
-
-/* A hash of 128 bits stands for the state; 0 is an empty slot. */
-static bool is_new(const struct world *w)
-{
-	const unsigned __int128 odd = (unsigned __int128)
-		0x9e3779b97f4a7c15ULL << 64 | 0xf39cc0605cedc835ULL;
-	unsigned __int128 hash = 0x62b821756295c58dULL;
-	u64 word[sizeof(*w) / 8];
-	unsigned int i;
-
-	static_assert(sizeof(*w) == sizeof(word));
-	memcpy(word, w, sizeof(word));
-	for (i = 0; i < ARRAY_SIZE(word); i++)
-		hash = (hash ^ word[i]) * odd;
-	for (i = hash >> 64; ; i++) {
-		i &= (1 << SEEN_BITS) - 1;
-		if (seen[i] == hash)
-			return false;
-		if (!seen[i])
-			break;
-	}
-	seen[i] = hash;
-	assert(++n_seen < 3 << (SEEN_BITS - 2));
-	return true;
-}
 
 static void explore(const struct world *w)
 {
@@ -53,7 +24,7 @@ static void explore(const struct world *w)
 	unsigned int i;
 	u8 n;
 
-	if (tap_failed() || !is_new(w))
+	if (tap_failed() || !states_add(w, sizeof(*w)))
 		return;
 	model_check(w);
 	for (i = 0; i < EVENTS; i++) {
@@ -82,9 +53,7 @@ static void explore_shape(const struct shape *s)
 {
 	struct world w;
 
-	seen = calloc(1 << SEEN_BITS, sizeof(*seen));
-	assert(seen);
-	n_seen = 0;
+	states_begin(23);
 	ended_on_tcp = false;
 	ended_on_ring = false;
 	model_start(&w, s);
@@ -93,8 +62,7 @@ static void explore_shape(const struct shape *s)
 	EXPECT(model_resent == (shape.losses && shape.bytes));
 	printf("# %u bytes, window %u, ring %u; grants %u, losses %u, revokes %u: %u states\n",
 	       shape.bytes, shape.window, shape.ring, shape.grants,
-	       shape.losses, shape.revokes, n_seen);
-	free(seen);
+	       shape.losses, shape.revokes, states_end());
 }
 
 TEST(explore__empty_stream)

@@ -7,10 +7,10 @@
  * nothing else be taken for one, and whatever happens both programs get all bytes.
  */
 #include "carrier.h"
+#include "states.h"
 #include "tap.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Bytes of a prelude, of a program at most; what can be under way. */
 enum { PRELUDE = 2, BYTES = 4, QUEUE = 12 };
@@ -37,8 +37,7 @@ struct world {
 	struct half half[2];
 };
 
-static unsigned int n_states, n_records, n_plain, n_mixed;
-static struct world *seen;
+static unsigned int n_records, n_plain, n_mixed;
 
 static void say(struct half *h, enum token token)
 {
@@ -131,18 +130,6 @@ static bool hears(struct half *h, struct half *other)
 	return true;
 }
 
-static bool is_new(const struct world *w)
-{
-	unsigned int i;
-
-	for (i = 0; i < n_states; i++)
-		if (!memcmp(&seen[i], w, sizeof(*w)))
-			return false;
-	assert(n_states < 1 << 16);
-	seen[n_states++] = *w;
-	return true;
-}
-
 static void check_end(const struct world *w, const u8 bytes[2])
 {
 	bool records[2];
@@ -170,7 +157,7 @@ static void explore(const struct world *w, const u8 bytes[2])
 	bool must = false;
 	unsigned int i, k;
 
-	if (tap_failed() || !is_new(w))
+	if (tap_failed() || !states_add(w, sizeof(*w)))
 		return;
 	EXPECT(!host_warnings);
 	for (i = 0; i < 2; i++) {
@@ -192,7 +179,6 @@ static void explore_all(bool sure, bool plain_tcp)
 {
 	u8 bytes[2];
 
-	seen = malloc(sizeof(*seen) << 16);
 	n_records = 0;
 	n_plain = 0;
 	n_mixed = 0;
@@ -210,13 +196,13 @@ static void explore_all(bool sure, bool plain_tcp)
 			w.half[0].plain_tcp = plain_tcp;
 			w.half[1].server = 1;
 			w.half[1].sure = sure;
-			n_states = 0;
+			states_begin(17);
 			explore(&w, bytes);
+			states_end();
 		}
 	}
 	printf("# ends: %u with records both ways, %u one way, %u without\n",
 	       n_records, n_mixed, n_plain);
-	free(seen);
 }
 
 TEST(plain__both_sure)

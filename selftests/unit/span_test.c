@@ -8,10 +8,10 @@
  * look like its beginning would be kept back for ever.
  */
 #include "carrier.h"
+#include "states.h"
 #include "tap.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Bytes of a span; what can be under way. */
 enum { SPAN = 2, QUEUE = 16 };
@@ -42,11 +42,7 @@ struct world {
 	struct half half[2];
 };
 
-#define STATES 0x100000
-#define SLOTS (STATES * 2)
-
-static struct world *seen;
-static unsigned int *slots, n_states, n_back, n_one_way;
+static unsigned int n_back, n_one_way;
 
 static void say(struct half *h, enum token token)
 {
@@ -241,22 +237,6 @@ static void hears(struct half *h, struct half *other)
 	}
 }
 
-static bool is_new(const struct world *w)
-{
-	const u8 *bytes = (const u8 *)w;
-	unsigned int i, at = 2166136261;
-
-	for (i = 0; i < sizeof(*w); i++)
-		at = (at ^ bytes[i]) * 16777619;
-	for (at %= SLOTS; slots[at]; at = (at + 1) % SLOTS)
-		if (!memcmp(&seen[slots[at]], w, sizeof(*w)))
-			return false;
-	assert(n_states < STATES - 1);
-	seen[++n_states] = *w;
-	slots[at] = n_states;
-	return true;
-}
-
 /* Nothing is under way: who looks for HELLO now will do so for ever. */
 static void check_quiet(const struct world *w)
 {
@@ -295,7 +275,7 @@ static void explore(const struct world *w, const u8 bytes[2])
 	bool over = true;
 	unsigned int i, k;
 
-	if (tap_failed() || !is_new(w))
+	if (tap_failed() || !states_add(w, sizeof(*w)))
 		return;
 	EXPECT(!host_warnings);
 	check_quiet(w);
@@ -326,8 +306,6 @@ static void explore_all(unsigned int begins, unsigned int grants, unsigned int m
 	unsigned int most = 0;
 	u8 bytes[2];
 
-	seen = malloc(sizeof(*seen) * STATES);
-	slots = malloc(sizeof(*slots) * SLOTS);
 	n_back = 0;
 	n_one_way = 0;
 	for (bytes[0] = 0; bytes[0] <= most_bytes; bytes[0]++) {
@@ -341,16 +319,13 @@ static void explore_all(unsigned int begins, unsigned int grants, unsigned int m
 				w.half[i].begins = begins;
 				w.half[i].grants = grants;
 			}
-			n_states = 0;
-			memset(slots, 0, sizeof(*slots) * SLOTS);
+			states_begin(21);
 			explore(&w, bytes);
-			most = max(most, n_states);
+			most = max(most, states_end());
 		}
 	}
 	printf("# at most %u states; came back %u times, one way %u times\n",
 	       most, n_back, n_one_way);
-	free(slots);
-	free(seen);
 }
 
 TEST(span__every_order)
