@@ -34,12 +34,22 @@ void rstream_account_to(struct rstream_link_net *ln, struct mem_cgroup *memcg)
 	rcu_read_unlock();
 }
 
+/* The kernel gives what a removed group has been charged to its parent.  Under RCU. */
+static struct mem_cgroup *account_payer(const struct rstream_link_net *ln)
+{
+	struct mem_cgroup *memcg = READ_ONCE(ln->memcg);
+
+	while (memcg && !mem_cgroup_online(memcg))
+		memcg = parent_mem_cgroup(memcg);
+	return memcg;
+}
+
 static struct mem_cgroup *account_get(const struct rstream_link_net *ln)
 {
 	struct mem_cgroup *memcg;
 
 	rcu_read_lock();
-	memcg = READ_ONCE(ln->memcg);
+	memcg = account_payer(ln);
 	if (memcg && !css_tryget(&memcg->css))
 		memcg = NULL;	/* another group has just replaced it */
 	rcu_read_unlock();
@@ -52,7 +62,7 @@ static unsigned long account_part(const struct rstream_link_net *ln)
 	struct mem_cgroup *memcg;
 
 	rcu_read_lock();
-	for (memcg = READ_ONCE(ln->memcg); memcg; memcg = parent_mem_cgroup(memcg))
+	for (memcg = account_payer(ln); memcg; memcg = parent_mem_cgroup(memcg))
 		pages = min3(pages, READ_ONCE(memcg->memory.max),
 			     READ_ONCE(memcg->memory.high));
 	rcu_read_unlock();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Peers, links, rings and RMBs of a namespace are charged to a memory control group.  Many
- * sockets share them, so the group of the first socket that may use them is charged, and once
- * that group is gone, that of the next socket.  In the initial namespace, which belongs to the
- * host, the settings are the limit, and no group is charged.
+ * sockets share them, so the group of the first socket that may use them is charged.  Once that
+ * group is gone its parent is charged, and then the group of the next socket that has one.  In
+ * the initial namespace, which belongs to the host, the settings are the limit, and no group is
+ * charged.
  *
  * Nothing is allocated beyond the limit of the group or above its memory.high, and the total is
  * only a part of the limit.  So no process is killed because of a link: streams stay on TCP.

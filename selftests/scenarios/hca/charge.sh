@@ -99,7 +99,7 @@ wait_for 20 no_group
 spare=max
 
 # What else is charged, a link and its queues above all, has a thirty-second of it each.
-in_all rsctl set links_per_peer 8 >/dev/null
+set_net links_per_peer=8
 streams=(-k inet -p 7301 -e -C 16 -n 1M -m 16K --rcvbuf 16K)
 begin
 ok "eight links" wait_for 20 eval '[ "$(links)" = 8 ]'
@@ -115,4 +115,13 @@ end
 ok "four links: streams are complete" test $? = 0
 ok "four links: no process was killed" test "$(event oom_kill)" = 0
 ok "four links: at the end the group can be removed" wait_for 20 no_group
+
+# A group that is gone limits nobody who has none.
+in_all rsctl drain on >/dev/null && hurry
+begin_streams -C 1 -n 100K -t 100 --hold-at 50K --hold "$tmp/go"
+ok "no group any more: eight links" wait_for 20 eval '[ "$(links)" = 8 ]'
+diag "$(links) links"
+in_all touch "$tmp/go"
+whole_streams "no group any more"
+set_net links_per_peer=1
 done_testing
