@@ -9,6 +9,7 @@
  */
 #include <linux/delay.h>
 #include <linux/kernel.h>
+#include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/sysfs.h>
 
@@ -43,6 +44,10 @@ struct fault_at {
 static uint slow_ms;
 module_param(slow_ms, uint, 0644);
 MODULE_PARM_DESC(slow_ms, "how long the creation of a completion queue takes on fault_dev");
+
+static uint rate;
+module_param(rate, uint, 0644);
+MODULE_PARM_DESC(rate, "how many bytes a second each device sends at most; 0: no limit");
 
 static uint often[HCA_FAULTS];
 static struct fault_at at[HCA_FAULTS];
@@ -167,4 +172,21 @@ u64 hca_fault_delay_ns(struct hca_dev *dev)
 	unsigned int most = max(READ_ONCE(fault_delay_us), 1U);
 
 	return (1 + hca_fault_random(dev, most)) * (u64)NSEC_PER_USEC;
+}
+
+/* How long a device with a slow wire sends @len bytes, after what it has begun to send, ns. */
+u64 hca_wire_ns(struct hca_dev *dev, u32 len)
+{
+	unsigned int most = READ_ONCE(rate);
+	struct hca_faults *f = &dev->faults;
+	u64 now = ktime_get_ns(), ns;
+	unsigned long flags;
+
+	if (!most)
+		return 0;
+	spin_lock_irqsave(&f->lock, flags);
+	f->wire_busy_till = max(f->wire_busy_till, now) + div_u64((u64)len * NSEC_PER_SEC, most);
+	ns = f->wire_busy_till - now;
+	spin_unlock_irqrestore(&f->lock, flags);
+	return ns;
 }

@@ -231,8 +231,10 @@ static void send(struct hca_qp *qp, struct hca_wqe *wqe)
 	bool again = qp->sq_next < qp->sq_answered;
 	enum hca_answer answer = HCA_SILENCE;
 	enum hca_stage then = HCA_STAGE_NEW;
+	u32 len = wqe->len;
 	struct hca_qp *peer;
 	u8 rnr_timer = 0;
+	u64 busy;
 
 	if (faulty(qp, wqe))
 		return;
@@ -262,6 +264,9 @@ static void send(struct hca_qp *qp, struct hca_wqe *wqe)
 	} else {
 		answered(qp, wqe, answer, rnr_timer);
 	}
+	busy = answer == HCA_ACK ? hca_wire_ns(qp->dev, len) : 0;
+	if (busy && !READ_ONCE(qp->waits))
+		wait_ns(qp, busy);
 	/*
 	 * Two ends that answer each other at once would do so for ever in virtual time.  And what
 	 * is placed again must be visible before it is complete again.

@@ -174,6 +174,7 @@ struct hca_faults {
 	unsigned int since[HCA_FAULTS];
 	u64 asked[HCA_FAULTS];
 	atomic64_t done[HCA_FAULTS];
+	u64 wire_busy_till;	/* ns, of ktime_get() */
 };
 
 extern const char * const hca_fault_names[HCA_FAULTS];
@@ -182,6 +183,7 @@ void hca_fault_init(struct hca_dev *dev);
 bool hca_fault(struct hca_dev *dev, enum hca_fault what);
 u32 hca_fault_random(struct hca_dev *dev, u32 n);
 u64 hca_fault_delay_ns(struct hca_dev *dev);
+u64 hca_wire_ns(struct hca_dev *dev, u32 len);
 void hca_fault_slow(struct hca_dev *dev);
 
 /* ---- count.c ---- */
