@@ -102,10 +102,10 @@ static const struct advice advices[] = {
 		"Check what that program does; if it is waiting for data itself, raise net.rdmastream.ring_size there." },
 	[RDMASTREAM_REASON_STALL_SLOT] = {
 		"The RDMA device is busy; the link has reached its capacity.",
-		"Use more links: raise net.rdmastream.links_per_peer on both hosts." },
+		"Use more links: raise net.rdmastream.links_per_path on both hosts." },
 	[RDMASTREAM_REASON_STALL_CREDIT] = {
 		"The other host's CPUs are busy, so it processes messages slowly.",
-		"Use larger writes, or more links: raise net.rdmastream.links_per_peer on both hosts." },
+		"Use larger writes, or more links: raise net.rdmastream.links_per_path on both hosts." },
 	[RDMASTREAM_REASON_LINK_MALFORMED] = {
 		"Something other than rdmastream, or another version of it, connects to the rdma_cm port of this host.",
 		"Compare \"rsctl version\" on both hosts, or choose another port: net.rdmastream.cm_port." },
@@ -126,7 +126,7 @@ static const struct advice advices[] = {
 		"\"rsctl monitor\" shows which address sends it; see Documentation/security.rst." },
 	[RDMASTREAM_REASON_LINK_BUSY] = {
 		"This host is short of memory, or the peer establishes very many links.",
-		"See dmesg, \"rsctl devices\", net.rdmastream.links_per_peer on the peer, and links_per_address and links_max here." },
+		"See dmesg, \"rsctl devices\", net.rdmastream.links_per_path on the peer, and links_per_address and links_max here." },
 	[RDMASTREAM_REASON_GRANT_REFUSED] = {
 		"The peer had no memory or no link for the ring, or had nothing more to send.",
 		"Nothing; the grant is repeated.  If it persists, see \"rsctl stats\" on the peer." },

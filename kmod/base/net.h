@@ -47,7 +47,7 @@ enum rstream_ring_mode {
  * @link_stall_ms:	a link that completes nothing for so long is given up; 0: never
  * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
  * @retry_count: transport retries, 0 to 6 (7, forever on rxe, is refused)
- * @links_per_peer: number of links to a peer, over which streams are spread
+ * @links_per_path: number of links over each path to a peer, over which streams are spread
  * @links_per_address: limit on links to one address, whichever side connects them
  * @links_max:	limit on links in the namespace
  * @max_orphans:	limit on closed sockets of the host that still have data to deliver
@@ -74,7 +74,7 @@ struct rstream_settings {
 	int link_stall_ms;
 	int ack_timeout;
 	int retry_count;
-	int links_per_peer;
+	int links_per_path;
 	int links_per_address;
 	int links_max;
 	int max_orphans;

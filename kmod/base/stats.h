@@ -67,7 +67,8 @@
 	X(WRS_SIGNALLED, "send work requests posted that were signalled") \
 	X(POST_SENDS, "calls of ib_post_send()") \
 	X(COMPLETIONS, "work completions processed") \
-	X(SPANS, "directions sent without records, because no ring was available")
+	X(SPANS, "directions sent without records, because no ring was available") \
+	X(RINGS_MOVED, "rings that were busy and moved to a link with fewer rings")
 
 enum rstream_mib_item {
 #define X(name, text) RSTREAM_MIB_##name,

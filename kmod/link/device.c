@@ -341,6 +341,7 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 		if (dev->ib != ib || !dev_serves(dev, rstream_link_netns(link)))
 			continue;
 		link->dev = dev;
+		link->node = ibdev_to_node(ib);
 		list_add(&link->dev_list, &dev->links);
 		strscpy(link->dev_name, dev_name(&ib->dev),
 			sizeof(link->dev_name));

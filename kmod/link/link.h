@@ -197,15 +197,15 @@ void rstream_peer_asks(struct rstream_peer *peer);
  * @peer:	the peer
  * @size:	size of the ring that is wanted, bytes
  *
- * Prefers links with room for the ring, and among these the one with the fewest
- * rings.
+ * Prefers links with room for the ring, and among these the one with the fewest rings of this
+ * host, then one whose device is on this CPU's NUMA node.
  *
  * Context: any. Return: a referenced link in state UP, or NULL.
  */
 struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size);
 
 /**
- * rstream_peer_want_more() - more links, if all are in use and more are allowed
+ * rstream_peer_want_more() - another link, if all are busy and a path has too few
  * @peer:	the peer; does nothing on the passive side
  * @route:	as in rstream_peer_want_link()
  *
@@ -658,6 +658,8 @@ enum rstream_link_event {
 	RSTREAM_LINK_EV_DRAINED, /* and now DEAD: frags can be recalled */
 	RSTREAM_LINK_EV_IDLE,	/* the stream's ring has received nothing for long */
 	RSTREAM_LINK_EV_ROUTES,	/* routes or IPsec policies of the namespace have changed */
+	RSTREAM_LINK_EV_BUSY,	/* another link would be useful: rstream_peer_want_more() */
+	RSTREAM_LINK_EV_MOVE,	/* the stream's ring should be replaced by one on another link */
 };
 
 /**

@@ -43,6 +43,8 @@
 #include "waiter.h"
 
 #define ORPHANS_MAX	SZ_2M
+/* Sweeps; half a minute by default. */
+#define MOVE_PAUSE_MAX	64U
 
 static void link_register(struct rstream_link *link)
 {
@@ -265,15 +267,42 @@ static u64 orphans_max(const struct rstream_link *link)
 	return min_t(u64, ORPHANS_MAX, max / 4);
 }
 
+/*
+ * Rings that move may come back, because the other link has no memory for them, or because their
+ * program ends others there.  So each time that some move, the next time is twice as far away.
+ * Return: how many may move now.
+ */
+static unsigned int link_may_move(struct rstream_link *link, struct rstream_balance *balance)
+{
+	lockdep_assert_held(&link->lock);
+	if (!balance->surplus)
+		link->move_pause = 0;
+	else if ((int)(link->sweeps - link->move_at) < 0)
+		balance->surplus = 0;
+	return balance->surplus;
+}
+
+static void link_has_moved(struct rstream_link *link, unsigned int n)
+{
+	lockdep_assert_held(&link->lock);
+	if (!n)
+		return;
+	link->move_pause = min(max(link->move_pause * 2, 2U), MOVE_PAUSE_MAX);
+	link->move_at = link->sweeps + link->move_pause;
+}
+
 static void link_probe_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(to_delayed_work(work),
 						 struct rstream_link,
 						 probe_work);
 	unsigned long ms = rstream_link_set(link->ln)->link_probe_ms;
+	struct rstream_balance balance;
 	enum rstream_link_end end;
+	unsigned int surplus;
 	bool quiet;
 
+	rstream_peer_balance(link, &balance);
 	spin_lock_bh(&link->lock);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
@@ -290,7 +319,7 @@ static void link_probe_work(struct work_struct *work)
 	link->probed_done = link->sq_done;
 	link->probed_signalled = link->sq_signalled;
 	if (link->state == RSTREAM_LINK_UP)
-		rstream_ring_sweep(link);
+		rstream_ring_sweep(link, &balance);
 	link_look_at_routes(link);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
@@ -299,10 +328,12 @@ static void link_probe_work(struct work_struct *work)
 		rstream_link_break_locked(link, end);
 		goto out;
 	}
-	if (rstream_ring_look(link) > orphans_max(link)) {
+	surplus = link_may_move(link, &balance);
+	if (rstream_ring_look(link, &balance) > orphans_max(link)) {
 		rstream_link_break_locked(link, RSTREAM_END_ORPHANS);
 		goto out;
 	}
+	link_has_moved(link, surplus - balance.surplus);
 	spin_unlock_bh(&link->lock);
 	rstream_rmb_trim(link);
 	spin_lock_bh(&link->lock);
@@ -482,6 +513,7 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	INIT_LIST_HEAD(&link->tx_dead);
 	INIT_LIST_HEAD(&link->tx_sent);
 	link->ring_most = RSTREAM_RING_MAX;
+	link->node = NUMA_NO_NODE;
 	link->active = path;
 	link->path = path;
 	link->slot = slot;

@@ -95,6 +95,16 @@ struct rstream_batch {
 };
 
 /*
+ * What the sweep of a link is to do about its load.
+ * @surplus:	how many of this host's rings shall move to other links of the peer
+ * @more:	a stream shall ask for another link
+ */
+struct rstream_balance {
+	unsigned int surplus;
+	bool more;
+};
+
+/*
  * Links of one namespace.
  * @rn:	of the same namespace
  * @lock:	bh; guards all up to @drained_dev
@@ -264,6 +274,7 @@ struct rstream_link {
 	struct ib_cq *send_cq, *recv_cq;
 	struct ib_qp *qp;
 	char dev_name[IB_DEVICE_NAME_MAX];
+	int node;			/* NUMA node of @dev */
 	u32 port, qpn, peer_qpn, path_mtu;
 	unsigned int depth;		/* of either queue, without the drain slot */
 	unsigned int max_sge;
@@ -316,6 +327,8 @@ struct rstream_link {
 	unsigned int n_zombies;		/* in it */
 	struct list_head tx_ending;	/* of these: DONE has not completed, in order of posting */
 	unsigned int sweeps;		/* since it is up */
+	unsigned int move_pause;	/* sweeps without moves after the last one that had some */
+	unsigned int move_at;		/* @sweeps when rings may move next */
 	unsigned int poor_sweeps;	/* sweeps without credits, since the last credit */
 	struct list_head tx_dead;	/* frags, see rstream_tx_unlock() */
 	struct list_head tx_sent;	/* rings to notify of completions */
@@ -324,6 +337,7 @@ struct rstream_link {
 	unsigned int n_cached, cached_least;	/* cached_least: minimum since the last sweep */
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
+	u64 swept_bytes;		/* @tx_bytes at the last sweep */
 	u64 settled_bytes;		/* of @tx_bytes: known to have completed */
 	int routes;			/* rstream_routes_genid() when last checked */
 };
@@ -376,6 +390,7 @@ struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
 void rstream_peer_hold(struct rstream_peer *peer);
 void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link);
 void rstream_peer_link_up(struct rstream_link *link);
+void rstream_peer_balance(struct rstream_link *link, struct rstream_balance *balance);
 void rstream_peer_link_down(struct rstream_link *link);
 void rstream_peer_declines(struct rstream_peer *peer);
 bool rstream_peer_bad_token(struct rstream_link *link);
@@ -390,6 +405,9 @@ int rstream_path_may(struct rstream_peer *peer,
 		     const struct sockaddr_storage *remote);
 unsigned long rstream_path_wait(const struct rstream_path *path);
 struct rstream_path *rstream_path_best(struct rstream_peer *peer);
+struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned int most,
+					  unsigned int *missing);
+bool rstream_path_has_link(struct rstream_link *link);
 unsigned long rstream_path_longest(struct rstream_peer *peer);
 void rstream_path_works(struct rstream_path *path);
 void rstream_path_failed(struct rstream_path *path, bool refused);
@@ -403,8 +421,8 @@ void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
 void rstream_ring_sq_done(struct rstream_link *link);
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
 void rstream_ring_kick(struct rstream_link *link);
-void rstream_ring_sweep(struct rstream_link *link);
-u64 rstream_ring_look(struct rstream_link *link);
+void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balance);
+u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance);
 enum rstream_link_end rstream_ring_withheld(struct rstream_link *link);
 void rstream_ring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_ring_drained(struct rstream_link *link);

@@ -265,6 +265,53 @@ struct rstream_path *rstream_path_best(struct rstream_peer *peer)
 	return best;
 }
 
+/* Links of @path that can be used. */
+static unsigned int path_links(struct rstream_peer *peer, const struct rstream_path *path)
+{
+	struct rstream_link *link;
+	unsigned int n = 0;
+
+	list_for_each_entry(link, &peer->links, peer_list)
+		n += link->path == path && rstream_link_is_up(link);
+	return n;
+}
+
+/*
+ * The path for a link beside those that are up: one with the fewest links, of these the one that
+ * may be tried soonest.  @missing: how many links it lacks.  NULL: each has @most, or is being tried.
+ */
+struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned int most,
+					  unsigned int *missing)
+{
+	struct rstream_path *path, *best = NULL;
+	unsigned long wait, least_wait = 0;
+	unsigned int n, fewest = most;
+	int i;
+
+	lockdep_assert_held(&peer->lock);
+	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
+		path = &peer->paths[i];
+		if (path->remote.ss_family == AF_UNSPEC || path_busy(peer, path))
+			continue;
+		n = path_links(peer, path);
+		wait = rstream_path_wait(path);
+		if (n >= most || n > fewest || (best && n == fewest && wait >= least_wait))
+			continue;
+		best = path;
+		fewest = n;
+		least_wait = wait;
+	}
+	*missing = most - fewest;
+	return best;
+}
+
+/* Is there a link over the same path as @link, which is not up? */
+bool rstream_path_has_link(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->peer->lock);
+	return path_links(link->peer, link->path);
+}
+
 /* Jiffies until none waits any more. */
 unsigned long rstream_path_longest(struct rstream_peer *peer)
 {

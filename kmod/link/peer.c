@@ -167,9 +167,22 @@ static unsigned int peer_connecting(struct rstream_peer *peer)
 	return n;
 }
 
-static unsigned int link_rings(const struct rstream_link *link)
+/* The two directions of a device don't share its bandwidth. */
+static unsigned int link_load(const struct rstream_link *link)
 {
-	return READ_ONCE(link->n_rx) + READ_ONCE(link->n_tx);
+	return max(READ_ONCE(link->n_rx), READ_ONCE(link->n_tx));
+}
+
+/* Is @link better for a further ring of this host than @other, with the same room? */
+static bool link_better(const struct rstream_link *link, const struct rstream_link *other)
+{
+	unsigned int rx = READ_ONCE(link->n_rx), other_rx = READ_ONCE(other->n_rx);
+
+	if (rx != other_rx)
+		return rx < other_rx;
+	if (link->node != other->node)
+		return link->node == numa_node_id();
+	return READ_ONCE(link->n_tx) < READ_ONCE(other->n_tx);
 }
 
 /* Is there memory for a ring of @size, or can there be? */
@@ -194,8 +207,8 @@ struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size)
 		if (!rstream_link_is_up(link))
 			continue;
 		room = peer->n_links == 1 || link_room(link, size);
-		if (best && (room < best_room || (room == best_room &&
-						  link_rings(link) >= link_rings(best))))
+		if (best && (room < best_room ||
+			     (room == best_room && !link_better(link, best))))
 			continue;
 		best = link;
 		best_room = room;
@@ -221,20 +234,22 @@ static bool peer_may_try(const struct rstream_peer *peer)
 	       !READ_ONCE(peer->ln->drained);
 }
 
+/* Links over each path. */
 static unsigned int peer_wants(const struct rstream_peer *peer)
 {
-	return max(READ_ONCE(rstream_link_set(peer->ln)->links_per_peer), 1);
+	return max(READ_ONCE(rstream_link_set(peer->ln)->links_per_path), 1);
 }
 
 /*
- * All links that are allowed are established at once, over one path.  The links of a path get
- * some time alone; then the next path is tried as well.
+ * All links of a path are established at once.  The first path gets some time alone; then the
+ * next one is tried as well.  Once there is a link, those over further paths are established if
+ * there is work for them.
  */
 static struct plan peer_plan(struct rstream_peer *peer)
 {
 	/* how long a path may take before another one is tried, too */
 	unsigned long limit = msecs_to_jiffies(rstream_link_set(peer->ln)->cm_timeout_ms / 2);
-	unsigned int up = 0, making = 0, want = peer_wants(peer);
+	unsigned int up = 0, making = 0, missing, want = peer_wants(peer);
 	unsigned long alone = 0, age;
 	struct rstream_link *link;
 	struct plan plan = {};
@@ -245,7 +260,6 @@ static struct plan peer_plan(struct rstream_peer *peer)
 			continue;
 		if (rstream_link_is_up(link)) {
 			up++;
-			plan.path = link->path ?: plan.path;
 			continue;
 		}
 		making++;
@@ -255,15 +269,12 @@ static struct plan peer_plan(struct rstream_peer *peer)
 	}
 	if (!peer_may_try(peer) || (up ? !peer->want_more : !peer->n_waiters))
 		return plan;
-	if (!plan.path)
-		plan.path = rstream_path_best(peer);
+	plan.path = up ? rstream_path_further(peer, want, &missing) : rstream_path_best(peer);
 	if (!plan.path)
 		return plan;
 	if (!up)
-		plan.n = min(plan.path->refused ? 1 : want,
-			     RSTREAM_SLOTS - making);
-	else if (up + making < want)
-		plan.n = want - up - making;
+		missing = plan.path->refused ? 1 : want;
+	plan.n = min(missing, RSTREAM_SLOTS - up - making);
 	plan.delay = max(alone, rstream_path_wait(plan.path));
 	return plan;
 }
@@ -427,28 +438,52 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
+/* Are all links busy, and is there a path for another one now? */
+static bool peer_lacks_link(struct rstream_peer *peer)
+{
+	struct rstream_link *link;
+	struct rstream_path *path;
+	unsigned int missing;
+
+	lockdep_assert_held(&peer->lock);
+	if (time_before64(get_jiffies_64(), peer->more_at))
+		return false;
+	list_for_each_entry(link, &peer->links, peer_list)
+		if (link->active && rstream_link_alive(link) && link_load(link) < 2)
+			return false;
+	path = rstream_path_further(peer, peer_wants(peer), &missing);
+	return path && !rstream_path_wait(path);
+}
+
 void rstream_peer_want_more(struct rstream_peer *peer,
 			    const struct rstream_peer_route *route)
 {
-	unsigned int alive = 0;
-	struct rstream_link *link;
-	bool unused = false;
-
 	if (!peer->active)
 		return;
 	spin_lock_bh(&peer->lock);
-	list_for_each_entry(link, &peer->links, peer_list) {
-		if (!link->active || !rstream_link_alive(link))
-			continue;
-		alive++;
-		unused = unused || !link_rings(link);
-	}
-	if (!unused && alive < peer_wants(peer) &&
-	    time_after_eq64(get_jiffies_64(), peer->more_at)) {
-		peer_name(peer, route);
+	peer_name(peer, route);
+	if (!peer->want_more && peer_lacks_link(peer)) {
 		peer->want_more = true;
 		peer_schedule(peer);
 	}
+	spin_unlock_bh(&peer->lock);
+}
+
+void rstream_peer_balance(struct rstream_link *link, struct rstream_balance *balance)
+{
+	unsigned int n = READ_ONCE(link->n_rx), fewest = n;
+	struct rstream_peer *peer = link->peer;
+	struct rstream_link *other;
+
+	*balance = (struct rstream_balance){};
+	if (link_load(link) < 2)
+		return;
+	spin_lock_bh(&peer->lock);
+	list_for_each_entry(other, &peer->links, peer_list)
+		if (rstream_link_is_up(other))
+			fewest = min(fewest, READ_ONCE(other->n_rx));
+	balance->surplus = (n - fewest) / 2;
+	balance->more = peer->active && !peer->want_more && peer_lacks_link(peer);
 	spin_unlock_bh(&peer->lock);
 }
 
@@ -671,7 +706,7 @@ static void judge(struct rstream_peer *peer, struct rstream_link *link)
 		return;
 	if (link->was_up)
 		rstream_path_broke(link);
-	else if (peer_up_link(peer))
+	else if (rstream_path_has_link(link))
 		/* not the path's fault: the peer refuses further links */
 		peer->more_at = get_jiffies_64() + MORE_PAUSE;
 	else if (rstream_link_ended(link) == RSTREAM_END_KIND_AGAIN)

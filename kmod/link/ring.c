@@ -510,12 +510,30 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		return_receives(link);
 }
 
-/* Notifies its stream if it has received nothing for @idle jiffies. */
-static void rx_find_idle(struct rx_ring *ring, unsigned long idle)
+/* It has received much since the last sweep. */
+static void rx_busy(struct rx_ring *ring, struct rstream_balance *balance)
 {
-	if (ring->swept != ring->pub.landed) {
+	if (balance->more) {
+		balance->more = false;
+		rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_BUSY);
+	}
+	if (balance->surplus) {
+		balance->surplus--;
+		rstream_mib_inc(ring->pub.link->ln->rn, RSTREAM_MIB_RINGS_MOVED);
+		rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_MOVE);
+	}
+}
+
+/* Notifies its stream if it has received nothing for @idle jiffies, or much. */
+static void rx_sweep(struct rx_ring *ring, unsigned long idle, struct rstream_balance *balance)
+{
+	u64 bytes = ring->pub.landed - ring->swept;
+
+	if (bytes) {
 		ring->swept = ring->pub.landed;
 		ring->busy_at = jiffies;
+		if (ring->rs && bytes >= BUSY_BYTES)
+			rx_busy(ring, balance);
 	} else if (ring->rs && time_after(jiffies, ring->busy_at + idle)) {
 		ring->busy_at = jiffies;
 		rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_IDLE);
@@ -532,8 +550,11 @@ static bool rx_is_orphan(const struct rx_ring *ring)
 	       time_after(jiffies, ring->busy_at + (ring->switched ? DONE_TIME : REFUSED_TIME));
 }
 
-/* Finds rings that are idle; earlier if memory is short.  Return: bytes of orphans. */
-u64 rstream_ring_look(struct rstream_link *link)
+/*
+ * Finds rings that are idle, earlier if memory is short, and those that shall move.  Return: bytes
+ * of orphans.
+ */
+u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance)
 {
 	unsigned long ms = READ_ONCE(rstream_link_set(link->ln)->ring_idle_ms);
 	struct rx_ring *ring;
@@ -547,7 +568,7 @@ u64 rstream_ring_look(struct rstream_link *link)
 	if (rstream_rmb_pressure(link))
 		ms /= 8;
 	for (id = 0; (ring = idr_get_next(&link->rx_rings, &id)); id++) {
-		rx_find_idle(ring, msecs_to_jiffies(ms));
+		rx_sweep(ring, msecs_to_jiffies(ms), balance);
 		if (rx_is_orphan(ring))
 			bytes += ring->pub.size;
 		if (!rstream_link_pause(link, ++n))

@@ -968,14 +968,29 @@ static void tx_look(struct rstream_link *link, struct tx_ring *ring)
 		rstream_link_ops->space(ring->rs, &ring->pub, false);
 }
 
+/* Much was sent since the last sweep: a stream that has sent some asks for another link. */
+static void tx_ask_link(struct rstream_link *link, struct rstream_balance *balance)
+{
+	u64 bytes = link->tx_bytes - link->swept_bytes;
+	struct tx_ring *ring;
+
+	link->swept_bytes = link->tx_bytes;
+	ring = list_first_entry_or_null(&link->tx_busy, struct tx_ring, busy);
+	if (!ring || bytes < BUSY_BYTES || !balance->more)
+		return;
+	balance->more = false;
+	rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_BUSY);
+}
+
 /* Idle senders are notified here.  Rings that are not in use cost nothing. */
-void rstream_ring_sweep(struct rstream_link *link)
+void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balance)
 {
 	unsigned int n, all = link->n_busy;
 	struct tx_ring *ring, *next;
 
 	lockdep_assert_held(&link->lock);
 	link->sweeps++;
+	tx_ask_link(link, balance);
 	/* a scheduled ring that has not posted by now is not scheduled any more */
 	list_for_each_entry_safe(ring, next, &link->tx_scheduled, turn)
 		tx_turn_end(ring);

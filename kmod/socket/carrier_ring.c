@@ -79,12 +79,10 @@ static void want_link(struct rstream *rs)
 	rstream_peer_want_link(rs->hello.peer, &route, rs);
 }
 
-static void want_more_links(struct rstream *rs)
+void rstream_link_want_more(struct rstream *rs)
 {
 	struct rstream_peer_route route;
 
-	if (READ_ONCE(rs->rn->set.links_per_peer) < 2)
-		return;
 	fill_route(rs, &route);
 	rstream_peer_want_more(rs->hello.peer, &route);
 }
@@ -288,7 +286,6 @@ void rstream_grant_try(struct rstream *rs)
 		} else if (link) {
 			reason = grant_ring(rs, link);
 			rstream_link_put(link);
-			want_more_links(rs);
 		} else {
 			rstream_link_wanted(rs);
 			/* the last try tells more */
@@ -336,6 +333,20 @@ void rstream_grant_look(struct rstream *rs)
 static u64 ring_consumed(const struct rstream *rs)
 {
 	return rs->rx.consumed > rs->rx.base ? rs->rx.consumed - rs->rx.base : 0;
+}
+
+/* Give up this ring; the next one shall have @next bytes. */
+static void ring_replace(struct rstream *rs, u32 next)
+{
+	rs->granted.next = next;
+	rstream_ring_revoke(rs, RSTREAM_R_NONE);
+}
+
+/* Another link to the peer has fewer rings. */
+void rstream_ring_relocate(struct rstream *rs)
+{
+	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING)
+		ring_replace(rs, rs->rxring->size);
 }
 
 /* The link has seen nothing in our ring for long. */
@@ -390,13 +401,6 @@ void rstream_ring_landed(struct rstream *rs)
 		rs->granted.filled = true;
 }
 
-/* The next ring shall be larger: give up this one. */
-static void ring_grow(struct rstream *rs, u32 next)
-{
-	rs->granted.next = next;
-	rstream_ring_revoke(rs, RSTREAM_R_NONE);
-}
-
 static u32 larger_ring(const struct rstream *rs)
 {
 	return min(ring_most(rs), rs->rxring->size * RING_GROWTH);
@@ -434,7 +438,7 @@ static void ring_emptied(struct rstream *rs)
 		return;
 	}
 	sk_mem_reclaim(rs->sk);		/* it is charged when it is granted */
-	ring_grow(rs, next);
+	ring_replace(rs, next);
 }
 
 /* ---- what is lent ---- */
@@ -603,7 +607,7 @@ static void credit(struct rstream *rs)
 			return;
 		}
 		/* even beyond its share: there is no other way out */
-		ring_grow(rs, larger_ring(rs));
+		ring_replace(rs, larger_ring(rs));
 		return;
 	}
 	/* pairs with message_data() */
@@ -949,6 +953,12 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 		break;
 	case RSTREAM_LINK_EV_ROUTES:
 		rstream_queue(rs, RSTREAM_DO_LOOK);
+		break;
+	case RSTREAM_LINK_EV_BUSY:
+		rstream_queue(rs, RSTREAM_DO_BUSY);
+		break;
+	case RSTREAM_LINK_EV_MOVE:
+		rstream_queue(rs, RSTREAM_DO_MOVE);
 		break;
 	case RSTREAM_LINK_EV_LOST:
 	case RSTREAM_LINK_EV_DRAINED:

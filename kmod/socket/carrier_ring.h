@@ -49,6 +49,7 @@ struct rstream_taken {
 
 /* All with the socket held, if nothing else is said. */
 void rstream_link_wanted(struct rstream *rs);
+void rstream_link_want_more(struct rstream *rs);
 void rstream_link_try(struct rstream *rs);
 void rstream_link_asked(struct rstream *rs);
 void rstream_peer_fill(struct rstream *rs, const u8 *instance);
@@ -63,6 +64,7 @@ void rstream_ring_closing(struct rstream *rs);
 void rstream_ring_read(struct rstream *rs, size_t len);
 void rstream_ring_answer(struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
+void rstream_ring_relocate(struct rstream *rs);
 void rstream_lent_init(struct rstream *rs);
 void rstream_lent_hurry(struct rstream *rs);
 void rstream_lent_end(struct rstream *rs);

@@ -185,6 +185,10 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
+	if (todo & BIT(RSTREAM_DO_BUSY) && rs->hello.peer)
+		rstream_link_want_more(rs);
+	if (todo & BIT(RSTREAM_DO_MOVE))
+		rstream_ring_relocate(rs);
 	if (todo & BIT(RSTREAM_DO_LOOK))
 		rstream_ipsec_look(rs);
 	rstream_tx_reap(rs);

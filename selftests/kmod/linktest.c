@@ -119,6 +119,8 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 		break;
 	case RSTREAM_LINK_EV_IDLE:
 	case RSTREAM_LINK_EV_ROUTES:
+	case RSTREAM_LINK_EV_BUSY:
+	case RSTREAM_LINK_EV_MOVE:
 		break;
 	}
 	wake_up(&rs->wait);
@@ -723,7 +725,7 @@ static int __net_init linktest_net_init(struct net *net)
 		.retry_count = 6,
 		.links_per_address = 64,
 		.links_max = 64,
-		.links_per_peer = bounds() ? 3 : 1,
+		.links_per_path = bounds() ? 3 : 1,
 	};
 	get_random_bytes(rn->instance, sizeof(rn->instance));
 	err = rstream_mib_net_init(net);

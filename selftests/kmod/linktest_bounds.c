@@ -388,6 +388,7 @@ static int instead_of_closed(struct rstream *rs)
 static u64 sweeps_ns(struct rstream *rs)
 {
 	struct rstream_link *link = nth_link(rs, 0);
+	struct rstream_balance none = {};
 	u64 least = U64_MAX, since;
 	int i, j;
 
@@ -395,7 +396,7 @@ static u64 sweeps_ns(struct rstream *rs)
 		spin_lock_bh(&link->lock);
 		since = ktime_get_ns();
 		for (j = 0; j < SWEEPS; j++)
-			rstream_ring_sweep(link);
+			rstream_ring_sweep(link, &none);
 		least = min(least, ktime_get_ns() - since);
 		spin_unlock_bh(&link->lock);
 	}

@@ -727,7 +727,7 @@ static const struct setting {
 	{ "hello_timeout_ms", { "10", "50", "1000", "5000" } },
 	{ "link_idle_ms", { "100", "200", "1000", "30000" } },
 	{ "link_probe_ms", { "10", "50", "500", "1000" } },
-	{ "links_per_peer", { "1", "2", "3", "8" } },
+	{ "links_per_path", { "1", "2", "3", "8" } },
 	{ "links_per_address", { "1", "2", "64", "64" } },
 	{ "links_max", { "1", "2", "3", "4096" } },
 	{ "max_orphans", { "0", "1", "2", "16384" } },

@@ -91,7 +91,7 @@ set_net cm_timeout_ms=10000 ring_mode=1 ring_size=65536 ring_idle_ms=3600000
 
 # ---- several links over one path ----
 
-set_net links_per_peer=4 advertise_addrs=0
+set_net links_per_path=4 advertise_addrs=0
 begin "4 links: streams begin without a link" -n $each --hold-at 64K
 ok "4 links: all are up" wait_for 20 links_are 4
 in_all rsctl links | diag
@@ -115,7 +115,7 @@ ok "a second device" second_device 0
 ok "a second device at the other end" second_device 1
 conns=8
 for n in 1 2; do
-	ok "$n links: the module is reloaded" reload links_per_peer=$n
+	ok "$n links: the module is reloaded" reload links_per_path=$n
 	begin "$n links: streams begin on rxe0" -n $((6 / n))M --hold-at 64K
 	ok "$n links: links use rxe0" wait_for 10 links_are $n rxe0 ||
 		in_all rsctl links | diag

@@ -99,7 +99,7 @@ wait_for 20 no_group
 spare=max
 
 # What else is charged, a link and its queues above all, has a thirty-second of it each.
-set_net links_per_peer=8
+set_net links_per_path=8
 streams=(-k inet -p 7301 -e -C 16 -n 1M -m 16K --rcvbuf 16K)
 begin
 ok "eight links" wait_for 20 eval '[ "$(links)" = 8 ]'
@@ -123,5 +123,5 @@ ok "no group any more: eight links" wait_for 20 eval '[ "$(links)" = 8 ]'
 diag "$(links) links"
 in_all touch "$tmp/go"
 whole_streams "no group any more"
-set_net links_per_peer=1
+set_net links_per_path=1
 done_testing

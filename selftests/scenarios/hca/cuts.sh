@@ -12,7 +12,7 @@ params=/sys/module/rs_hca/parameters
 load || bail "cannot load the module"
 use ring
 # several links, so that one is cut while others are made; each of use early
-set_net links_per_peer=8 link_flap_decay_ms=100 ring_threshold=4096 ring_size=16384 ring_idle_ms=600000
+set_net links_per_path=8 link_flap_decay_ms=100 ring_threshold=4096 ring_size=16384 ring_idle_ms=600000
 go=$(fresh go)
 
 # Both ends count a link that was up and broke.
