@@ -38,12 +38,12 @@ simulate:
 CUTS ?= 10000
 cuts:
 	scripts/run-scenario um-6.12 cuts CUTS=$(CUTS) LIMIT=$(CUTS) -- \
-		-n 1 -t $$(($(CUTS) + 600)) -o build/check/cuts.um-6.12
+		-n 1 -t $$(($(CUTS) + 600)) --seed 1 -o build/check/cuts.um-6.12
 
 # each call of each verb fails, including the later ones
 verbs:
 	scripts/run-scenario um-6.12 hca SUITE=hca/verbs EVERY=100000 PROFILES=plain DMA=virt \
-		REPORTS=no LIMIT=14000 -- -n 1 -t 14400 -o build/check/verbs.um-6.12
+		REPORTS=no LIMIT=14000 -- -n 1 -t 14400 --seed 1 -o build/check/verbs.um-6.12
 
 PEERS ?= 1000
 peers:
