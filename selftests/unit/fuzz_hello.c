@@ -28,7 +28,7 @@ static enum rstream_hello_state wanted(const u8 *at, size_t len, u8 role, u64 no
 		return RSTREAM_HELLO_PART;
 	whole = number(at + 8, 2);
 	if (number(at + 26, 2) > 4 || whole != LEN + 16 * number(at + 26, 2) ||
-	    at[10] > at[11] || !number(at + 48, 8) || number(at + 56, 8) >> 40)
+	    at[10] > at[11] || !number(at + 48, 8) || number(at + 56, 8) >> 62)
 		return RSTREAM_HELLO_BAD;
 	return len < whole ? RSTREAM_HELLO_PART : RSTREAM_HELLO_WHOLE;
 }
