@@ -54,6 +54,7 @@
 struct rstream;
 struct rstream_link;
 struct rstream_peer;
+struct rstream_rxring;
 struct ubuf_info;
 
 /* ---- peers: the other network namespace ---- */
@@ -203,6 +204,15 @@ void rstream_peer_asks(struct rstream_peer *peer);
  * Context: any. Return: a referenced link in state UP, or NULL.
  */
 struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size);
+
+/**
+ * rstream_peer_has_better_link() - would a ring of the same size now go to another link?
+ * @peer:	the peer of @ring's link
+ * @ring:	a receiving end
+ *
+ * Return: true if that link also has room for it.  Context: any.
+ */
+bool rstream_peer_has_better_link(struct rstream_peer *peer, const struct rstream_rxring *ring);
 
 /**
  * rstream_peer_want_more() - another link, if all are busy and a path has too few

@@ -43,6 +43,8 @@
 #include "waiter.h"
 
 #define ORPHANS_MAX	SZ_2M
+/* A link is busy that has carried so much since the last sweep, bytes. */
+#define BUSY_BYTES	SZ_64K
 /* Sweeps; half a minute by default. */
 #define MOVE_PAUSE_MAX	64U
 
@@ -268,18 +270,21 @@ static u64 orphans_max(const struct rstream_link *link)
 }
 
 /*
- * Rings that move may come back, because the other link has no memory for them, or because their
- * program ends others there.  So each time that some move, the next time is twice as far away.
- * Return: how many may move now.
+ * Leaves in @balance what is to be done now.  Rings that move may have to come back, because others
+ * end or begin meanwhile.  So each time that some move, the next time is twice as far away.
  */
-static unsigned int link_may_move(struct rstream_link *link, struct rstream_balance *balance)
+static void link_may_move(struct rstream_link *link, struct rstream_balance *balance)
 {
+	u64 bytes = link->tx_bytes + link->rx_bytes;
+
 	lockdep_assert_held(&link->lock);
+	if (bytes - link->swept_bytes < BUSY_BYTES)
+		*balance = (struct rstream_balance){};
+	link->swept_bytes = bytes;
 	if (!balance->surplus)
 		link->move_pause = 0;
 	else if ((int)(link->sweeps - link->move_at) < 0)
 		balance->surplus = 0;
-	return balance->surplus;
 }
 
 static void link_has_moved(struct rstream_link *link, unsigned int n)
@@ -318,6 +323,8 @@ static void link_probe_work(struct work_struct *work)
 	link_probe(link, quiet);
 	link->probed_done = link->sq_done;
 	link->probed_signalled = link->sq_signalled;
+	link_may_move(link, &balance);
+	surplus = balance.surplus;
 	if (link->state == RSTREAM_LINK_UP)
 		rstream_ring_sweep(link, &balance);
 	link_look_at_routes(link);
@@ -328,7 +335,6 @@ static void link_probe_work(struct work_struct *work)
 		rstream_link_break_locked(link, end);
 		goto out;
 	}
-	surplus = link_may_move(link, &balance);
 	if (rstream_ring_look(link, &balance) > orphans_max(link)) {
 		rstream_link_break_locked(link, RSTREAM_END_ORPHANS);
 		goto out;

@@ -95,7 +95,7 @@ struct rstream_batch {
 };
 
 /*
- * What the sweep of a link is to do about its load.
+ * What the sweep of a link is to do about its load, if it is busy.
  * @surplus:	how many of this host's rings shall move to other links of the peer
  * @more:	a stream shall ask for another link
  */
@@ -241,7 +241,7 @@ struct rstream_link {
 	u32 id, peer_id;
 	bool active;
 	u8 slot;			/* among those of the active side */
-	struct rstream_path *path;	/* peer->lock; NULL: passive, or forgotten */
+	struct rstream_path *path;	/* of @peer; NULL: passive */
 	unsigned long made_at;		/* jiffies */
 	bool was_up;
 	u8 end;				/* enum rstream_link_end; NONE: it is alive */
@@ -337,7 +337,7 @@ struct rstream_link {
 	unsigned int n_cached, cached_least;	/* cached_least: minimum since the last sweep */
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
-	u64 swept_bytes;		/* @tx_bytes at the last sweep */
+	u64 swept_bytes;		/* @tx_bytes and @rx_bytes at the last sweep */
 	u64 settled_bytes;		/* of @tx_bytes: known to have completed */
 	int routes;			/* rstream_routes_genid() when last checked */
 };

@@ -152,15 +152,25 @@ enum path_worth {
 	PATH_NAMED,	/* by the peer */
 	PATH_OWN,	/* of a connection */
 	PATH_WAITS,	/* its failures */
-	PATH_TRYING,	/* it is in use */
+	PATH_TRYING,	/* it is in use, or has a link */
 };
+
+static bool path_used(const struct rstream_peer *peer, const struct rstream_path *path)
+{
+	const struct rstream_link *link;
+
+	list_for_each_entry(link, &peer->links, peer_list)
+		if (link->path == path)
+			return true;
+	return false;
+}
 
 static enum path_worth path_worth(const struct rstream_peer *peer,
 				  const struct rstream_path *path)
 {
 	if (path->remote.ss_family == AF_UNSPEC)
 		return PATH_FREE;
-	if (path == peer->trying)
+	if (path == peer->trying || path_used(peer, path))
 		return PATH_TRYING;
 	if (rstream_path_wait(path))
 		return PATH_WAITS;
@@ -170,7 +180,8 @@ static enum path_worth path_worth(const struct rstream_peer *peer,
 /*
  * The entry of a path, or one for it: among the least important ones, the one that was
  * advertised longest ago is replaced.  An advertised path replaces neither the paths of
- * connections nor those that must wait.  NULL: no entry may be replaced.
+ * connections nor those that must wait, and none replaces a path that has a link.  NULL: no entry
+ * may be replaced.
  */
 static struct rstream_path *path_entry(struct rstream_peer *peer,
 				       const struct sockaddr_storage *local,
@@ -179,7 +190,6 @@ static struct rstream_path *path_entry(struct rstream_peer *peer,
 {
 	enum path_worth worth, least = own ? PATH_WAITS : PATH_NAMED;
 	struct rstream_path *path, *found = NULL;
-	struct rstream_link *link;
 	int i;
 
 	lockdep_assert_held(&peer->lock);
@@ -199,9 +209,6 @@ static struct rstream_path *path_entry(struct rstream_peer *peer,
 	}
 	if (!found)
 		return NULL;
-	list_for_each_entry(link, &peer->links, peer_list)
-		if (link->path == found)
-			WRITE_ONCE(link->path, NULL);
 	*found = (struct rstream_path){};
 	return found;
 }
@@ -277,8 +284,8 @@ static unsigned int path_links(struct rstream_peer *peer, const struct rstream_p
 }
 
 /*
- * The path for a link beside those that are up: one with the fewest links, of these the one that
- * may be tried soonest.  @missing: how many links it lacks.  NULL: each has @most, or is being tried.
+ * The path for a link beside those that are up: one that need not wait, of these one with the
+ * fewest links.  @missing: how many links it lacks.  NULL: each has @most, or is being tried.
  */
 struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned int most,
 					  unsigned int *missing)
@@ -286,6 +293,7 @@ struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned in
 	struct rstream_path *path, *best = NULL;
 	unsigned long wait, least_wait = 0;
 	unsigned int n, fewest = most;
+	bool better;
 	int i;
 
 	lockdep_assert_held(&peer->lock);
@@ -295,7 +303,8 @@ struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned in
 			continue;
 		n = path_links(peer, path);
 		wait = rstream_path_wait(path);
-		if (n >= most || n > fewest || (best && n == fewest && wait >= least_wait))
+		better = wait != least_wait ? wait < least_wait : n < fewest;
+		if (n >= most || (best && !better))
 			continue;
 		best = path;
 		fewest = n;
@@ -305,7 +314,7 @@ struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned in
 	return best;
 }
 
-/* Is there a link over the same path as @link, which is not up? */
+/* Is another link up over the path of @link? */
 bool rstream_path_has_link(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->peer->lock);

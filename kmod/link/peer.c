@@ -16,7 +16,7 @@
 #include "rmb.h"
 #include "waiter.h"
 
-/* Pause after the peer has refused further links. */
+/* Pause after a further link could not be had. */
 #define MORE_PAUSE	(30 * HZ)
 /* Delay of an attempt that the peer has requested. */
 #define ASKED_MS	100
@@ -197,26 +197,49 @@ static bool link_room(struct rstream_link *link, u32 size)
 	return room;
 }
 
-struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size)
+/* The best one for a further ring of @size, or NULL; @best_room: is there room for it? */
+static struct rstream_link *best_link(struct rstream_peer *peer, u32 size, bool *best_room)
 {
 	struct rstream_link *link, *best = NULL;
-	bool room, best_room = false;
+	bool room;
 
-	spin_lock_bh(&peer->lock);
+	lockdep_assert_held(&peer->lock);
+	*best_room = false;
 	list_for_each_entry(link, &peer->links, peer_list) {
 		if (!rstream_link_is_up(link))
 			continue;
 		room = peer->n_links == 1 || link_room(link, size);
-		if (best && (room < best_room ||
-			     (room == best_room && !link_better(link, best))))
+		if (best && (room < *best_room ||
+			     (room == *best_room && !link_better(link, best))))
 			continue;
 		best = link;
-		best_room = room;
+		*best_room = room;
 	}
+	return best;
+}
+
+struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size)
+{
+	struct rstream_link *best;
+	bool room;
+
+	spin_lock_bh(&peer->lock);
+	best = best_link(peer, size, &room);
 	if (best)
 		rstream_link_hold(best);
 	spin_unlock_bh(&peer->lock);
 	return best;
+}
+
+bool rstream_peer_has_better_link(struct rstream_peer *peer, const struct rstream_rxring *ring)
+{
+	struct rstream_link *best;
+	bool room;
+
+	spin_lock_bh(&peer->lock);
+	best = best_link(peer, ring->size, &room);
+	spin_unlock_bh(&peer->lock);
+	return best && best != ring->link && room;
 }
 
 /* ---- tries ---- */
@@ -272,8 +295,10 @@ static struct plan peer_plan(struct rstream_peer *peer)
 	plan.path = up ? rstream_path_further(peer, want, &missing) : rstream_path_best(peer);
 	if (!plan.path)
 		return plan;
-	if (!up)
-		missing = plan.path->refused ? 1 : want;
+	if (plan.path->refused)
+		missing = 1;
+	else if (!up)
+		missing = want;
 	plan.n = min(missing, RSTREAM_SLOTS - up - making);
 	plan.delay = max(alone, rstream_path_wait(plan.path));
 	return plan;
@@ -290,6 +315,7 @@ static void peer_schedule(struct rstream_peer *peer)
 		return;
 	plan = peer_plan(peer);
 	if (!plan.n) {
+		peer->want_more = false;
 		/* keeps the history while no stream holds the peer */
 		plan.delay = rstream_path_longest(peer);
 		if (!plan.delay)
@@ -403,7 +429,9 @@ static void peer_work(struct work_struct *work)
 		rstream_path_again(plan.path);
 	else if (err)
 		rstream_path_failed(plan.path, false);
-	if (err)
+	if (err && peer_up_link(peer))
+		peer->more_at = get_jiffies_64() + MORE_PAUSE;
+	else if (err)
 		rstream_waiters_tell(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
 	peer_schedule(peer);
 	spin_unlock_bh(&peer->lock);
@@ -443,14 +471,17 @@ static bool peer_lacks_link(struct rstream_peer *peer)
 {
 	struct rstream_link *link;
 	struct rstream_path *path;
-	unsigned int missing;
+	unsigned int n = 0, missing;
 
 	lockdep_assert_held(&peer->lock);
-	if (time_before64(get_jiffies_64(), peer->more_at))
+	if (!peer_may_try(peer) || time_before64(get_jiffies_64(), peer->more_at))
 		return false;
-	list_for_each_entry(link, &peer->links, peer_list)
-		if (link->active && rstream_link_alive(link) && link_load(link) < 2)
+	list_for_each_entry(link, &peer->links, peer_list) {
+		if (!link->active || !rstream_link_alive(link))
+			continue;
+		if (link_load(link) < 2 || ++n == RSTREAM_SLOTS)
 			return false;
+	}
 	path = rstream_path_further(peer, peer_wants(peer), &missing);
 	return path && !rstream_path_wait(path);
 }
@@ -483,7 +514,7 @@ void rstream_peer_balance(struct rstream_link *link, struct rstream_balance *bal
 		if (rstream_link_is_up(other))
 			fewest = min(fewest, READ_ONCE(other->n_rx));
 	balance->surplus = (n - fewest) / 2;
-	balance->more = peer->active && !peer->want_more && peer_lacks_link(peer);
+	balance->more = !peer->want_more && peer_lacks_link(peer);
 	spin_unlock_bh(&peer->lock);
 }
 

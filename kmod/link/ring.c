@@ -510,30 +510,20 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		return_receives(link);
 }
 
-/* It has received much since the last sweep. */
-static void rx_busy(struct rx_ring *ring, struct rstream_balance *balance)
-{
-	if (balance->more) {
-		balance->more = false;
-		rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_BUSY);
-	}
-	if (balance->surplus) {
-		balance->surplus--;
-		rstream_mib_inc(ring->pub.link->ln->rn, RSTREAM_MIB_RINGS_MOVED);
-		rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_MOVE);
-	}
-}
-
-/* Notifies its stream if it has received nothing for @idle jiffies, or much. */
+/* Notifies its stream if it has received nothing for @idle jiffies, or shares a busy link. */
 static void rx_sweep(struct rx_ring *ring, unsigned long idle, struct rstream_balance *balance)
 {
-	u64 bytes = ring->pub.landed - ring->swept;
-
-	if (bytes) {
+	if (ring->swept != ring->pub.landed) {
 		ring->swept = ring->pub.landed;
 		ring->busy_at = jiffies;
-		if (ring->rs && bytes >= BUSY_BYTES)
-			rx_busy(ring, balance);
+		if (ring->rs && balance->surplus) {
+			balance->surplus--;
+			rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_MOVE);
+		}
+		if (ring->rs && balance->more) {
+			balance->more = false;
+			rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_BUSY);
+		}
 	} else if (ring->rs && time_after(jiffies, ring->busy_at + idle)) {
 		ring->busy_at = jiffies;
 		rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_IDLE);

@@ -8,9 +8,6 @@
 
 #include "rmb.h"
 
-/* A ring, or a link, is busy that had so much since the last sweep, bytes. */
-#define BUSY_BYTES	SZ_64K
-
 enum rstream_due {
 	DUE_CREDIT = 1,		/* receiver: write the cell */
 	DUE_INTR = 2,		/* ... with an interrupt */

@@ -968,15 +968,13 @@ static void tx_look(struct rstream_link *link, struct tx_ring *ring)
 		rstream_link_ops->space(ring->rs, &ring->pub, false);
 }
 
-/* Much was sent since the last sweep: a stream that has sent some asks for another link. */
+/* A stream that uses the link asks for another one, if that is wanted. */
 static void tx_ask_link(struct rstream_link *link, struct rstream_balance *balance)
 {
-	u64 bytes = link->tx_bytes - link->swept_bytes;
 	struct tx_ring *ring;
 
-	link->swept_bytes = link->tx_bytes;
 	ring = list_first_entry_or_null(&link->tx_busy, struct tx_ring, busy);
-	if (!ring || bytes < BUSY_BYTES || !balance->more)
+	if (!ring || !balance->more)
 		return;
 	balance->more = false;
 	rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_BUSY);

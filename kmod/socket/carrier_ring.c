@@ -83,6 +83,8 @@ void rstream_link_want_more(struct rstream *rs)
 {
 	struct rstream_peer_route route;
 
+	if (!rs->hello.peer || rs->error || rstream_closing(rs) || rs->sk->sk_state == TCP_CLOSE)
+		return;
 	fill_route(rs, &route);
 	rstream_peer_want_more(rs->hello.peer, &route);
 }
@@ -342,11 +344,19 @@ static void ring_replace(struct rstream *rs, u32 next)
 	rstream_ring_revoke(rs, RSTREAM_R_NONE);
 }
 
-/* Another link to the peer has fewer rings. */
+/* Another link to the peer has fewer rings: shall ours go there? */
 void rstream_ring_relocate(struct rstream *rs)
 {
-	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING)
-		ring_replace(rs, rs->rxring->size);
+	const struct rstream_rxring *ring = rs->rxring;
+
+	if (!ring || rs->rx.state != RSTREAM_ON_RING || rs->rx.recall != RSTREAM_KEPT ||
+	    rs->rx.lost || rs->rx.fin || rs->leave.leaving || rstream_closing(rs) ||
+	    !rstream_peer_has_better_link(rs->hello.peer, ring) ||
+	    !rstream_charge_spare(rs, ring->size))
+		return;
+	sk_mem_reclaim(rs->sk);		/* it is charged when it is granted */
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_RINGS_MOVED);
+	ring_replace(rs, ring->size);
 }
 
 /* The link has seen nothing in our ring for long. */

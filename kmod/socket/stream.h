@@ -76,7 +76,7 @@ enum rstream_todo {
 	RSTREAM_DO_LINK,	/* an administrator wants to see a link */
 	RSTREAM_DO_IDLE,	/* our ring has not been used for long */
 	RSTREAM_DO_BUSY,	/* another link would be useful */
-	RSTREAM_DO_MOVE,	/* ... and our ring should move to another one */
+	RSTREAM_DO_MOVE,	/* our ring should move to another link */
 	RSTREAM_DO_LOOK,	/* routes or IPsec policies have changed */
 	RSTREAM_DO_RESET,	/* rstream.reason says why */
 	RSTREAM_DO_TIMEOUT,	/* the timer is over */

@@ -185,7 +185,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
-	if (todo & BIT(RSTREAM_DO_BUSY) && rs->hello.peer)
+	if (todo & BIT(RSTREAM_DO_BUSY))
 		rstream_link_want_more(rs);
 	if (todo & BIT(RSTREAM_DO_MOVE))
 		rstream_ring_relocate(rs);
