@@ -318,6 +318,7 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end);
  * @mem:	its memory, contiguous in kernel address space
  * @landed:	bytes that have arrived since the ring was granted; counted in
  *		softirq from completions (smp_store_release), never decreases
+ * @napi_id:	of its link, for programs that poll (SO_BUSY_POLL)
  * @want_credit: the sender is blocked and waits for a credit (set in
  *		softirq, cleared by the reader before it sends the credit)
  *
@@ -337,6 +338,7 @@ struct rstream_rxring {
 	u32 size;
 	u8 *mem;
 	u64 landed;
+	unsigned int napi_id;
 	bool want_credit;
 	/* private to ring.c follow, in a containing struct */
 };

@@ -10,8 +10,8 @@
  *  1. timeout_work, probe_work, up_work, rmb_work: queued only under link->lock
  *     while the link is alive; cancelled with _sync by link_down_work().  None
  *     waits longer than the link lives (rmb.c's wait_event ends with it).
- *  2. Completion handlers: after the drain no completion is left; ib_free_cq()
- *     waits for the softirq.  Events of the QP: rdma_destroy_qp() waits for
+ *  2. Completion handlers: after the drain no completion is left; napi_disable()
+ *     waits for who polls.  Events of the QP: rdma_destroy_qp() waits for
  *     them, event_work is cancelled then.
  *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none
  *     follows.  setup_work, which creates the queues: queued by a handler, or when a

@@ -12,6 +12,7 @@
 #include "cm.h"
 #include "rmb.h"
 #include "device.h"
+#include "qp.h"
 
 struct workqueue_struct *rstream_link_wq;
 const struct rstream_link_ops *rstream_link_ops;
@@ -181,11 +182,16 @@ int rstream_link_init(const struct rstream_link_ops *ops)
 	err = rstream_rmb_init();
 	if (err)
 		goto err_ring;
-	err = rstream_dev_init();
+	err = rstream_qp_init();
 	if (err)
 		goto err_rmb;
+	err = rstream_dev_init();
+	if (err)
+		goto err_qp;
 	return 0;
 
+err_qp:
+	rstream_qp_exit();
 err_rmb:
 	rstream_rmb_exit();
 err_ring:
@@ -199,6 +205,7 @@ void rstream_link_exit(void)
 {
 	rstream_dev_exit();
 	destroy_workqueue(rstream_link_wq);
+	rstream_qp_exit();
 	rstream_rmb_exit();
 	rstream_ring_exit();
 }

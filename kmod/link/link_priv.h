@@ -272,6 +272,9 @@ struct rstream_link {
 	struct list_head dev_list;
 	struct ib_pd *pd;
 	struct ib_cq *send_cq, *recv_cq;
+	struct napi_struct napi;	/* polls both */
+	struct ib_wc *wcs;		/* RSTREAM_POLL_BATCH; of the polling one */
+	bool polling;			/* @napi is in use */
 	struct ib_qp *qp;
 	char dev_name[IB_DEVICE_NAME_MAX];
 	int node;			/* NUMA node of @dev */

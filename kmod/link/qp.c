@@ -4,7 +4,13 @@
  *
  * Called by cm.c (create) and link_life.c (drain, destroy).  It never decides what is sent:
  * completions and messages go to ring.c and ring_tx.c.
+ *
+ * Each link is a NAPI instance, which polls both completion queues.  So programs can poll a link as
+ * they poll a network device: SO_BUSY_POLL, epoll and so on find it by the socket's NAPI id.  NAPI
+ * needs a net_device; that is a dummy.
  */
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
 #include <linux/slab.h>
 
 #include "account.h"
@@ -13,6 +19,9 @@
 #include "rmb.h"
 
 static atomic_t rstream_next_vector;
+
+static struct net_device *napi_dev;
+static DEFINE_MUTEX(napi_lock);		/* its list of instances */
 
 /* ---- completions ---- */
 
@@ -102,6 +111,46 @@ out:
 	rstream_tx_unlock(link);
 }
 
+/* A driver's interrupt: any context. */
+static void cq_event(struct ib_cq *cq, void *context)
+{
+	struct rstream_link *link = context;
+
+	napi_schedule(&link->napi);
+}
+
+static int poll_cq(struct rstream_link *link, struct ib_cq *cq, int budget)
+{
+	int i, n, done = 0;
+
+	do {
+		n = ib_poll_cq(cq, min(budget - done, RSTREAM_POLL_BATCH), link->wcs);
+		for (i = 0; i < n; i++)
+			link->wcs[i].wr_cqe->done(cq, &link->wcs[i]);
+		done += max(n, 0);
+	} while (n == RSTREAM_POLL_BATCH && done < budget);
+	return done;
+}
+
+static bool cq_has_more(struct ib_cq *cq)
+{
+	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0;
+}
+
+/* Softirq, or a program that polls; never both. */
+static int link_poll(struct napi_struct *napi, int budget)
+{
+	struct rstream_link *link = container_of(napi, struct rstream_link, napi);
+	int received = poll_cq(link, link->recv_cq, budget);
+	int sent = poll_cq(link, link->send_cq, budget);
+	int done = max(received, sent);
+
+	if (done < budget && napi_complete_done(napi, done) &&
+	    cq_has_more(link->recv_cq) | cq_has_more(link->send_cq))
+		napi_schedule(napi);
+	return done;
+}
+
 enum { EVENT_COMM_EST, EVENT_FATAL };
 
 /* Called by drivers in any context, hard interrupts too. */
@@ -153,10 +202,11 @@ static int alloc_slots(struct rstream_link *link)
 	link->sq = kvcalloc(link->depth, sizeof(*link->sq), account.gfp);
 	link->rq = kvcalloc(link->depth, sizeof(*link->rq), account.gfp);
 	link->batch = kzalloc(sizeof(*link->batch), account.gfp);
+	link->wcs = kcalloc(RSTREAM_POLL_BATCH, sizeof(*link->wcs), account.gfp);
 	/* first half: sources of credits by send slot; second: receives */
 	link->ctrl = kcalloc(2 * link->depth, RSTREAM_CTRL_BYTES, account.gfp);
 	rstream_account_off(&account);
-	if (!link->sq || !link->rq || !link->batch || !link->ctrl)
+	if (!link->sq || !link->rq || !link->batch || !link->wcs || !link->ctrl)
 		return -ENOMEM;
 	dma = ib_dma_map_single(link->dev->ib, link->ctrl, ctrl_bytes(link),
 				DMA_BIDIRECTIONAL);
@@ -173,9 +223,44 @@ static int alloc_slots(struct rstream_link *link)
 
 static struct ib_cq *alloc_cq(struct rstream_link *link, int vector)
 {
-	return ib_alloc_cq(link->dev->ib, link, link->depth + 1,
-			   vector % link->dev->ib->num_comp_vectors,
-			   IB_POLL_SOFTIRQ);
+	const struct ib_cq_init_attr attr = {
+		.cqe = link->depth + 1,
+		.comp_vector = vector % link->dev->ib->num_comp_vectors,
+	};
+
+	return ib_create_cq(link->dev->ib, cq_event, NULL, link, &attr);
+}
+
+static void start_polling(struct rstream_link *link)
+{
+	mutex_lock(&napi_lock);
+	netif_napi_add(napi_dev, &link->napi, link_poll);
+	mutex_unlock(&napi_lock);
+	napi_enable(&link->napi);
+	link->polling = true;
+	ib_req_notify_cq(link->recv_cq, IB_CQ_NEXT_COMP);
+	ib_req_notify_cq(link->send_cq, IB_CQ_NEXT_COMP);
+}
+
+/* cq_event() may still be called, and does nothing then. */
+static void stop_polling(struct rstream_link *link)
+{
+	if (link->polling)
+		napi_disable(&link->napi);
+}
+
+static void free_cqs(struct rstream_link *link)
+{
+	if (link->recv_cq)
+		ib_destroy_cq(link->recv_cq);
+	if (link->send_cq)
+		ib_destroy_cq(link->send_cq);
+	if (!link->polling)
+		return;
+	mutex_lock(&napi_lock);
+	netif_napi_del(&link->napi);
+	mutex_unlock(&napi_lock);
+	link->polling = false;
 }
 
 static int alloc_queues(struct rstream_link *link)
@@ -196,6 +281,7 @@ static int alloc_queues(struct rstream_link *link)
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	link->recv_cq = cq;
+	start_polling(link);
 	return 0;
 }
 
@@ -283,10 +369,8 @@ void rstream_qp_destroy(struct rstream_link *link)
 		cancel_work_sync(&link->event_work);
 		link->qp = NULL;
 	}
-	if (link->recv_cq)
-		ib_free_cq(link->recv_cq);
-	if (link->send_cq)
-		ib_free_cq(link->send_cq);
+	stop_polling(link);
+	free_cqs(link);
 	rstream_rmb_unregister(link);
 	if (link->pd)
 		ib_dealloc_pd(link->pd);
@@ -294,7 +378,20 @@ void rstream_qp_destroy(struct rstream_link *link)
 		ib_dma_unmap_single(link->dev->ib, link->ctrl_dma,
 				    ctrl_bytes(link), DMA_BIDIRECTIONAL);
 	kfree(link->ctrl);
+	kfree(link->wcs);
 	kfree(link->batch);
 	kvfree(link->rq);
 	kvfree(link->sq);
+}
+
+int rstream_qp_init(void)
+{
+	napi_dev = alloc_netdev_dummy(0);
+	return napi_dev ? 0 : -ENOMEM;
+}
+
+/* No link is left. */
+void rstream_qp_exit(void)
+{
+	rstream_free_netdev_dummy(napi_dev);
 }

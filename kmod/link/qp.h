@@ -5,6 +5,12 @@
 
 #include "link_priv.h"
 
+/* How many completions ib_poll_cq() returns at once. */
+#define RSTREAM_POLL_BATCH	16
+
+int rstream_qp_init(void);
+void rstream_qp_exit(void);
+
 /* May sleep.  Creation: only by link->setup_work. */
 int rstream_qp_create(struct rstream_link *link);
 void rstream_qp_query(struct rstream_link *link);

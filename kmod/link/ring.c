@@ -252,6 +252,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	ring->rs = rs;
 	INIT_LIST_HEAD(&ring->ctrl.list);
 	ring->pub.link = link;
+	ring->pub.napi_id = link->napi.napi_id;
 	ring->pub.id = id;
 	ring->pub.size = size;
 	ring->pub.rkey = rstream_rmb_rkey(&ring->piece);

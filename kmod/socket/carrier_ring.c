@@ -879,6 +879,15 @@ void rstream_rings_close(struct rstream *rs)
 
 /* ---- callbacks of the link ---- */
 
+/* Bytes come by the link, so a program that polls shall poll that.  TCP does so for its packets. */
+static void mark_napi(struct rstream *rs, const struct rstream_rxring *ring)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	if (READ_ONCE(rs->sk->sk_napi_id) != ring->napi_id)
+		WRITE_ONCE(rs->sk->sk_napi_id, ring->napi_id);
+#endif
+}
+
 static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 {
 	if (bad) {
@@ -896,6 +905,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 	}
 	if (ring->landed != rs->granted.landed) {	/* no mere request for credit */
 		rs->granted.landed = ring->landed;
+		mark_napi(rs, ring);
 		rs->stats.rx.ring_msgs++;
 		WRITE_ONCE(rs->rxq.at, tcp_jiffies32);
 		WRITE_ONCE(rs->rxq.stamp, rstream_rx_timed(rs) ?

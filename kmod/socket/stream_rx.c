@@ -6,6 +6,7 @@
  * the peer has switched, what has landed in the ring behind it.
  */
 #include <linux/sched/signal.h>
+#include <net/busy_poll.h>
 #include <net/tcp.h>
 
 #include "base/stats.h"
@@ -472,6 +473,36 @@ static void tell_inq(struct rstream *rs, struct msghdr *msg)
 			 &msg->msg_inq);
 }
 
+#ifdef CONFIG_NET_RX_BUSY_POLL
+/* Lockless, so a hint. */
+static bool busy_loop_end(void *arg, unsigned long since)
+{
+	struct rstream *rs = arg;
+
+	return rstream_rx_ready(rs) || rstream_rx_over(rs) ||
+	       !skb_queue_empty_lockless(&rs->sk->sk_receive_queue) ||
+	       sk_busy_loop_timeout(rs->sk, since);
+}
+
+/* SO_BUSY_POLL, as TCP: before it sleeps, and once if it shall not. */
+static void busy_loop(struct rstream *rs, int flags)
+{
+	const struct sock *sk = rs->sk;
+	unsigned int id = READ_ONCE(sk->sk_napi_id);
+
+	if (!sk_can_busy_loop(rs->sk) || id < MIN_NAPI_ID || sk->sk_state != TCP_ESTABLISHED ||
+	    rstream_mode(rs) != RSTREAM_FRAMED || busy_loop_end(rs, busy_loop_current_time()))
+		return;
+	napi_busy_loop(id, flags & MSG_DONTWAIT ? NULL : busy_loop_end, rs,
+		       READ_ONCE(sk->sk_prefer_busy_poll),
+		       READ_ONCE(sk->sk_busy_poll_budget) ?: BUSY_POLL_BUDGET);
+}
+#else
+static void busy_loop(struct rstream *rs, int flags)
+{
+}
+#endif
+
 int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		    int flags)
 {
@@ -483,6 +514,7 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	if (flags & MSG_ERRQUEUE)
 		return rs->tcp_ops->recvmsg(sock, msg,
 					    rstream_mode(rs) == RSTREAM_FALLBACK ? len : 0, flags);
+	busy_loop(rs, flags);
 	ret = rstream_rx_begin(rs, sock, flags);
 	if (ret < 0)
 		return ret;

@@ -6,8 +6,8 @@
  * for the owner.  Entries can be delayed, as by devices that moderate interrupts or write
  * completions in batches: poll_cq() does not find them either until then.
  *
- * Destruction: pre_destroy() stops the delays before ib_core stops polling; afterwards, no
- * notification follows.  Queue pairs that use the completion queue are destroyed before.
+ * Destruction: pre_destroy() stops the delays before ib_core stops polling, or destroy() if its
+ * owner polls; afterwards, no notification follows.  Queue pairs that use the completion queue are destroyed before.
  */
 #include <linux/slab.h>
 
@@ -104,6 +104,7 @@ int hca_cq_pre_destroy(struct ib_cq *ib)
 
 int hca_cq_destroy(struct ib_cq *ib, struct ib_udata *udata)
 {
+	hca_cq_pre_destroy(ib);		/* ib_destroy_cq() does not */
 	kvfree(to_cq(ib)->ring);
 	return 0;
 }
