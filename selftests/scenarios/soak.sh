@@ -174,7 +174,7 @@ for vm in 0 1; do
 		{ n[$1] = $2 }
 		/^reason:/ && $2 { why = why " " substr($1, 8) "=" $2 }
 		END {
-			printf "VM %d: by TCP %d bytes sent, %d received; by rings %d, %d\n", vm,
+			printf "VM %d: by TCP %.0f bytes sent, %.0f received; by rings %.0f, %.0f\n", vm,
 				n["tcp-tx-bytes"], n["tcp-rx-bytes"], n["ring-tx-bytes"], n["ring-rx-bytes"]
 			printf "VM %d: links up %d, lost %d, failed %d; resumes %d, resent %d bytes; resets %d;%s\n", vm,
 				n["links-up"], n["links-lost"], n["links-failed"], n["resumes"],
