@@ -479,16 +479,30 @@ static bool busy_loop_end(void *arg, unsigned long since)
 {
 	struct rstream *rs = arg;
 
-	return rstream_rx_ready(rs) || rstream_rx_over(rs) ||
+	return rstream_rx_ready(rs) || rstream_rx_over(rs) || READ_ONCE(rs->rx.lost) ||
 	       !skb_queue_empty_lockless(&rs->sk->sk_receive_queue) ||
 	       sk_busy_loop_timeout(rs->sk, since);
+}
+
+/* What brings the next bytes: the link, even if TCP's ACKs come by the network device. */
+static unsigned int busy_id(const struct rstream *rs)
+{
+	const struct rstream_rxring *ring;
+	unsigned int id = READ_ONCE(rs->sk->sk_napi_id);
+
+	rcu_read_lock();
+	ring = READ_ONCE(rs->rxring);	/* is freed by RCU */
+	if (ring && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
+		id = ring->napi_id;
+	rcu_read_unlock();
+	return id;
 }
 
 /* SO_BUSY_POLL, as TCP: before it sleeps, and once if it shall not. */
 static void busy_loop(struct rstream *rs, int flags)
 {
 	const struct sock *sk = rs->sk;
-	unsigned int id = READ_ONCE(sk->sk_napi_id);
+	unsigned int id = busy_id(rs);
 
 	if (!sk_can_busy_loop(rs->sk) || id < MIN_NAPI_ID || sk->sk_state != TCP_ESTABLISHED ||
 	    rstream_mode(rs) != RSTREAM_FRAMED || busy_loop_end(rs, busy_loop_current_time()))

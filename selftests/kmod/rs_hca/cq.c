@@ -6,8 +6,9 @@
  * for the owner.  Entries can be delayed, as by devices that moderate interrupts or write
  * completions in batches: poll_cq() does not find them either until then.
  *
- * Destruction: pre_destroy() stops the delays before ib_core stops polling, or destroy() if its
- * owner polls; afterwards, no notification follows.  Queue pairs that use the completion queue are destroyed before.
+ * Destruction: pre_destroy(), or destroy() if the owner polls by itself, stops the delays;
+ * afterwards, no notification follows.  Queue pairs that use the completion queue are destroyed
+ * before.
  */
 #include <linux/slab.h>
 
