@@ -155,14 +155,16 @@ enum path_worth {
 	PATH_TRYING,	/* it is in use, or has a link */
 };
 
-static bool path_used(const struct rstream_peer *peer, const struct rstream_path *path)
+/* Links of @path that are @up; or the others: being established, or ended and not yet counted. */
+static unsigned int path_links(const struct rstream_peer *peer, const struct rstream_path *path,
+			       bool up)
 {
 	const struct rstream_link *link;
+	unsigned int n = 0;
 
 	list_for_each_entry(link, &peer->links, peer_list)
-		if (link->path == path)
-			return true;
-	return false;
+		n += link->path == path && rstream_link_is_up(link) == up;
+	return n;
 }
 
 static enum path_worth path_worth(const struct rstream_peer *peer,
@@ -170,7 +172,7 @@ static enum path_worth path_worth(const struct rstream_peer *peer,
 {
 	if (path->remote.ss_family == AF_UNSPEC)
 		return PATH_FREE;
-	if (path == peer->trying || path_used(peer, path))
+	if (path == peer->trying || path_links(peer, path, true) || path_links(peer, path, false))
 		return PATH_TRYING;
 	if (rstream_path_wait(path))
 		return PATH_WAITS;
@@ -231,18 +233,6 @@ void rstream_path_name(struct rstream_peer *peer,
 	any_port(&path->local);
 }
 
-/* Is a link of it being established, or has one ended that does not count yet? */
-static bool path_busy(struct rstream_peer *peer, const struct rstream_path *path)
-{
-	struct rstream_link *link;
-
-	list_for_each_entry(link, &peer->links, peer_list)
-		if (link->path == path &&
-		    READ_ONCE(link->state) != RSTREAM_LINK_UP)
-			return true;
-	return false;
-}
-
 /*
  * Which path will probably work soonest?  Each earlier failure counts as a second of waiting,
  * and a path that is not of a TCP connection as half a second, so that a peer that is just not
@@ -259,7 +249,7 @@ struct rstream_path *rstream_path_best(struct rstream_peer *peer)
 	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
 		path = &peer->paths[i];
 		if (path->remote.ss_family == AF_UNSPEC ||
-		    path_busy(peer, path))
+		    path_links(peer, path, false))
 			continue;
 		cost = rstream_path_wait(path) +
 		       (path->fails + path->flaps) * HZ +
@@ -270,17 +260,6 @@ struct rstream_path *rstream_path_best(struct rstream_peer *peer)
 		least = cost;
 	}
 	return best;
-}
-
-/* Links of @path that can be used. */
-static unsigned int path_links(struct rstream_peer *peer, const struct rstream_path *path)
-{
-	struct rstream_link *link;
-	unsigned int n = 0;
-
-	list_for_each_entry(link, &peer->links, peer_list)
-		n += link->path == path && rstream_link_is_up(link);
-	return n;
 }
 
 /*
@@ -299,9 +278,9 @@ struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned in
 	lockdep_assert_held(&peer->lock);
 	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
 		path = &peer->paths[i];
-		if (path->remote.ss_family == AF_UNSPEC || path_busy(peer, path))
+		if (path->remote.ss_family == AF_UNSPEC || path_links(peer, path, false))
 			continue;
-		n = path_links(peer, path);
+		n = path_links(peer, path, true);
 		wait = rstream_path_wait(path);
 		better = wait != least_wait ? wait < least_wait : n < fewest;
 		if (n >= most || (best && !better))
@@ -318,7 +297,7 @@ struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned in
 bool rstream_path_has_link(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->peer->lock);
-	return path_links(link->peer, link->path);
+	return path_links(link->peer, link->path, true);
 }
 
 /* Jiffies until none waits any more. */

@@ -344,6 +344,16 @@ static void ring_replace(struct rstream *rs, u32 next)
 	rstream_ring_revoke(rs, RSTREAM_R_NONE);
 }
 
+/* The same, if the socket can pay for the next one.  Return: false if it cannot. */
+static bool ring_replace_paid(struct rstream *rs, u32 next)
+{
+	if (!rstream_charge_spare(rs, next))
+		return false;
+	sk_mem_reclaim(rs->sk);		/* it is charged when it is granted */
+	ring_replace(rs, next);
+	return true;
+}
+
 /* Another link to the peer has fewer rings: shall ours go there? */
 void rstream_ring_relocate(struct rstream *rs)
 {
@@ -351,12 +361,10 @@ void rstream_ring_relocate(struct rstream *rs)
 
 	if (!ring || rs->rx.state != RSTREAM_ON_RING || rs->rx.recall != RSTREAM_KEPT ||
 	    rs->rx.lost || rs->rx.fin || rs->leave.leaving || rstream_closing(rs) ||
-	    !rstream_peer_has_better_link(rs->hello.peer, ring) ||
-	    !rstream_charge_spare(rs, ring->size))
+	    !rstream_peer_has_better_link(rs->hello.peer, ring))
 		return;
-	sk_mem_reclaim(rs->sk);		/* it is charged when it is granted */
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_RINGS_MOVED);
-	ring_replace(rs, ring->size);
+	if (ring_replace_paid(rs, ring->size))
+		rstream_mib_inc(rs->rn, RSTREAM_MIB_RINGS_MOVED);
 }
 
 /* The link has seen nothing in our ring for long. */
@@ -443,12 +451,8 @@ static void ring_emptied(struct rstream *rs)
 	next = rstream_rxring_larger(rs->rxring, next);
 	if (!next)
 		return;
-	if (!rstream_charge_spare(rs, next)) {
+	if (!ring_replace_paid(rs, next))
 		rs->granted.filled_at = jiffies + RING_FILL_TIME;
-		return;
-	}
-	sk_mem_reclaim(rs->sk);		/* it is charged when it is granted */
-	ring_replace(rs, next);
 }
 
 /* ---- what is lent ---- */

@@ -37,7 +37,6 @@ bytes() {	# HOST
 }
 devs() { on "$1" rsctl -j links | jq -r '.[] | select(.state == "up") | .device' | sort -u | wc -l; }
 both_up() { [ "$(devs 0)" = 2 ] && [ "$(devs 1)" = 2 ]; }
-one_up() { [ "$(devs 0)" = 1 ] && [ "$(devs 1)" = 1 ]; }
 rings() {	# HOST: rings on each link, in the direction that is used
 	on "$1" rsctl -j links | jq -r '.[] | select(.state == "up") | .rx_rings' | sort -n | xargs
 }
