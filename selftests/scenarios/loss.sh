@@ -3,26 +3,30 @@
 # Takes RDMA away from hosts, and gives it back; for scenarios, in VM 0.
 #
 # usage: loss.sh WHAT [VM...]		in these VMs, or in all
-#   drop, pass		RoCE packets that come in
+#   drop, pass		packets of RDMA that come in
 #   mute, pass		all packets that come in
 #   del, add		the RDMA device
 #   unload, load	the RDMA device's driver
 #   down, up		the network interface, with all that is on it
 set -u
-: "${VM_COUNT:?}"
+: "${VM_COUNT:?}" "${RDMA:=rxe}"
+case $RDMA in
+rxe)	driver=rdma_rxe packets='udp dport 4791' ;;
+siw)	driver=siw packets='tcp sport 4793 drop; add rule inet lost in tcp dport 4793' ;;
+esac
 
 one() {	# WHAT VM
 	case $1 in
 	drop)	on "$2" nft "add table inet lost;
 			add chain inet lost in { type filter hook prerouting priority -400; };
-			add rule inet lost in udp dport 4791 drop" ;;
+			add rule inet lost in $packets drop" ;;
 	mute)	on "$2" nft "add table inet lost;
 			add chain inet lost in { type filter hook prerouting priority -400; policy drop; }" ;;
 	pass)	on "$2" nft delete table inet lost ;;
-	del)	on "$2" rdma link del rxe0 ;;
-	add)	on "$2" rdma link add rxe0 type rxe netdev eth0 ;;
-	unload)	on "$2" modprobe -r rdma_rxe ;;
-	load)	on "$2" modprobe rdma_rxe && one add "$2" ;;
+	del)	on "$2" rdma link del "${RDMA}0" ;;
+	add)	on "$2" rdma link add "${RDMA}0" type "$RDMA" netdev eth0 ;;
+	unload)	on "$2" modprobe -r "$driver" ;;
+	load)	on "$2" modprobe "$driver" && one add "$2" ;;
 	down | up)	on "$2" ip link set eth0 "$1" ;;
 	*)	return 2 ;;
 	esac
