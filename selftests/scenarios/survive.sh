@@ -11,23 +11,10 @@
 . "$(dirname "$0")/survive-lib.sh"
 TC=$(type -P tc)	# that of the VMs is BusyBox's
 
+loss=$(cd "$(dirname "$0")" && pwd)/loss.sh
 # In the given VMs, or in both.
-roce() {	# drop|pass [VM...]
-	local how=$1 vm
-	shift
-	[ $# != 0 ] || set -- 0 1
-	for vm; do
-		if [ "$how" = drop ]; then
-			on "$vm" nft "add table inet lost;
-				add chain inet lost in { type filter hook prerouting priority -400; };
-				add rule inet lost in udp dport 4791 drop"
-		else
-			on "$vm" nft delete table inet lost
-		fi
-	done
-}
-
-rxe() { on "$1" rdma link "$2" rxe0 ${3:+type rxe netdev eth0}; }
+roce() { "$loss" "$@"; }	# drop|pass [VM...]
+rxe() { "$loss" "$2" "$1"; }	# VM del|add
 
 # Packets are held back, neither sent nor lost: rxe stops when too much is in flight, and then
 # counts no retries.
@@ -52,7 +39,7 @@ unclog() {
 
 renew() {	# VM: its RDMA device
 	rxe "$1" del
-	rxe "$1" add rxe
+	rxe "$1" add
 }
 
 lost() {	# VM: the link
@@ -90,7 +77,7 @@ for vm in 0 1; do
 	for what in busy idle; do
 		lose "device of VM $vm removed" $what rxe $vm del
 		whole "device of VM $vm removed, $what"
-		rxe $vm add rxe
+		rxe $vm add
 	done
 done
 
