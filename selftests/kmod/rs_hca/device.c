@@ -66,7 +66,7 @@ static int query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 				IB_PORT_PHYS_STATE_DISABLED;
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = iboe_get_mtu(dev->ndev->mtu) ?: IB_MTU_256;
-	attr->gid_tbl_len = HCA_GIDS;
+	attr->gid_tbl_len = dev->profile->iwarp ? 1 : HCA_GIDS;
 	attr->ip_gids = 1;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = SZ_1G;
@@ -144,7 +144,7 @@ static int destroy_ah(struct ib_ah *ib, u32 flags)
 	return 0;
 }
 
-/* ---- unsupported: used only by user space or iw_cm ---- */
+/* ---- used only by user space, or by iw_cm ---- */
 
 static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 len, u64 virt,
 				 int access, HCA_DMAH_PARAM struct ib_udata *udata)
@@ -160,36 +160,6 @@ static void iw_add_ref(struct ib_qp *ib)
 static void iw_rem_ref(struct ib_qp *ib)
 {
 	hca_qp_put(to_qp(ib));
-}
-
-static struct ib_qp *iw_get_qp(struct ib_device *ib, int qpn)
-{
-	return NULL;
-}
-
-static int iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
-{
-	return -EOPNOTSUPP;
-}
-
-static int iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
-{
-	return -EOPNOTSUPP;
-}
-
-static int iw_reject(struct iw_cm_id *id, const void *data, u8 len)
-{
-	return -EOPNOTSUPP;
-}
-
-static int iw_listen(struct iw_cm_id *id, int backlog)
-{
-	return 0;
-}
-
-static int iw_unlisten(struct iw_cm_id *id)
-{
-	return 0;
 }
 
 /* ---- life ---- */
@@ -225,13 +195,13 @@ static const struct ib_device_ops dev_ops = {
 	.get_dma_mr = hca_mr_get_dma,
 	.get_link_layer = link_layer,
 	.get_port_immutable = port_immutable,
-	.iw_accept = iw_accept,
+	.iw_accept = hca_iw_accept,
 	.iw_add_ref = iw_add_ref,
-	.iw_connect = iw_connect,
-	.iw_create_listen = iw_listen,
-	.iw_destroy_listen = iw_unlisten,
-	.iw_get_qp = iw_get_qp,
-	.iw_reject = iw_reject,
+	.iw_connect = hca_iw_connect,
+	.iw_create_listen = hca_iw_listen,
+	.iw_destroy_listen = hca_iw_unlisten,
+	.iw_get_qp = hca_iw_get_qp,
+	.iw_reject = hca_iw_reject,
 	.iw_rem_ref = iw_rem_ref,
 	.map_mr_sg = hca_mr_map_sg,
 	.modify_qp = hca_qp_modify,

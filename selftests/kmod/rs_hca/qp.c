@@ -15,7 +15,8 @@
  * Destruction of a queue pair, in hca_qp_destroy():
  *
  *  1. It is in reset, and removed from the tables, so it cannot be found; after a grace
- *     period, nothing is about to take a reference.
+ *     period, nothing is about to take a reference.  iw_cm gives its reference back when it has
+ *     been told of the end of the connection.
  *  2. @timer and @run are stopped; @ended prevents each from starting the other.
  *  3. Waits for the references of peers that are writing.
  *  4. Its completions are removed from the completion queues, because polling would return it.
@@ -313,6 +314,31 @@ void hca_qp_error(struct hca_qp *qp)
 {
 	if (READ_ONCE(qp->state) > IB_QPS_RESET)
 		set_state(qp, IB_QPS_ERR);
+	hca_iw_close(qp);
+}
+
+/**
+ * hca_qp_establish() - the connection of an iWARP queue pair is there
+ * @qp:		the queue pair
+ * @dest_qpn:	the peer's
+ * @passive:	it was accepted
+ */
+void hca_qp_establish(struct hca_qp *qp, u32 dest_qpn, bool passive)
+{
+	unsigned long flags;
+
+	spin_lock_bh(&qp->landing);
+	spin_lock_irqsave(&qp->lock, flags);
+	if (qp->state == IB_QPS_INIT) {
+		qp->attr.dest_qp_num = dest_qpn;
+		qp->attr.qp_access_flags = IB_ACCESS_REMOTE_WRITE;
+		qp->attr.path_mtu = IB_MTU_1024;
+		qp->mpa_waits = passive;
+		WRITE_ONCE(qp->state, IB_QPS_RTS);
+	}
+	spin_unlock_irqrestore(&qp->lock, flags);
+	spin_unlock_bh(&qp->landing);
+	tasklet_schedule(&qp->run);
 }
 
 static void set_attr(struct hca_qp *qp, const struct ib_qp_attr *attr, int mask)
@@ -365,6 +391,27 @@ static void reset(struct hca_qp *qp)
 	tasklet_enable(&qp->run);
 }
 
+/* iw_cm connects it, see hca_qp_establish(); users can only end it. */
+static int modify_iwarp(struct hca_qp *qp, struct ib_qp_attr *attr, int mask)
+{
+	if (!(mask & IB_QP_STATE))
+		return 0;
+	if (attr->qp_state >= IB_QPS_SQD) {
+		hca_qp_error(qp);
+		return 0;
+	}
+	if (attr->qp_state == IB_QPS_RESET) {
+		reset(qp);
+		hca_iw_close(qp);
+		return 0;
+	}
+	if (hca_fault(qp->dev, HCA_FAULT_MODIFY_QP))
+		return -EIO;
+	if (READ_ONCE(qp->state) == IB_QPS_RESET)
+		set_state(qp, IB_QPS_INIT);
+	return 0;
+}
+
 int hca_qp_modify(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata)
 {
@@ -373,6 +420,8 @@ int hca_qp_modify(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 							 READ_ONCE(qp->state);
 	enum ib_qp_state to = mask & IB_QP_STATE ? attr->qp_state : from;
 
+	if (qp->dev->profile->iwarp)
+		return modify_iwarp(qp, attr, mask);
 	if (!ib_modify_qp_is_ok(from, to, ib->qp_type, mask))
 		return -EINVAL;
 	/* a queue pair that cannot enter the error state could not be drained */
@@ -614,6 +663,7 @@ int hca_qp_destroy(struct ib_qp *ib, struct ib_udata *udata)
 
 	set_state(qp, IB_QPS_RESET);
 	qp_unlist(qp);
+	hca_iw_close(qp);
 	synchronize_rcu();
 	WRITE_ONCE(qp->ended, true);
 	tasklet_kill(&qp->run);

@@ -54,7 +54,10 @@ static void fail(struct hca_qp *qp, const struct hca_wqe *wqe,
 static void unanswered(struct hca_qp *qp, const struct hca_wqe *wqe)
 {
 	hca_count(qp->dev, HCA_UNANSWERED, 1);
-	if (qp->tries++ < qp->attr.retry_cnt)
+	/* TCP tries for minutes */
+	if (qp->dev->profile->iwarp)
+		wait_ns(qp, 200 * NSEC_PER_MSEC);
+	else if (qp->tries++ < qp->attr.retry_cnt)
 		wait_ns(qp, 4096ULL << (qp->attr.timeout ?: 18));
 	else
 		fail(qp, wqe, IB_WC_RETRY_EXC_ERR);
@@ -75,8 +78,10 @@ static u64 rnr_ns(u8 timer)
 static void not_ready(struct hca_qp *qp, const struct hca_wqe *wqe, u8 timer)
 {
 	hca_count(qp->dev, HCA_RNRS, 1);
-	/* 7: forever */
-	if (qp->attr.rnr_retry == 7 || qp->rnr_tries++ < qp->attr.rnr_retry)
+	/* iWARP knows no such thing: the connection ends (RFC 5041, 7.1).  7: forever */
+	if (qp->dev->profile->iwarp)
+		fail(qp, wqe, IB_WC_REM_OP_ERR);
+	else if (qp->attr.rnr_retry == 7 || qp->rnr_tries++ < qp->attr.rnr_retry)
 		wait_ns(qp, rnr_ns(timer));
 	else
 		fail(qp, wqe, IB_WC_RNR_RETRY_EXC_ERR);
@@ -170,7 +175,8 @@ static bool is_lost(struct hca_qp *qp, const struct hca_wqe *wqe)
 {
 	if (qp->lost)
 		return true;
-	if (!wqe->len)
+	/* TCP places what it gets again no more, and answers are its own */
+	if (!wqe->len || qp->dev->profile->iwarp)
 		return false;
 	qp->replace = hca_fault(qp->dev, HCA_FAULT_REPLACE);
 	if (!qp->replace && !hca_fault(qp->dev, HCA_FAULT_AGAIN))
@@ -238,6 +244,8 @@ static void send(struct hca_qp *qp, struct hca_wqe *wqe)
 
 	if (faulty(qp, wqe))
 		return;
+	if (READ_ONCE(qp->mpa_waits))
+		hca_report(qp->dev, wqe, NULL, "the end that has accepted sends first");
 	if (!again && qp->stage == HCA_STAGE_NEW && !qp->tries && !qp->rnr_tries)
 		req.lie = hca_lie(qp->dev, wqe);
 	if (!hca_mem_good(&req.src, wqe->len)) {

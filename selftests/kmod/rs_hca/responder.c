@@ -151,6 +151,7 @@ enum hca_answer hca_respond(struct hca_qp *qp, const struct hca_request *req)
 	    is_peer(qp, req->from)) {
 		est = qp->state == IB_QPS_RTR && !qp->told_est;
 		qp->told_est |= est;
+		WRITE_ONCE(qp->mpa_waits, false);
 		answer = take(qp, req);
 	}
 	spin_unlock_bh(&qp->landing);

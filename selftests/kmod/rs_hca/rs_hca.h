@@ -13,6 +13,7 @@
  *	requester.c	executes the send queue
  *	responder.c	executes requests at the other end
  *	gsi.c		datagrams of QP 1, with which rdma_cm connects
+ *	iwcm.c		connections of iWARP devices, for iw_cm
  *	mr.c		registered memory; copying between memory regions
  *	dma.c		DMA addresses of the device, and their checks
  *	fault.c		fault injection, by a seed
@@ -92,6 +93,7 @@ struct hca_report {
 };
 
 struct hca_dev;
+struct hca_iw;
 struct hca_wqe;
 
 int hca_report_init(struct hca_dev *dev);
@@ -413,6 +415,8 @@ enum hca_stage {
  * @tries:	how often it went unanswered
  * @rnr_tries:	how often the peer was not ready to receive
  * @told_est:	IB_EVENT_COMM_EST was told
+ * @iw:	end of its connection, of an iWARP device; hca_iw_lock of iwcm.c
+ * @mpa_waits:	it has accepted, and must not send before the peer has (RFC 5044, 7.1.3)
  * @lost:	answers are being lost, until @lost_till
  * @replace:	what is sent again is placed again
  * @run:	executes the send queue, flushes both
@@ -441,7 +445,8 @@ struct hca_qp {
 
 	enum hca_stage stage;
 	unsigned int tries, rnr_tries;
-	bool told_est, waits, flush_waited, ended, lost, replace;
+	bool told_est, waits, flush_waited, ended, lost, replace, mpa_waits;
+	struct hca_iw *iw;
 	ktime_t lost_till;
 	struct tasklet_struct run;
 	struct hrtimer timer;
@@ -467,6 +472,7 @@ struct hca_qp *hca_qp_find(u32 qpn);
 struct hca_qp *hca_qp_gsi(struct hca_dev *dev);
 void hca_qp_put(struct hca_qp *qp);
 void hca_qp_error(struct hca_qp *qp);
+void hca_qp_establish(struct hca_qp *qp, u32 dest_qpn, bool passive);
 void hca_qp_event(struct hca_qp *qp, enum ib_event_type type);
 void hca_qp_sent(struct hca_qp *qp, const struct hca_wqe *wqe,
 		 enum ib_wc_status status);
@@ -589,5 +595,15 @@ enum hca_answer hca_respond(struct hca_qp *qp, const struct hca_request *req);
 /* ---- gsi.c ---- */
 
 void hca_gsi_send(struct hca_qp *qp, const struct hca_wqe *wqe);
+
+/* ---- iwcm.c ---- */
+
+void hca_iw_close(struct hca_qp *qp);
+struct ib_qp *hca_iw_get_qp(struct ib_device *ib, int qpn);
+int hca_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int hca_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int hca_iw_reject(struct iw_cm_id *id, const void *data, u8 len);
+int hca_iw_listen(struct iw_cm_id *id, int backlog);
+int hca_iw_unlisten(struct iw_cm_id *id);
 
 #endif
