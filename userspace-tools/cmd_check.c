@@ -436,7 +436,7 @@ static int bad_link(const struct check *c, const struct links *l)
 		return ret;
 	}
 	return bad("link", "rdma-unreachable", all,
-		   "RDMA between the hosts is filtered (RoCE: UDP port 4791, both ways), or not configured on one of them.",
+		   "RDMA between the hosts is filtered (RoCE: UDP port 4791, both ways; iWARP: TCP port net.rdmastream.cm_port), or not configured on one of them.",
 		   "Open the port in firewalls; try \"rping\" between the same addresses; run \"rsctl devices\" there.");
 }
 

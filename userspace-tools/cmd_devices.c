@@ -17,8 +17,6 @@ static const struct column columns[] = {
 static const char * const advices[] = {
 	[RDMASTREAM_DEVICE_PROBLEM_NO_REGISTRATION] =
 		"the device does not support fast memory registration; it is too old",
-	[RDMASTREAM_DEVICE_PROBLEM_IWARP] =
-		"this version does not support iWARP devices",
 	[RDMASTREAM_DEVICE_PROBLEM_SMALL_QUEUES] =
 		"the queues of the device are too short",
 	[RDMASTREAM_DEVICE_PROBLEM_PORT_DOWN] =

@@ -64,7 +64,7 @@ static const struct advice advices[] = {
 		"Nothing; if it persists, see \"rsctl links\"." },
 	[RDMASTREAM_REASON_LINK_FAILED] = {
 		"RDMA between the hosts is filtered or not configured.",
-		"Try \"rping\" between the same addresses; RoCE needs UDP port 4791 open." },
+		"Try \"rping\" between the same addresses; RoCE needs UDP port 4791 open, iWARP TCP port net.rdmastream.cm_port." },
 	[RDMASTREAM_REASON_RMB_LIMIT] = {
 		"Rings of other connections use all memory that net.rdmastream.rmb_max allows, or an eighth of the control group's memory.max.",
 		"Raise the lower of the two (\"rsctl memory\" shows it), or lower ring_size." },
@@ -115,6 +115,9 @@ static const struct advice advices[] = {
 	[RDMASTREAM_REASON_PEER_LIMIT] = {
 		"Too many network namespaces connect from one address, or in total.",
 		"Nothing; their connections stay on TCP.  See Documentation/security.rst." },
+	[RDMASTREAM_REASON_NO_COMMON_TRANSPORT] = {
+		"RoCE and InfiniBand devices cannot exchange data with iWARP devices.",
+		"Use devices of the same kind on both hosts; some can be switched between RoCE and iWARP (\"rdma link\", \"rsctl devices\")." },
 	[RDMASTREAM_REASON_IPSEC] = {
 		"An IPsec policy, MACsec or a tunnel protects this connection, or may do so; RDMA would carry its data unencrypted.",
 		"Nothing, or exempt the peer from the policy or tunnel if the RDMA network is protected otherwise." },

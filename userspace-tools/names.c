@@ -47,7 +47,6 @@ static const char * const tcp_states[] = {
 static const char * const problems[] = {
 	[RDMASTREAM_DEVICE_PROBLEM_NONE] = "none",
 	[RDMASTREAM_DEVICE_PROBLEM_NO_REGISTRATION] = "no-registration",
-	[RDMASTREAM_DEVICE_PROBLEM_IWARP] = "iwarp",
 	[RDMASTREAM_DEVICE_PROBLEM_SMALL_QUEUES] = "small-queues",
 	[RDMASTREAM_DEVICE_PROBLEM_PORT_DOWN] = "port-down",
 	[RDMASTREAM_DEVICE_PROBLEM_NO_ADDRESS] = "no-address",

@@ -185,7 +185,7 @@ if [ -x "$made" ]; then
 	shown "peers 7b9a" 'unreachable, 12.345s ago' "peers by the beginning of an id"
 	shown "-j links peer 7b state up" '"rtt_us":123' "links of a peer"
 	shown "-no devices" '^rxe0/1 +yes +- +2 +1 +10.77.0.1 fd77::1 2001' "devices"
-	shown "-d devices" '^siw0/1 +no +iwarp' "devices that cannot be used"
+	shown "-d devices" '^siw0/1 +no +small-queues' "devices that cannot be used"
 	shown memory '^rings: 4.0M of 64.0M .*#.*short$' "memory in all"
 	shown memory '^ +5 +rxe0 +rings +4.0M +1.0M +#####[.]+$' "memory of a link"
 	shown "show ring_s" '^ring_size +65536 +262144 +16384 to 4194304, powers of 2$' "a setting"

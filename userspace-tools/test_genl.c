@@ -242,7 +242,7 @@ int genl_ask_for(uint8_t cmd, bool dump, const struct wants *wants,
 		break;
 	case RDMASTREAM_CMD_DEVICE_GET:
 		device(r, "rxe0", RDMASTREAM_DEVICE_PROBLEM_NONE);
-		device(r, "siw0", RDMASTREAM_DEVICE_PROBLEM_IWARP);
+		device(r, "siw0", RDMASTREAM_DEVICE_PROBLEM_SMALL_QUEUES);
 		break;
 	case RDMASTREAM_CMD_MEMORY_GET:
 		memory(r, RDMASTREAM_RMB_KIND_RINGS, 1 << 20);

@@ -131,7 +131,8 @@ enum rstream_mib_item {
 	X(LINK_UNAUTHENTICATED, "peer's link request is not authentic") \
 	X(PEER_LIMIT, "too many peers, in total or at one address") \
 	X(IPSEC, "IPsec, MACsec or a tunnel may protect the connection, but not RDMA") \
-	X(ORPHAN_LIMIT, "too many closed sockets with data to send, or no TCP memory")
+	X(ORPHAN_LIMIT, "too many closed sockets with data to send, or no TCP memory") \
+	X(NO_COMMON_TRANSPORT, "one host has InfiniBand or RoCE, the other iWARP")
 
 enum rstream_reason {
 #define X(name, text) RSTREAM_R_##name,

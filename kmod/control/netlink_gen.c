@@ -21,7 +21,7 @@ static const struct nla_policy rdmastream_link_get_nl_policy[RDMASTREAM_A_LINK_P
 /* RDMASTREAM_CMD_SOCK_GET - dump */
 static const struct nla_policy rdmastream_sock_get_nl_policy[RDMASTREAM_A_SOCK_CARRIER + 1] = {
 	[RDMASTREAM_A_SOCK_MODE] = NLA_POLICY_MAX(NLA_U32, 7),
-	[RDMASTREAM_A_SOCK_REASON] = NLA_POLICY_MAX(NLA_U32, 47),
+	[RDMASTREAM_A_SOCK_REASON] = NLA_POLICY_MAX(NLA_U32, 48),
 	[RDMASTREAM_A_SOCK_INODE] = { .type = NLA_U64, },
 	[RDMASTREAM_A_SOCK_PEER] = NLA_POLICY_EXACT_LEN(RDMASTREAM_INSTANCE_LEN),
 	[RDMASTREAM_A_SOCK_DEVICE] = { .type = NLA_NUL_STRING, .len = 63, },

@@ -17,11 +17,12 @@
  * its key consists of the secrets in their HELLOs.  The proof covers the addresses and the
  * numbers of the queue pairs, as its sender sees them: a host in the middle that terminates the
  * queue pairs of two others has a different pair with each of them, so the proof of one is wrong
- * for the other.  The keys of the link, with which each end authenticates its records about
+ * for the other.  (With iWARP only the addresses, which it cannot have.)  The keys of the link, with which each end authenticates its records about
  * rings, are computed from the same, with both messages complete.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <net/ipv6.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
@@ -74,16 +75,43 @@ static u64 transcript_hash(struct transcript *t, enum purpose why,
 	return siphash(t, sizeof(*t), &key);
 }
 
-/* The addresses are those of the queue pair's path. */
-static void transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
+static bool is_iwarp(const struct rdma_cm_id *id)
+{
+	return rdma_protocol_iwarp(id->device, id->port_num);
+}
+
+static void ip_gid(const struct sockaddr_storage *ss, union ib_gid *gid)
+{
+	if (ss->ss_family == AF_INET)
+		ipv6_addr_set_v4mapped(((const struct sockaddr_in *)ss)->sin_addr.s_addr,
+				       (struct in6_addr *)gid);
+	else
+		memcpy(gid, &((const struct sockaddr_in6 *)ss)->sin6_addr, sizeof(*gid));
+}
+
+/*
+ * The addresses are those of the queue pair's path: GIDs, or with iWARP those of its TCP
+ * connection.  There, the ends do not learn each other's queue pair number.  False: no path.
+ */
+static bool transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
 			    bool active, u32 active_qpn, u32 passive_qpn)
 {
+	union ib_gid *own = active ? &t->active_gid : &t->passive_gid;
+	union ib_gid *other = active ? &t->passive_gid : &t->active_gid;
 	const struct sa_path_rec *path = id->route.path_rec;
 
-	t->active_gid = active ? path->sgid : path->dgid;
-	t->passive_gid = active ? path->dgid : path->sgid;
+	if (is_iwarp(id)) {
+		ip_gid(&id->route.addr.src_addr, own);
+		ip_gid(&id->route.addr.dst_addr, other);
+		return true;
+	}
+	if (!path)
+		return false;
+	*own = path->sgid;
+	*other = path->dgid;
 	t->active_qpn = cpu_to_be32(active_qpn);
 	t->passive_qpn = cpu_to_be32(passive_qpn);
+	return true;
 }
 
 static void link_keys(struct rstream_link *link, struct transcript *t)
@@ -118,14 +146,16 @@ static void hello_fill(const struct rstream_link *link,
 }
 
 /* The REQ of @link, with its proof. */
-static void req_fill(const struct rstream_link *link,
-		     const struct rdma_cm_id *id, struct transcript *t)
+static int req_fill(const struct rstream_link *link,
+		    const struct rdma_cm_id *id, struct transcript *t)
 {
 	memset(t, 0, sizeof(*t));
 	hello_fill(link, &t->req);
-	transcript_ends(t, id, true, link->qpn, 0);
+	if (!transcript_ends(t, id, true, link->qpn, 0))
+		return -EPROTO;
 	t->req.proof = cpu_to_be64(transcript_hash(t, PROOF_REQ, &link->ticket,
 						   true));
+	return 0;
 }
 
 static bool hello_valid(const struct rstream_cm_hello *hello, u8 len)
@@ -191,14 +221,6 @@ static int resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 	return rdma_resolve_route(id, rstream_link_set(link->ln)->cm_timeout_ms);
 }
 
-static int resolved_route(struct rstream_link *link, struct rdma_cm_id *id)
-{
-	if (!id->route.path_rec)
-		return -EPROTO;
-	queue_work(rstream_link_wq, &link->setup_work);
-	return 0;
-}
-
 /* REQ */
 static int connect_link(struct rstream_link *link)
 {
@@ -209,7 +231,9 @@ static int connect_link(struct rstream_link *link)
 	err = rstream_qp_create(link);
 	if (err)
 		return err;
-	req_fill(link, link->cm_id, &t);
+	err = req_fill(link, link->cm_id, &t);
+	if (err)
+		return err;
 	conn_param(link, &t.req, &param);
 	return rdma_connect(link->cm_id, &param);
 }
@@ -222,10 +246,9 @@ static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
 	struct transcript t;
 
 	if (!hello_valid(rep, event->param.conn.private_data_len) ||
-	    !id->route.path_rec)
+	    req_fill(link, id, &t) ||
+	    !transcript_ends(&t, id, true, link->qpn, event->param.conn.qp_num))
 		return -EPROTO;
-	req_fill(link, id, &t);
-	transcript_ends(&t, id, true, link->qpn, event->param.conn.qp_num);
 	t.rep = *rep;
 	t.rep.proof = 0;
 	if (be64_to_cpu(rep->proof) !=
@@ -254,7 +277,8 @@ static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
 		err = resolved_addr(link, id);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		err = resolved_route(link, id);
+		queue_work(rstream_link_wq, &link->setup_work);
+		err = 0;
 		break;
 	default:
 		err = link->active ? accepted(link, id, event) : 0;
@@ -269,13 +293,21 @@ out:
 	return err;
 }
 
-/* 0: the reason is rdma_cm's or another protocol's. */
+/*
+ * 0: the reason is rdma_cm's or another protocol's.  With iWARP, providers do not agree on how to
+ * say that the peer has refused, but its data is passed on.
+ */
 static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	const struct rstream_cm_reject *rej;
 	u8 len = 0;
 
-	rej = rdma_consumer_reject_data(id, event, &len);
+	if (is_iwarp(id)) {
+		rej = event->param.conn.private_data;
+		len = event->param.conn.private_data_len;
+	} else {
+		rej = rdma_consumer_reject_data(id, event, &len);
+	}
 	if (!rej || len < sizeof(*rej) ||
 	    rej->magic != cpu_to_be32(RSTREAM_CM_MAGIC))
 		return 0;
@@ -426,7 +458,8 @@ static int accept_link(struct rstream_link *link)
 	if (err)
 		return err;
 	hello_fill(link, &t.rep);
-	transcript_ends(&t, id, false, req->qpn, link->qpn);
+	if (!transcript_ends(&t, id, false, req->qpn, link->qpn))
+		return -EPROTO;
 	t.rep.proof = cpu_to_be64(transcript_hash(&t, PROOF_REP, &link->ticket, false));
 	link_keys(link, &t);
 	conn_param(link, &t.rep, &param);
@@ -452,11 +485,9 @@ static enum rstream_reason req_whose(struct rstream_link_net *ln,
 	ticket->theirs.token = be64_to_cpu(t->req.own_token);
 	if (!rstream_link_ops->find(ln->net, ticket, name))
 		return RSTREAM_R_LINK_UNKNOWN;
-	if (!id->route.path_rec)
-		return RSTREAM_R_LINK_UNAUTHENTICATED;
 	t->req.proof = 0;
-	transcript_ends(t, id, false, qpn, 0);
-	if (be64_to_cpu(proof) != transcript_hash(t, PROOF_REQ, ticket, false))
+	if (!transcript_ends(t, id, false, qpn, 0) ||
+	    be64_to_cpu(proof) != transcript_hash(t, PROOF_REQ, ticket, false))
 		return RSTREAM_R_LINK_UNAUTHENTICATED;
 	t->req.proof = proof;
 	return RSTREAM_R_NONE;

@@ -25,8 +25,8 @@ static DEFINE_SPINLOCK(rstream_devs_lock);	/* bh; outside link->lock */
  *   depth + 1 <= max_qp_wr, max_cqe     each queue has a CQ of its own that
  *                                       holds a completion of every slot
  *   depth % SIGNAL_EVERY == 0           slot and sequence number agree
- *   depth >= 2 * SIGNAL_EVERY + SQ_CTRL
- *       A full send queue has a signalled request among any SIGNAL_EVERY; when
+ *   depth >= 2 * SIGNAL_EVERY + SQ_CTRL + 1
+ *       (the 1: a message may take two slots, see wr.h)  A full send queue has a signalled request among any SIGNAL_EVERY; when
  *       all signalled ones have completed fewer than SIGNAL_EVERY slots are
  *       taken, so that data (which leaves SQ_CTRL free) finds room: a full queue
  *       always ends in a completion.
@@ -38,7 +38,7 @@ int rstream_dev_depth(const struct ib_device_attr *attr)
 			 attr->max_cqe - 1);
 
 	static_assert(RSTREAM_DEPTH_MIN >=
-		      2 * RSTREAM_SIGNAL_EVERY + RSTREAM_SQ_CTRL);
+		      2 * RSTREAM_SIGNAL_EVERY + RSTREAM_SQ_CTRL + 1);
 	static_assert(RSTREAM_DEPTH_MIN / 4 > RSTREAM_RQ_RESERVE);
 	depth = rounddown(depth, RSTREAM_SIGNAL_EVERY);
 	return depth < RSTREAM_DEPTH_MIN ? -EOPNOTSUPP : depth;
@@ -46,9 +46,6 @@ int rstream_dev_depth(const struct ib_device_attr *attr)
 
 static enum rstream_dev_problem dev_problem(struct ib_device *ib)
 {
-	/* iWARP has no immediate data (RFC 5040). */
-	if (rdma_protocol_iwarp(ib, rdma_start_port(ib)))
-		return RSTREAM_DEV_IWARP;
 	if (!(ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
 		return RSTREAM_DEV_NO_REG;
 	if (rstream_dev_depth(&ib->attrs) < 0)
@@ -66,6 +63,8 @@ static int client_add(struct ib_device *ib)
 		return -ENOMEM;
 	dev->ib = ib;
 	dev->problem = dev_problem(ib);
+	/* all ports of a device have the same protocol */
+	dev->iwarp = rdma_protocol_iwarp(ib, rdma_start_port(ib));
 	INIT_LIST_HEAD(&dev->links);
 	init_completion(&dev->empty);
 	spin_lock_bh(&rstream_devs_lock);
@@ -117,22 +116,20 @@ static bool dev_serves(const struct rstream_dev *dev, const struct net *net)
 	return !dev->problem && rdma_dev_access_netns(dev->ib, net);
 }
 
-bool rstream_link_possible(struct net *net)
+unsigned int rstream_link_transports(struct net *net)
 {
 	struct rstream_dev *dev;
-	/* streams that start while the device is gone should move to RDMA, too */
-	bool yes = READ_ONCE(rstream_net(net)->links->drained_dev);
+	unsigned int has = 0;
 
-	if (yes)
-		return true;
+	/* streams that start while the device is gone should move to RDMA, too */
+	if (READ_ONCE(rstream_net(net)->links->drained_dev))
+		return RSTREAM_TRANSPORT_IB | RSTREAM_TRANSPORT_IWARP;
 	spin_lock_bh(&rstream_devs_lock);
-	list_for_each_entry(dev, &rstream_devs, list) {
-		yes = dev_serves(dev, net);
-		if (yes)
-			break;
-	}
+	list_for_each_entry(dev, &rstream_devs, list)
+		if (dev_serves(dev, net))
+			has |= dev->iwarp ? RSTREAM_TRANSPORT_IWARP : RSTREAM_TRANSPORT_IB;
 	spin_unlock_bh(&rstream_devs_lock);
-	return yes;
+	return has;
 }
 
 /* ---- addresses ---- */
@@ -156,7 +153,7 @@ static bool gid_addr(const struct ib_gid_attr *attr, struct net *net,
 }
 
 /* The GIDs of a RoCE port are the IP addresses of its interfaces. */
-static unsigned int port_addrs(struct ib_device *ib, u32 port, struct net *net,
+static unsigned int roce_addrs(struct ib_device *ib, u32 port, struct net *net,
 			       struct rstream_addr *to, unsigned int max)
 {
 	int i, len = ib->port_data[port].immutable.gid_tbl_len;
@@ -173,30 +170,9 @@ static unsigned int port_addrs(struct ib_device *ib, u32 port, struct net *net,
 	return n;
 }
 
-/* RoCE addresses that @net can use. Return: how many. */
-unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
-			       unsigned int max)
-{
-	struct rstream_dev *dev;
-	unsigned int n = 0;
-	u32 port;
-
-	spin_lock_bh(&rstream_devs_lock);
-	list_for_each_entry(dev, &rstream_devs, list) {
-		if (!dev_serves(dev, net))
-			continue;
-		rdma_for_each_port(dev->ib, port)
-			if (rdma_protocol_roce(dev->ib, port))
-				n += port_addrs(dev->ib, port, net, to + n,
-						max - n);
-	}
-	spin_unlock_bh(&rstream_devs_lock);
-	return n;
-}
-
-/* IPoIB: rdma_cm maps the addresses of these interfaces to GIDs. */
-static unsigned int ipoib_dev_addrs(struct net_device *dev,
-				    struct rstream_addr *to, unsigned int max)
+/* The IP addresses of an interface. */
+static unsigned int netdev_addrs(struct net_device *dev,
+				 struct rstream_addr *to, unsigned int max)
 {
 	struct inet6_dev *in6_dev = __in6_dev_get(dev);
 	struct in_device *in_dev = __in_dev_get_rcu(dev);
@@ -240,9 +216,12 @@ static bool ipoib_on_port(const struct net_device *dev, struct ib_device *ib,
 	return true;
 }
 
-unsigned int rstream_dev_ipoib_addrs(struct net *net, struct ib_device *ib,
-				     u32 port, struct rstream_addr *to,
-				     unsigned int max)
+/*
+ * The GIDs of an InfiniBand port are not IP addresses: rdma_cm maps the addresses of its IPoIB
+ * interfaces to them.
+ */
+static unsigned int ipoib_addrs(struct ib_device *ib, u32 port, struct net *net,
+				struct rstream_addr *to, unsigned int max)
 {
 	struct net_device *dev;
 	unsigned int n = 0;
@@ -250,9 +229,53 @@ unsigned int rstream_dev_ipoib_addrs(struct net *net, struct ib_device *ib,
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev)
 		if (dev->type == ARPHRD_INFINIBAND && dev->flags & IFF_UP &&
-		    (!ib || ipoib_on_port(dev, ib, port)))
-			n += ipoib_dev_addrs(dev, to + n, max - n);
+		    ipoib_on_port(dev, ib, port))
+			n += netdev_addrs(dev, to + n, max - n);
 	rcu_read_unlock();
+	return n;
+}
+
+/* An iWARP port has the addresses of its interface. */
+static unsigned int iwarp_addrs(struct ib_device *ib, u32 port, struct net *net,
+				struct rstream_addr *to, unsigned int max)
+{
+	struct net_device *ndev;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	ndev = rcu_dereference(ib->port_data[port].netdev);
+	if (ndev && net_eq(dev_net(ndev), net))
+		n = netdev_addrs(ndev, to, max);
+	rcu_read_unlock();
+	return n;
+}
+
+static unsigned int port_addrs(struct ib_device *ib, u32 port, struct net *net,
+			       struct rstream_addr *to, unsigned int max)
+{
+	if (rdma_protocol_roce(ib, port))
+		return roce_addrs(ib, port, net, to, max);
+	if (rdma_protocol_iwarp(ib, port))
+		return iwarp_addrs(ib, port, net, to, max);
+	return ipoib_addrs(ib, port, net, to, max);
+}
+
+/* RDMA addresses that @net can use.  Return: how many. */
+unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
+			       unsigned int max)
+{
+	struct rstream_dev *dev;
+	unsigned int n = 0;
+	u32 port;
+
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list) {
+		if (!dev_serves(dev, net))
+			continue;
+		rdma_for_each_port(dev->ib, port)
+			n += port_addrs(dev->ib, port, net, to + n, max - n);
+	}
+	spin_unlock_bh(&rstream_devs_lock);
 	return n;
 }
 
@@ -272,12 +295,7 @@ static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
 	info->problem = dev->problem;
 	list_for_each_entry(link, &dev->links, dev_list)
 		info->links += net_eq(rstream_link_netns(link), net);
-	if (rdma_protocol_roce(dev->ib, port))
-		info->n_addrs = port_addrs(dev->ib, port, net, addrs,
-					   RSTREAM_INFO_ADDRS);
-	else	/* the GIDs of an InfiniBand port are not IP addresses */
-		info->n_addrs = rstream_dev_ipoib_addrs(net, dev->ib, port, addrs,
-							RSTREAM_INFO_ADDRS);
+	info->n_addrs = port_addrs(dev->ib, port, net, addrs, RSTREAM_INFO_ADDRS);
 	for (i = 0; i < info->n_addrs; i++)
 		info->addrs[i] = addrs[i].addr;
 	if (info->n_addrs)
@@ -341,6 +359,8 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 		if (dev->ib != ib || !dev_serves(dev, rstream_link_netns(link)))
 			continue;
 		link->dev = dev;
+		link->iwarp = dev->iwarp;
+		link->msg_wrs = dev->iwarp ? 2 : 1;
 		link->node = ibdev_to_node(ib);
 		list_add(&link->dev_list, &dev->links);
 		strscpy(link->dev_name, dev_name(&ib->dev),

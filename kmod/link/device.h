@@ -15,15 +15,8 @@ int rstream_dev_depth(const struct ib_device_attr *attr);
 int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib);
 void rstream_dev_detach(struct rstream_link *link);
 
-/* RoCE addresses that @net can use.  Return: their number. */
+/* RDMA addresses that @net can use.  Return: their number. */
 unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
 			       unsigned int max);
-
-/*
- * Addresses of @net on IPoIB interfaces: of this port, or of all if @ib is NULL.
- * Return: their number.
- */
-unsigned int rstream_dev_ipoib_addrs(struct net *net, struct ib_device *ib, u32 port,
-				     struct rstream_addr *to, unsigned int max);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The immediate data of an RDMA_WRITE_WITH_IMM between the two ends of a link: 4 bits of
- * type, 8 bits of sequence number, 20 bits of a ring's id or of a count.  Network byte order on
- * the wire.  Documentation/links.rst describes when each message is sent, and the purpose of the
- * sequence number.
+ * What a message between the two ends of a link says: 4 bits of type, 8 bits of sequence number,
+ * 20 bits of a ring's id or of a count.  Network byte order on the wire.  It is the immediate data
+ * of an RDMA_WRITE_WITH_IMM; iWARP has none, and sends it in a struct rstream_notice.
+ * Documentation/links.rst describes when each message is sent, and the purpose of the sequence
+ * number.
  */
 #ifndef RSTREAM_IMM_H
 #define RSTREAM_IMM_H
@@ -27,7 +28,23 @@ enum rstream_imm_type {
 	RSTREAM_IMM_FREED = 5,		/* id: receiver's ring, no more credits */
 	RSTREAM_IMM_RQ_CREDIT = 6,	/* count: reposted receives */
 	RSTREAM_IMM_READY = 7,		/* 0: this end can serve rings */
+	RSTREAM_IMM_PROBE = 8,		/* 0; iWARP only: answer PROBE_ACK */
+	RSTREAM_IMM_PROBE_ACK = 9,	/* 0; iWARP only */
 };
+
+/**
+ * struct rstream_notice - payload of the SEND that follows the write of a message on iWARP
+ * @imm:	what the immediate data says elsewhere
+ * @len:	bytes of the write, which the completion says elsewhere
+ *
+ * The receiver sees it only when what was written before it has been placed (RFC 5040, 5.5).
+ */
+struct rstream_notice {
+	__be32 imm;
+	__be32 len;
+};
+
+static_assert(sizeof(struct rstream_notice) == 8);
 
 static inline __be32 rstream_imm(enum rstream_imm_type type, u8 number, u32 id)
 {

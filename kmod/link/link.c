@@ -220,6 +220,14 @@ void rstream_link_peer_ready(struct rstream_link *link)
 	rstream_link_try_up(link);
 }
 
+/* The peer, or its device, has answered the last probe. */
+void rstream_link_probed(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	link->timed = 0;
+	link->rtt_us = max_t(s64, ktime_us_delta(ktime_get(), link->timed_at), 1);
+}
+
 /* @rs is notified when more memory is registered, or could not be. */
 void rstream_link_want_rmb(struct rstream_link *link,
 			   enum rstream_rmb_kind kind, u32 least,

@@ -729,11 +729,20 @@ void rstream_link_use(struct net *net, struct mem_cgroup *memcg);
 void rstream_link_pays(struct net *net, struct mem_cgroup *memcg);
 void rstream_link_unuse(struct net *net);	/* any context */
 
+/* A link needs devices of the same transport at both ends. */
+#define RSTREAM_TRANSPORT_IB	0x1	/* InfiniBand's, also over Ethernet (RoCE) */
+#define RSTREAM_TRANSPORT_IWARP	0x2
+
 /*
- * Does this namespace have a usable RDMA device?  While it is drained: did it have one
- * before?  Cheap, any context.
+ * The transports of the usable RDMA devices of this namespace.  While it is drained: of those that
+ * it had before, or may have.  Cheap, any context.
  */
-bool rstream_link_possible(struct net *net);
+unsigned int rstream_link_transports(struct net *net);
+
+static inline bool rstream_link_possible(struct net *net)
+{
+	return rstream_link_transports(net);
+}
 
 /**
  * rstream_link_drain() - start or end a drain

@@ -96,7 +96,6 @@ u64 rstream_rmb_total(struct net *net, u64 *max, bool *is_short);
 enum rstream_dev_problem {		/* as in the netlink spec */
 	RSTREAM_DEV_GOOD,
 	RSTREAM_DEV_NO_REG,		/* no fast memory registration */
-	RSTREAM_DEV_IWARP,
 	RSTREAM_DEV_SMALL,		/* queues */
 	RSTREAM_DEV_DOWN,		/* port */
 	RSTREAM_DEV_NO_ADDR,		/* of the namespace */

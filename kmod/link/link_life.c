@@ -43,10 +43,27 @@
 #include "waiter.h"
 
 #define ORPHANS_MAX	SZ_2M
+#define NUDGE_MS	50
 /* A link is busy that has carried so much since the last sweep, bytes. */
 #define BUSY_BYTES	SZ_64K
 /* Sweeps; half a minute by default. */
 #define MOVE_PAUSE_MAX	64U
+
+/*
+ * siw may not notice a message that arrives while it accepts the connection, until something else
+ * arrives.  So the active side, which sends first, sends a little more until the link is up.
+ */
+static void link_nudge(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	if (!link->iwarp || !link->active || link->state != RSTREAM_LINK_CONNECTING)
+		return;
+	if (link->said_ready && rstream_wr_room(link)) {
+		rstream_wr_write(link, 0, 0);
+		rstream_wr_post(link);
+	}
+	queue_delayed_work(rstream_link_wq, &link->probe_work, msecs_to_jiffies(NUDGE_MS));
+}
 
 static void link_register(struct rstream_link *link)
 {
@@ -63,10 +80,9 @@ static void link_register(struct rstream_link *link)
 	spin_lock_bh(&link->lock);
 	if (rstream_link_alive(link)) {
 		link->registered = true;
-		link->rq_credits--;
-		rstream_wr_write_imm(link, 0, 0, RSTREAM_IMM_READY, 0);
-		rstream_wr_post(link);
+		rstream_ring_say_ready(link);
 		rstream_link_try_up(link);
+		link_nudge(link);
 	}
 	spin_unlock_bh(&link->lock);
 }
@@ -153,9 +169,12 @@ static bool link_is_stalled(struct rstream_link *link, bool quiet)
 {
 	const struct rstream_settings *set = rstream_link_set(link->ln);
 	unsigned int most = READ_ONCE(set->link_stall_ms);
+	bool waits = link->probed_signalled > link->sq_done;
 
 	lockdep_assert_held(&link->lock);
-	if (quiet && link->probed_signalled > link->sq_done)
+	if (link->iwarp)
+		waits |= link->timed || !link->rq_credits;
+	if (quiet && waits)
 		link->misses++;
 	else
 		link->misses = 0;
@@ -163,9 +182,17 @@ static bool link_is_stalled(struct rstream_link *link, bool quiet)
 	return most && link->misses >= most;
 }
 
+/* Neither has anything completed since the last probe, nor has the peer sent anything. */
+static bool link_is_quiet(const struct rstream_link *link)
+{
+	return link->probed_done == link->sq_done &&
+	       (!link->iwarp || link->probed_received == link->received);
+}
+
 /*
  * Something must complete regularly on a quiet link: unsignalled requests get their completion,
- * and the retries of the probe detect a dead peer.
+ * and the retries of the probe detect a dead peer.  With iWARP a request completes when TCP has
+ * taken it, and TCP retries for minutes; so there the peer has to answer the probe.
  */
 static void link_probe(struct rstream_link *link, bool quiet)
 {
@@ -174,7 +201,14 @@ static void link_probe(struct rstream_link *link, bool quiet)
 	    (!quiet && link->sq_done == link->sq_posted) ||
 	    !rstream_wr_room(link))
 		return;
-	rstream_wr_write(link, 0, 0);
+	if (link->iwarp) {
+		if (link->timed || !link->rq_credits)
+			return;
+		link->rq_credits--;
+		rstream_wr_notice(link, RSTREAM_IMM_PROBE, 0);
+	} else {
+		rstream_wr_write(link, 0, 0);
+	}
 	rstream_wr_signal(link);
 	link->timed_at = ktime_get();
 	if (!rstream_wr_post(link))
@@ -309,13 +343,14 @@ static void link_probe_work(struct work_struct *work)
 
 	rstream_peer_balance(link, &balance);
 	spin_lock_bh(&link->lock);
+	link_nudge(link);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
 	if (link_is_idle(link)) {
 		rstream_link_break_locked(link, RSTREAM_END_IDLE);
 		goto out;
 	}
-	quiet = link->probed_done == link->sq_done;
+	quiet = link_is_quiet(link);
 	if (link_is_stalled(link, quiet)) {
 		rstream_link_break_locked(link, RSTREAM_END_STALLED);
 		goto out;
@@ -323,6 +358,7 @@ static void link_probe_work(struct work_struct *work)
 	link_probe(link, quiet);
 	link->probed_done = link->sq_done;
 	link->probed_signalled = link->sq_signalled;
+	link->probed_received = link->received;
 	link_may_move(link, &balance);
 	surplus = balance.surplus;
 	if (link->state == RSTREAM_LINK_UP)

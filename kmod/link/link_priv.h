@@ -65,6 +65,7 @@ struct rstream_dev {
 	struct list_head list;		/* rstream_devs, under its lock */
 	struct ib_device *ib;
 	enum rstream_dev_problem problem;	/* why links cannot use it, on any port */
+	bool iwarp;
 	struct list_head links;		/* link->dev_list, under the same lock */
 	bool gone;			/* being removed: no more links */
 	struct completion empty;	/* @gone, and no links left */
@@ -87,6 +88,7 @@ struct rstream_batch {
 	unsigned int n;
 	unsigned int n_sge;
 	unsigned int n_signalled;
+	__be32 imm;			/* iWARP: of the message that has begun */
 	union {
 		struct ib_rdma_wr rdma;
 		struct ib_reg_wr reg;
@@ -279,6 +281,8 @@ struct rstream_link {
 	char dev_name[IB_DEVICE_NAME_MAX];
 	int node;			/* NUMA node of @dev */
 	u32 port, qpn, peer_qpn, path_mtu;
+	bool iwarp;			/* @dev is: see struct rstream_notice */
+	u8 msg_wrs;			/* work requests of a message: 1, or 2 if @iwarp */
 	unsigned int depth;		/* of either queue, without the drain slot */
 	unsigned int max_sge;
 	struct rstream_slot *sq, *rq;
@@ -291,9 +295,13 @@ struct rstream_link {
 	u32 unsignalled_bytes;
 	u64 probed_done;		/* @sq_done at the last probe */
 	u64 probed_signalled;		/* @sq_signalled then */
+	u64 received;			/* messages of the peer */
+	u64 probed_received;		/* @received at the last probe */
 	unsigned int misses;		/* consecutive probes without progress */
-	u64 timed;			/* work request of the last probe; 0: done */
+	u64 timed;			/* work request of the last probe; 0: done or answered */
 	ktime_t timed_at;		/* when it was posted */
+	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
+	bool said_ready;		/* READY was posted */
 	u32 rtt_us;			/* time of the last probe; 0: none yet */
 	struct work_struct event_work;	/* of @events, enum in qp.c */
 	unsigned long events;
@@ -382,6 +390,7 @@ enum rstream_end_kind rstream_link_ended(const struct rstream_link *link);
 bool rstream_link_flaps(const struct rstream_link *link);
 void rstream_link_established(struct rstream_link *link);
 void rstream_link_peer_ready(struct rstream_link *link);
+void rstream_link_probed(struct rstream_link *link);
 void rstream_link_want_rmb(struct rstream_link *link,
 			   enum rstream_rmb_kind kind, u32 least,
 			   struct rstream *rs);
@@ -423,6 +432,7 @@ void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
 	__releases(&link->lock);
 void rstream_ring_sq_done(struct rstream_link *link);
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
+void rstream_ring_say_ready(struct rstream_link *link);
 void rstream_ring_kick(struct rstream_link *link);
 void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balance);
 u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance);

@@ -402,16 +402,11 @@ void rstream_path_broke(struct rstream_link *link)
 /* Cached, because connections change more often than addresses. */
 static void look_up(struct rstream_link_net *ln)
 {
-	unsigned int n;
-
 	lockdep_assert_held(&ln->addr_lock);
 	if (time_before(jiffies, ln->addrs_at + ADDRS_AGE))
 		return;
 	ln->addrs_at = jiffies;
-	n = rstream_dev_addrs(ln->net, ln->addrs, RSTREAM_ADDRS_MAX);
-	n += rstream_dev_ipoib_addrs(ln->net, NULL, 0, ln->addrs + n,
-				 RSTREAM_ADDRS_MAX - n);
-	ln->n_addrs = n;
+	ln->n_addrs = rstream_dev_addrs(ln->net, ln->addrs, RSTREAM_ADDRS_MAX);
 }
 
 /* Is it one of these, or @own?  A second address of an interface is not another path. */

@@ -51,11 +51,48 @@ static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 	rstream_link_ends(link, RSTREAM_END_WR, ib_wc_status_msg(wc->status));
 }
 
+/* iWARP: what the peer has sent, in receive buffer @i.  False: it is no notice. */
+static bool read_notice(struct rstream_link *link, const struct ib_wc *wc, unsigned int i,
+			__be32 *imm, u32 *len)
+{
+	u32 off = (link->depth + i) * RSTREAM_CTRL_BYTES;
+	const struct rstream_notice *n = link->ctrl + off;
+	struct ib_device *ib = link->pd->device;
+
+	if (wc->byte_len != sizeof(*n))
+		return false;
+	ib_dma_sync_single_for_cpu(ib, link->ctrl_dma + off, RSTREAM_CTRL_BYTES,
+				   DMA_BIDIRECTIONAL);
+	*imm = n->imm;
+	*len = be32_to_cpu(n->len);
+	ib_dma_sync_single_for_device(ib, link->ctrl_dma + off, RSTREAM_CTRL_BYTES,
+				      DMA_BIDIRECTIONAL);
+	return true;
+}
+
+/* What the message in receive @i says.  NONE, or why the link must end. */
+static enum rstream_link_end read_message(struct rstream_link *link, const struct ib_wc *wc,
+					  unsigned int i, __be32 *imm, u32 *len)
+{
+	if (link->iwarp)
+		return read_notice(link, wc, i, imm, len) ? RSTREAM_END_NONE :
+							    RSTREAM_END_BAD_SIZE;
+	/* check the flag, not the opcode: hns reports another one */
+	if (!(wc->wc_flags & IB_WC_WITH_IMM))
+		return RSTREAM_END_NO_IMM;
+	*imm = wc->ex.imm_data;
+	*len = wc->byte_len;
+	return RSTREAM_END_NONE;
+}
+
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rstream_link *link = cq->cq_context;
 	struct rstream_slot *slot = container_of(wc->wr_cqe,
 						 struct rstream_slot, cqe);
+	enum rstream_link_end end;
+	__be32 imm;
+	u32 len;
 
 	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
 	spin_lock_bh(&link->lock);
@@ -63,16 +100,15 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		wr_failed(link, wc);
 	} else if (!rstream_link_alive(link)) {
 		/* nothing is counted any more: see struct rstream_rxring */
-	} else if (!(wc->wc_flags & IB_WC_WITH_IMM)) {
-		/* check the flag, not the opcode: hns reports another one */
-		rstream_link_break_locked(link, RSTREAM_END_NO_IMM);
+	} else if ((end = read_message(link, wc, slot - link->rq, &imm, &len))) {
+		rstream_link_break_locked(link, end);
 	} else {
+		link->received++;
 		/* repost before anything is answered: see ring.c on receive credits */
 		post_recv(link, slot - link->rq);
 		/* even if that has broken the link, streams have their final count */
 		if (rstream_link_alive(link))
-			rstream_ring_message(link, wc->ex.imm_data,
-					     wc->byte_len);
+			rstream_ring_message(link, imm, len);
 	}
 	spin_unlock_bh(&link->lock);
 }
@@ -98,11 +134,9 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	link->sq_done += ahead;
 	link->settled_bytes = slot->tx_bytes;
 	WARN_ON_ONCE(link->sq_done > link->sq_posted);
-	if (link->timed && link->sq_done >= link->timed) {
-		link->timed = 0;
-		link->rtt_us = max_t(s64, ktime_us_delta(ktime_get(),
-							 link->timed_at), 1);
-	}
+	/* with iWARP, completion says nothing of the peer: it answers */
+	if (link->timed && link->sq_done >= link->timed && !link->iwarp)
+		rstream_link_probed(link);
 	if (rstream_link_alive(link))
 		rstream_ring_sq_done(link);
 	if (wq_has_sleeper(&link->wait))
@@ -342,7 +376,8 @@ void rstream_qp_query(struct rstream_link *link)
 			&init))
 		return;
 	spin_lock_bh(&link->lock);
-	link->path_mtu = ib_mtu_enum_to_int(attr.path_mtu);
+	/* 0: iWARP devices need not say it */
+	link->path_mtu = max(ib_mtu_enum_to_int(attr.path_mtu), 0);
 	link->peer_qpn = attr.dest_qp_num;
 	spin_unlock_bh(&link->lock);
 }

@@ -72,13 +72,15 @@ static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
 	if (intr && !link->rq_credits)
 		return false;
 	if (intr) {
-		rstream_wr_write_imm(link, ring->cell_addr, ring->cell_rkey,
-				     RSTREAM_IMM_CREDIT, ring->peer_ring);
+		rstream_wr_message(link, ring->cell_addr, ring->cell_rkey,
+				   RSTREAM_IMM_CREDIT, ring->peer_ring);
 		link->rq_credits--;
 	} else {
 		rstream_wr_write(link, ring->cell_addr, ring->cell_rkey);
 	}
 	rstream_wr_credit(link, ring->consumed);
+	if (intr)
+		rstream_wr_message_end(link, RSTREAM_CTRL_BYTES);
 	ring->credited = ring->consumed;
 	ring->ctrl.due &= ~(DUE_CREDIT | DUE_INTR);
 	rstream_ring_count(link, intr ? RSTREAM_MIB_CREDITS_INTR :
@@ -92,7 +94,7 @@ static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 	if (!link->rq_credits)
 		return false;
 	link->rq_credits--;
-	rstream_wr_write_imm(link, 0, 0, type, id);
+	rstream_wr_notice(link, type, id);
 	return true;
 }
 
@@ -124,7 +126,7 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
 	struct tx_ring *tx = container_of(ctrl, struct tx_ring, ctrl);
 
-	if (!rstream_link_alive(link) || !rstream_wr_room(link))
+	if (!rstream_link_alive(link) || !rstream_wr_fits(link))
 		return false;
 	if (ctrl->due & (DUE_FREED | DUE_DONE) && !ctrl_settled(link, ctrl))
 		return false;
@@ -157,7 +159,7 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
  */
 static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
-	bool poor = rstream_link_alive(link) && rstream_wr_room(link) && !link->rq_credits &&
+	bool poor = rstream_link_alive(link) && rstream_wr_fits(link) && !link->rq_credits &&
 		    link->sq_done >= ctrl->last_sq;
 
 	if (!list_empty(&ctrl->list) && ctrl->poor == poor)
@@ -188,9 +190,33 @@ static void return_receives(struct rstream_link *link)
 {
 	if (link->rq_return < link->depth / 4 || !rstream_wr_room(link))
 		return;
-	rstream_wr_write_imm(link, 0, 0, RSTREAM_IMM_RQ_CREDIT,
-			     link->rq_return);
+	rstream_wr_notice(link, RSTREAM_IMM_RQ_CREDIT, link->rq_return);
 	link->rq_return = 0;
+	rstream_wr_post(link);
+}
+
+static void answer_probe(struct rstream_link *link)
+{
+	if (!link->owes_ack || !rstream_wr_room(link) ||
+	    !post_empty(link, RSTREAM_IMM_PROBE_ACK, 0))
+		return;
+	link->owes_ack = false;
+	rstream_wr_post(link);
+}
+
+/*
+ * This end has registered memory, or has heard that the peer has.  With iWARP, the active side must
+ * be the first to send (RFC 5044, 7.1.3): the passive one answers its READY.
+ */
+void rstream_ring_say_ready(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	if (!rstream_link_alive(link) || !link->registered || link->said_ready ||
+	    (link->iwarp && !link->active && !link->peer_ready))
+		return;
+	link->said_ready = true;
+	link->rq_credits--;
+	rstream_wr_notice(link, RSTREAM_IMM_READY, 0);
 	rstream_wr_post(link);
 }
 
@@ -201,14 +227,15 @@ void rstream_ring_kick(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	return_receives(link);
+	answer_probe(link);
 	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
 		/* a silent credit needs no receive credit, others do */
-		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_room(link))
+		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
 	while (link->rq_credits && !list_empty(&link->ctrl_poor)) {
 		ctrl = list_first_entry(&link->ctrl_poor, struct ring_ctrl, list);
-		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_room(link))
+		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
 	if (rstream_link_alive(link))
@@ -460,6 +487,19 @@ static void message_done(struct rstream_link *link, u32 id)
 	rstream_ring_flush(link, &ring->ctrl);
 }
 
+/* On other links the device answers, not the peer's software. */
+static void message_probe(struct rstream_link *link, enum rstream_imm_type type)
+{
+	if (!link->iwarp) {
+		rstream_link_break_locked(link, RSTREAM_END_UNKNOWN);
+	} else if (type == RSTREAM_IMM_PROBE) {
+		link->owes_ack = true;
+		answer_probe(link);
+	} else if (link->timed) {
+		rstream_link_probed(link);
+	}
+}
+
 /* ---- for qp.c and link_life.c ---- */
 
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
@@ -492,6 +532,11 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		break;
 	case RSTREAM_IMM_READY:
 		rstream_link_peer_ready(link);
+		rstream_ring_say_ready(link);
+		break;
+	case RSTREAM_IMM_PROBE:
+	case RSTREAM_IMM_PROBE_ACK:
+		message_probe(link, rstream_imm_type(imm));
 		break;
 	case RSTREAM_IMM_RQ_CREDIT:
 		if (!id || id > link->rq_credits_max - link->rq_credits) {

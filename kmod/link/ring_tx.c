@@ -420,8 +420,8 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	unsigned int n = 0;
 	u32 len = 0;
 
-	rstream_wr_write_imm(link, ring->raddr + off, ring->rkey,
-			     RSTREAM_IMM_DATA, ring->peer_ring);
+	rstream_wr_message(link, ring->raddr + off, ring->rkey,
+			   RSTREAM_IMM_DATA, ring->peer_ring);
 	link->rq_credits--;
 	do {
 		struct rstream_frag *frag;
@@ -436,6 +436,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 		frag->sq_seq = link->sq_posted + link->batch->n;
 		list_move_tail(&frag->list, &ring->flight);
 	} while (++n < link->max_sge && room && !list_empty(frags));
+	rstream_wr_message_end(link, len);
 	/* signal once in each half of the ring, so that its reuse does not wait */
 	if ((off ^ (off + len)) >= ring->pub.size / 2)
 		rstream_wr_signal(link);
@@ -586,7 +587,7 @@ void rstream_ring_schedule(struct rstream_link *link)
 	if (!link->n_waiting || all >= QUEUE_MOST ||
 	    rstream_wr_room(link) <= RSTREAM_SQ_CTRL)
 		return;
-	n = min3(rstream_wr_room(link) - RSTREAM_SQ_CTRL, link->rq_credits,
+	n = min3((rstream_wr_room(link) - RSTREAM_SQ_CTRL) / link->msg_wrs, link->rq_credits,
 		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, quantum(link)));
 	list_for_each_entry_safe(ring, next, &link->tx_waiters, waiter) {
 		if (link->n_scheduled >= n)
@@ -606,7 +607,7 @@ static bool tx_may_post(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
 
-	if (rstream_wr_room(link) <= RSTREAM_SQ_CTRL) {
+	if (rstream_wr_room(link) < RSTREAM_SQ_CTRL + link->msg_wrs) {
 		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
 		rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
 	} else if (!link->rq_credits) {
@@ -626,7 +627,7 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 	u32 room, len, msgs = 0;
 
 	while (!list_empty(frags) && space && tx_may_post(ring)) {
-		if (link->batch->n == RSTREAM_BATCH_WRS &&
+		if (link->batch->n + link->msg_wrs > RSTREAM_BATCH_WRS &&
 		    rstream_wr_post(link))
 			break;
 		room = ring->pub.size -

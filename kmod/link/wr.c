@@ -66,25 +66,86 @@ void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey)
 	rdma->rkey = rkey;
 }
 
-void rstream_wr_write_imm(struct rstream_link *link, u64 raddr, u32 rkey,
-			  enum rstream_imm_type type, u32 id)
+/* Memory of the current request, RSTREAM_CTRL_BYTES, to be sent or written. */
+static void *slot_memory(const struct rstream_link *link, u64 *dma)
 {
-	struct ib_send_wr *wr = begin(link);
-	struct ib_rdma_wr *rdma = container_of(wr, struct ib_rdma_wr, wr);
+	u64 seq = link->sq_posted + link->batch->n;
+	u32 slot;
 
-	wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	wr->ex.imm_data = rstream_imm(type, link->tx_number++, id);
-	rdma->remote_addr = raddr;
-	rdma->rkey = rkey;
+	div_u64_rem(seq, link->depth, &slot);
+	*dma = link->ctrl_dma + slot * RSTREAM_CTRL_BYTES;
+	return link->ctrl + slot * RSTREAM_CTRL_BYTES;
 }
 
-/* Changes the type of the current message. */
+static void slot_sync(struct rstream_link *link, u64 dma)
+{
+	ib_dma_sync_single_for_device(link->pd->device, dma, RSTREAM_CTRL_BYTES,
+				      DMA_BIDIRECTIONAL);
+}
+
+/* iWARP: what reports a write of @len bytes. */
+static void notice(struct rstream_link *link, __be32 imm, u32 len)
+{
+	struct ib_send_wr *wr = begin(link);
+	struct rstream_notice *n;
+	u64 dma;
+
+	wr->opcode = IB_WR_SEND;
+	n = slot_memory(link, &dma);
+	n->imm = imm;
+	n->len = cpu_to_be32(len);
+	slot_sync(link, dma);
+	rstream_wr_sge(link, dma, sizeof(*n));
+}
+
+void rstream_wr_message(struct rstream_link *link, u64 raddr, u32 rkey,
+			enum rstream_imm_type type, u32 id)
+{
+	__be32 imm = rstream_imm(type, link->tx_number++, id);
+	struct ib_send_wr *wr;
+
+	rstream_wr_write(link, raddr, rkey);
+	if (link->iwarp) {
+		link->batch->imm = imm;
+		return;
+	}
+	wr = &link->batch->wr[link->batch->n - 1].rdma.wr;
+	wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	wr->ex.imm_data = imm;
+}
+
+void rstream_wr_message_end(struct rstream_link *link, u32 len)
+{
+	if (link->iwarp)
+		notice(link, link->batch->imm, len);
+}
+
+void rstream_wr_notice(struct rstream_link *link, enum rstream_imm_type type, u32 id)
+{
+	if (link->iwarp)
+		notice(link, rstream_imm(type, link->tx_number++, id), 0);
+	else
+		rstream_wr_message(link, 0, 0, type, id);
+}
+
+static __be32 retyped(__be32 imm, enum rstream_imm_type type)
+{
+	return rstream_imm(type, rstream_imm_number(imm), rstream_imm_id(imm));
+}
+
 void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type)
 {
 	struct ib_send_wr *wr = &link->batch->wr[link->batch->n - 1].rdma.wr;
+	struct rstream_notice *n;
+	u64 dma;
 
-	wr->ex.imm_data = rstream_imm(type, rstream_imm_number(wr->ex.imm_data),
-				      rstream_imm_id(wr->ex.imm_data));
+	if (!link->iwarp) {
+		wr->ex.imm_data = retyped(wr->ex.imm_data, type);
+		return;
+	}
+	n = slot_memory(link, &dma);
+	n->imm = retyped(n->imm, type);
+	slot_sync(link, dma);
 }
 
 void rstream_wr_reg(struct rstream_link *link, struct ib_mr *mr)
@@ -119,20 +180,14 @@ void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
 /* Fills in a credit, from memory that belongs to the send slot. */
 void rstream_wr_credit(struct rstream_link *link, u64 value)
 {
-	u64 seq = link->sq_posted + link->batch->n;
 	__be64 *src;
-	u32 slot;
+	u64 dma;
 
-	div_u64_rem(seq, link->depth, &slot);
-	src = link->ctrl + slot * RSTREAM_CTRL_BYTES;
+	src = slot_memory(link, &dma);
 	src[0] = cpu_to_be64(value);
 	src[1] = cpu_to_be64(~value);
-	ib_dma_sync_single_for_device(link->pd->device,
-				      link->ctrl_dma +
-				      slot * RSTREAM_CTRL_BYTES,
-				      RSTREAM_CTRL_BYTES, DMA_BIDIRECTIONAL);
-	rstream_wr_sge(link, link->ctrl_dma + slot * RSTREAM_CTRL_BYTES,
-		       RSTREAM_CTRL_BYTES);
+	slot_sync(link, dma);
+	rstream_wr_sge(link, dma, RSTREAM_CTRL_BYTES);
 }
 
 int rstream_wr_post(struct rstream_link *link)

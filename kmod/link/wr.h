@@ -2,6 +2,9 @@
 /*
  * Building and posting work requests, all with link->lock held: begin one, add SGEs, repeat,
  * post.  rstream_wr_room() returns how many may be begun.
+ *
+ * A message takes link->msg_wrs of them: one RDMA_WRITE_WITH_IMM, or with iWARP an RDMA_WRITE and
+ * the SEND that reports it.  A message without bytes takes only one.
  */
 #ifndef RSTREAM_WR_H
 #define RSTREAM_WR_H
@@ -10,8 +13,20 @@
 
 unsigned int rstream_wr_room(const struct rstream_link *link);
 void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey);
-void rstream_wr_write_imm(struct rstream_link *link, u64 raddr, u32 rkey,
-			  enum rstream_imm_type type, u32 id);
+
+/* Is there room for a message? */
+static inline bool rstream_wr_fits(const struct rstream_link *link)
+{
+	return rstream_wr_room(link) >= link->msg_wrs;
+}
+
+/* A message: begin it, add its SGEs, end it with the sum of their bytes. */
+void rstream_wr_message(struct rstream_link *link, u64 raddr, u32 rkey,
+			enum rstream_imm_type type, u32 id);
+void rstream_wr_message_end(struct rstream_link *link, u32 len);
+/* A message without bytes. */
+void rstream_wr_notice(struct rstream_link *link, enum rstream_imm_type type, u32 id);
+/* Changes the type of the message that was ended last. */
 void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type);
 void rstream_wr_reg(struct rstream_link *link, struct ib_mr *mr);
 void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len);

@@ -69,10 +69,11 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 /* Stream bytes that who says HELLO first may send before it has the other's. */
 #define RSW_FIRST_WINDOW	65536
 
-#define RSW_CAP_RDMA	0x1		/* has an RDMA device */
+#define RSW_CAP_IB	0x1		/* has an InfiniBand or RoCE device */
 #define RSW_CAP_URG	0x2		/* understands URG */
 #define RSW_CAP_DRAINED	0x4		/* is drained of RDMA at present */
 #define RSW_CAP_PLAIN	0x8		/* understands PLAIN */
+#define RSW_CAP_IWARP	0x10		/* has an iWARP device */
 
 /**
  * struct rsw_hello - fixed part of a HELLO

@@ -159,7 +159,7 @@ static enum rstream_reason grant_policy(const struct rstream *rs)
 	const struct rstream_net *rn = rs->rn;
 
 	if (!rs->hello.peer)
-		return rs->hello.crowded ? RSTREAM_R_PEER_LIMIT : RSTREAM_R_NO_DEVICE;
+		return rs->hello.no_peer ?: RSTREAM_R_NO_DEVICE;
 	if (rstream_link_drained(rn->net))
 		return RSTREAM_R_DRAINED;
 	if (rn->set.ring_mode == RSTREAM_RING_OFF)

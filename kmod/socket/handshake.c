@@ -351,6 +351,14 @@ static unsigned int other_addrs(const struct rstream *rs,
 	return n;
 }
 
+static u32 transport_caps(struct net *net)
+{
+	unsigned int has = rstream_link_transports(net);
+
+	return (has & RSTREAM_TRANSPORT_IB ? RSW_CAP_IB : 0) |
+	       (has & RSTREAM_TRANSPORT_IWARP ? RSW_CAP_IWARP : 0);
+}
+
 unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 {
 	const struct rstream_net *rn = rs->rn;
@@ -358,7 +366,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 		.version_min = RSW_VERSION,
 		.version_max = RSW_VERSION,
 		.role = rs->server ? RSW_ROLE_SYNACK : RSW_ROLE_SYN,
-		.caps = RSW_CAP_RDMA | RSW_CAP_URG,
+		.caps = transport_caps(sock_net(rs->sk)) | RSW_CAP_URG,
 		.cm_port = rn->set.cm_port,
 		.token = rs->ticket.ours.token,
 	};
@@ -395,11 +403,30 @@ static enum rstream_reason hello_again(struct rstream *rs, const struct rstream_
 	return RSTREAM_R_NONE;
 }
 
+/* Links to the peer may be possible: what is known of it is shared with its other streams. */
+static void hello_peer(struct rstream *rs, u32 caps)
+{
+	struct net *net = sock_net(rs->sk);
+	u32 own = transport_caps(net);
+
+	if (rs->plain.dir.tx == RSTREAM_ENDED)
+		return;
+	if (!(caps & (RSW_CAP_IB | RSW_CAP_IWARP)) || !own) {
+		rs->hello.no_peer = RSTREAM_R_NO_DEVICE;
+		return;
+	}
+	if (!(caps & own)) {
+		rs->hello.no_peer = RSTREAM_R_NO_COMMON_TRANSPORT;
+		return;
+	}
+	rs->hello.peer = rstream_peer_get(net, &rs->hello.name);
+	if (!rs->hello.peer)
+		rs->hello.no_peer = RSTREAM_R_PEER_LIMIT;
+}
+
 enum rstream_reason rstream_hello_got(struct rstream *rs,
 				      const struct rstream_hello *hello)
 {
-	struct sock *sk = rs->sk;
-
 	if (hello->version_min > RSW_VERSION ||
 	    hello->version_max < RSW_VERSION)
 		return RSTREAM_R_VERSION;
@@ -416,10 +443,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	rs->hello.urg = hello->caps & RSW_CAP_URG;
 	rs->hello.plain = rs->offer.prelude && hello->caps & RSW_CAP_PLAIN;
-	if (hello->caps & RSW_CAP_RDMA && rs->plain.dir.tx != RSTREAM_ENDED) {
-		rs->hello.peer = rstream_peer_get(sock_net(sk), &rs->hello.name);
-		rs->hello.crowded = !rs->hello.peer;
-	}
+	hello_peer(rs, hello->caps);
 	if (rs->hello.peer) {
 		rstream_peer_tells(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
 		if (!rstream_tunnelled(rs))

@@ -28,7 +28,7 @@ struct rstream_handshake {
 	bool in;		/* the peer's has been read, or none will come */
 	bool urg;		/* the peer understands URG */
 	bool plain;		/* both understand PLAIN, and began with a prelude */
-	bool crowded;		/* there was no room for another peer */
+	u8 no_peer;		/* enum rstream_reason: why @peer is NULL */
 	bool may_speak;		/* no CONFIRM was seen, and no HELLO has come for a while */
 	bool guard;		/* FALLBACK, but a late HELLO must be noticed before it is read */
 };

@@ -43,7 +43,8 @@ local f = {
 	role = ProtoField.uint8("rdmastream.hello.role", "Role", base.DEC, roles),
 	nonce = ProtoField.bytes("rdmastream.hello.nonce", "Nonce"),
 	caps = ProtoField.uint32("rdmastream.hello.caps", "Capabilities", base.HEX),
-	rdma = ProtoField.bool("rdmastream.hello.caps.rdma", "Has an RDMA device", 32, nil, 1),
+	ib = ProtoField.bool("rdmastream.hello.caps.ib", "Has an InfiniBand or RoCE device", 32, nil, 1),
+	iwarp = ProtoField.bool("rdmastream.hello.caps.iwarp", "Has an iWARP device", 32, nil, 16),
 	drained = ProtoField.bool("rdmastream.hello.caps.drained", "Is drained of RDMA", 32, nil, 4),
 	understands_urg = ProtoField.bool("rdmastream.hello.caps.urg", "Understands URG", 32,
 					  nil, 2),
@@ -157,10 +158,11 @@ local function show_hello(tvb, pinfo, tree)
 	sub:add(f.role, tvb(12, 1))
 	sub:add(f.nonce, tvb(13, 7))
 	caps = sub:add(f.caps, tvb(20, 4))
-	caps:add(f.rdma, tvb(20, 4))
+	caps:add(f.ib, tvb(20, 4))
 	caps:add(f.understands_urg, tvb(20, 4))
 	caps:add(f.drained, tvb(20, 4))
 	caps:add(f.understands_plain, tvb(20, 4))
+	caps:add(f.iwarp, tvb(20, 4))
 	sub:add(f.cm_port, tvb(24, 2))
 	sub:add(f.naddr, tvb(26, 2))
 	sub:add(f.reserved, tvb(28, 4))

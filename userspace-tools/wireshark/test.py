@@ -148,8 +148,9 @@ CASES = [
        "::ffff:10.78.0.2"]]),
     ("bits of caps",
      lambda: [fields(connection(), f"rdmastream.hello.caps.{name} == {value}", "frame.number")
-              for name, value in (("rdma", 1), ("urg", 0), ("drained", 0), ("plain", 1))],
-     [[["5"], ["6"]]] * 4),
+              for name, value in (("ib", 1), ("urg", 0), ("drained", 0), ("plain", 1),
+                                  ("iwarp", 0))],
+     [[["5"], ["6"]]] * 5),
     ("each record, as its line says it",
      lambda: infos(connection()),
      ["HELLO", "HELLO", "DATA 5 URG at 3", "DATA 3000",
