@@ -17,7 +17,7 @@
  * its key consists of the secrets in their HELLOs.  The proof covers the addresses and the
  * numbers of the queue pairs, as its sender sees them: a host in the middle that terminates the
  * queue pairs of two others has a different pair with each of them, so the proof of one is wrong
- * for the other.  (With iWARP only the addresses, which it cannot have.)  The keys of the link, with which each end authenticates its records about
+ * for the other.  With iWARP it covers only the addresses.  The keys of the link, with which each end authenticates its records about
  * rings, are computed from the same, with both messages complete.
  */
 #include <linux/in.h>
@@ -277,7 +277,7 @@ static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
 		err = resolved_addr(link, id);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		queue_work(rstream_link_wq, &link->setup_work);
+		queue_work(rstream_link_slow_wq, &link->setup_work);
 		err = 0;
 		break;
 	default:
@@ -327,14 +327,6 @@ static void link_rejected(struct rstream_link *link, u8 why)
 	rstream_link_break(link, end);
 }
 
-/* Disconnected.  A link that ends at once may never have counted as established. */
-static bool was_of_use(const struct rstream_link *link)
-{
-	return !link->n_rx && !link->n_tx &&
-	       (link->tx_msgs || link->rx_msgs ||
-		time_after(jiffies, link->up_at + HZ));
-}
-
 static void cm_failed(struct rstream_link *link, const struct rdma_cm_event *event)
 {
 	spin_lock_bh(&link->lock);
@@ -355,9 +347,7 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		spin_lock_bh(&link->lock);
-		/* has the peer closed it because it is idle, and is it unused here, too? */
-		rstream_link_break_locked(link, was_of_use(link) ? RSTREAM_END_PEER_IDLE :
-							   RSTREAM_END_DISCONNECTED);
+		rstream_link_disconnected(link);
 		spin_unlock_bh(&link->lock);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
@@ -538,7 +528,7 @@ static bool link_takes(struct rstream_link *link, struct rstream_request *req,
 		link->ticket = *ticket;
 		memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
 		memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
-		queue_work(rstream_link_wq, &link->setup_work);
+		queue_work(rstream_link_slow_wq, &link->setup_work);
 	}
 	mutex_unlock(&link->setup_lock);
 	rdma_unlock_handler(id);

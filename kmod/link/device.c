@@ -6,6 +6,7 @@
  * links.  Called by cm.c and link_life.c (attach, detach) and path.c (addresses).
  */
 #include <linux/if_infiniband.h>
+#include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
@@ -235,17 +236,18 @@ static unsigned int ipoib_addrs(struct ib_device *ib, u32 port, struct net *net,
 	return n;
 }
 
-/* An iWARP port has the addresses of its interface. */
+/* An iWARP port has the addresses of its interface, and of VLANs on it. */
 static unsigned int iwarp_addrs(struct ib_device *ib, u32 port, struct net *net,
 				struct rstream_addr *to, unsigned int max)
 {
-	struct net_device *ndev;
+	struct net_device *ndev, *dev;
 	unsigned int n = 0;
 
 	rcu_read_lock();
 	ndev = rcu_dereference(ib->port_data[port].netdev);
-	if (ndev && net_eq(dev_net(ndev), net))
-		n = netdev_addrs(ndev, to, max);
+	for_each_netdev_rcu(net, dev)
+		if (dev == ndev || (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev))
+			n += netdev_addrs(dev, to + n, max - n);
 	rcu_read_unlock();
 	return n;
 }

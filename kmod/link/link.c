@@ -24,6 +24,18 @@
 
 /* ---- state ---- */
 
+/* This host does not try to establish it any more. */
+void rstream_link_attempt_over(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	if (!link->attempt)
+		return;
+	link->attempt = false;
+	spin_lock(&link->ln->lock);
+	link->ln->n_connecting--;
+	spin_unlock(&link->ln->lock);
+}
+
 bool rstream_link_set_state(struct rstream_link *link,
 			    enum rstream_link_state new)
 {
@@ -37,11 +49,9 @@ bool rstream_link_set_state(struct rstream_link *link,
 	lockdep_assert_held(&link->lock);
 	if (!(from[new] & BIT(link->state)))
 		return false;
-	if (link->state == RSTREAM_LINK_CONNECTING && link->active) {
-		spin_lock(&link->ln->lock);
-		link->ln->n_connecting--;
-		spin_unlock(&link->ln->lock);
-	}
+	/* iWARP's TCP may go on with it for minutes: link_down_work() waits */
+	if (new == RSTREAM_LINK_UP || !link->iwarp)
+		rstream_link_attempt_over(link);
 	/* pairs with rstream_link_is_up(): earlier counts are visible */
 	smp_store_release(&link->state, new);
 	return true;
@@ -163,7 +173,7 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
 	link_tell(link, rstream_link_reason(link), why);
 	wake_up_all(&link->wait);
-	queue_work(rstream_link_wq, &link->down_work);
+	queue_work(rstream_link_slow_wq, &link->down_work);
 }
 
 void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end)
@@ -176,6 +186,21 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end)
 	spin_lock_bh(&link->lock);
 	rstream_link_break_locked(link, end);
 	spin_unlock_bh(&link->lock);
+}
+
+/*
+ * The peer has closed the connection.  A link that ends at once may never have counted as
+ * established.
+ */
+void rstream_link_disconnected(struct rstream_link *link)
+{
+	bool of_use = !link->n_rx && !link->n_tx &&
+		      (link->tx_msgs || link->rx_msgs ||
+		       time_after(jiffies, link->up_at + HZ));
+
+	lockdep_assert_held(&link->lock);
+	/* has the peer closed it because it is idle, and is it unused here, too? */
+	rstream_link_break_locked(link, of_use ? RSTREAM_END_PEER_IDLE : RSTREAM_END_DISCONNECTED);
 }
 
 /* Both ends can serve rings: up.  up_work notifies the waiters. */

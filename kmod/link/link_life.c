@@ -36,7 +36,7 @@
 #include "account.h"
 #include "cm.h"
 #include "peer_host.h"
-#include "rmb.h"
+#include "ring.h"
 #include "device.h"
 #include "qp.h"
 #include "wr.h"
@@ -172,8 +172,12 @@ static bool link_is_stalled(struct rstream_link *link, bool quiet)
 	bool waits = link->probed_signalled > link->sq_done;
 
 	lockdep_assert_held(&link->lock);
-	if (link->iwarp)
+	if (link->iwarp) {
+		/* while an answer is owed, completions are no sign of life */
+		if (link->timed)
+			quiet = link->probed_received == link->received;
 		waits |= link->timed || !link->rq_credits;
+	}
 	if (quiet && waits)
 		link->misses++;
 	else
@@ -202,8 +206,10 @@ static void link_probe(struct rstream_link *link, bool quiet)
 	    !rstream_wr_room(link))
 		return;
 	if (link->iwarp) {
-		if (link->timed || !link->rq_credits)
+		if (link->timed || !link->rq_credits) {
+			rstream_ring_marker(link);
 			return;
+		}
 		link->rq_credits--;
 		rstream_wr_notice(link, RSTREAM_IMM_PROBE, 0);
 	} else {
@@ -419,6 +425,7 @@ static void link_down_work(struct work_struct *work)
 	rstream_qp_drain(link);
 	rstream_ring_unmap(link);
 	spin_lock_bh(&link->lock);
+	rstream_link_attempt_over(link);
 	rstream_ring_drained(link);
 	rstream_link_set_state(link, RSTREAM_LINK_DEAD);
 	rstream_link_tell_streams(link, RSTREAM_LINK_EV_DRAINED);
@@ -481,6 +488,7 @@ static bool net_enlist(struct rstream_link *link)
 	if (id > 0) {
 		link->id = id;
 		list_add_tail(&link->net_list, &ln->links);
+		link->attempt = link->active;
 		ln->n_connecting += link->active;
 		ln->n_attached++;
 		ln->n_links++;

@@ -14,7 +14,7 @@
 #include "device.h"
 #include "qp.h"
 
-struct workqueue_struct *rstream_link_wq;
+struct workqueue_struct *rstream_link_wq, *rstream_link_slow_wq;
 const struct rstream_link_ops *rstream_link_ops;
 
 static void links_break(struct rstream_link_net *ln, enum rstream_link_end idle,
@@ -176,9 +176,13 @@ int rstream_link_init(const struct rstream_link_ops *ops)
 	rstream_link_wq = alloc_workqueue("rdmastream_link", WQ_UNBOUND, 0);
 	if (!rstream_link_wq)
 		return -ENOMEM;
+	err = -ENOMEM;
+	rstream_link_slow_wq = alloc_workqueue("rdmastream_slow", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (!rstream_link_slow_wq)
+		goto err_wq;
 	err = rstream_ring_init();
 	if (err)
-		goto err_wq;
+		goto err_slow_wq;
 	err = rstream_rmb_init();
 	if (err)
 		goto err_ring;
@@ -196,6 +200,8 @@ err_rmb:
 	rstream_rmb_exit();
 err_ring:
 	rstream_ring_exit();
+err_slow_wq:
+	destroy_workqueue(rstream_link_slow_wq);
 err_wq:
 	destroy_workqueue(rstream_link_wq);
 	return err;
@@ -204,6 +210,7 @@ err_wq:
 void rstream_link_exit(void)
 {
 	rstream_dev_exit();
+	destroy_workqueue(rstream_link_slow_wq);
 	destroy_workqueue(rstream_link_wq);
 	rstream_qp_exit();
 	rstream_rmb_exit();

@@ -88,7 +88,7 @@ struct rstream_batch {
 	unsigned int n;
 	unsigned int n_sge;
 	unsigned int n_signalled;
-	__be32 imm;			/* iWARP: of the message that has begun */
+	__be32 imm;			/* iWARP: of the message that has begun, else 0 */
 	union {
 		struct ib_rdma_wr rdma;
 		struct ib_reg_wr reg;
@@ -117,7 +117,7 @@ struct rstream_balance {
  * @ids:	the same by local id
  * @n_links:	links whose memory is not yet freed
  * @n_attached:	of these: those that may still use a device
- * @n_connecting: of these: those that this host is establishing
+ * @n_connecting: of these: those that this host is establishing, or that still end an attempt
  * @n_requests:	requests of peers that have no link yet
  * @drained:	no link is established; read locklessly where a delay does no harm
  * @drained_dev: there was a device when the drain started
@@ -246,6 +246,7 @@ struct rstream_link {
 	struct rstream_path *path;	/* of @peer; NULL: passive */
 	unsigned long made_at;		/* jiffies */
 	bool was_up;
+	bool attempt;			/* counted in @ln->n_connecting */
 	u8 end;				/* enum rstream_link_end; NONE: it is alive */
 	const char *why;		/* the same as text; a constant */
 	struct rstream_ticket ticket;	/* of the connection for which it is established */
@@ -354,6 +355,8 @@ struct rstream_link {
 };
 
 extern struct workqueue_struct *rstream_link_wq;
+/* For setup_work and down_work, which with iWARP may wait for minutes until TCP gives up. */
+extern struct workqueue_struct *rstream_link_slow_wq;
 extern const struct rstream_link_ops *rstream_link_ops;	/* callbacks into the layer above */
 
 static inline struct net *rstream_link_netns(const struct rstream_link *link)
@@ -380,6 +383,8 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 /* link.c */
 struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id);
 bool rstream_link_set_state(struct rstream_link *link, enum rstream_link_state new);
+void rstream_link_attempt_over(struct rstream_link *link);
+void rstream_link_disconnected(struct rstream_link *link);
 void rstream_link_try_up(struct rstream_link *link);
 void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_event ev);
 void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end);

@@ -45,6 +45,11 @@ static void post_recv(struct rstream_link *link, unsigned int i)
 static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 {
 	lockdep_assert_held(&link->lock);
+	/* iWARP devices flush the queues before rdma_cm says why */
+	if (wc->status == IB_WC_WR_FLUSH_ERR && link->iwarp) {
+		rstream_link_disconnected(link);
+		return;
+	}
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
 		rstream_mib_inc(link->ln->rn,
 				RSTREAM_MIB_WR_ERRORS);
@@ -238,7 +243,7 @@ static int alloc_slots(struct rstream_link *link)
 	link->rq = kvcalloc(link->depth, sizeof(*link->rq), account.gfp);
 	link->batch = kzalloc(sizeof(*link->batch), account.gfp);
 	link->wcs = kcalloc(RSTREAM_POLL_BATCH, sizeof(*link->wcs), account.gfp);
-	/* first half: sources of credits by send slot; second: receives */
+	/* first half: sources of credits and notices by send slot; second: receives */
 	link->ctrl = kcalloc(2 * link->depth, RSTREAM_CTRL_BYTES, account.gfp);
 	rstream_account_off(&account);
 	if (!link->sq || !link->rq || !link->batch || !link->wcs || !link->ctrl)

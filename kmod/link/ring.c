@@ -206,7 +206,7 @@ static void answer_probe(struct rstream_link *link)
 
 /*
  * This end has registered memory, or has heard that the peer has.  With iWARP, the active side must
- * be the first to send (RFC 5044, 7.1.3): the passive one answers its READY.
+ * be the first to send (RFC 5044, 7.1.2): the passive one answers its READY.
  */
 void rstream_ring_say_ready(struct rstream_link *link)
 {

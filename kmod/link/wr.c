@@ -116,8 +116,12 @@ void rstream_wr_message(struct rstream_link *link, u64 raddr, u32 rkey,
 
 void rstream_wr_message_end(struct rstream_link *link, u32 len)
 {
-	if (link->iwarp)
-		notice(link, link->batch->imm, len);
+	__be32 imm = link->batch->imm;
+
+	if (!link->iwarp)
+		return;
+	link->batch->imm = 0;
+	notice(link, imm, len);
 }
 
 void rstream_wr_notice(struct rstream_link *link, enum rstream_imm_type type, u32 id)
@@ -173,7 +177,8 @@ void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
 	if (!wr->num_sge++)
 		wr->sg_list = sge;
 	link->unsignalled_bytes += len;
-	if (link->unsignalled_bytes >= RSTREAM_SIGNAL_BYTES)
+	/* of a message with two requests, the last one */
+	if (link->unsignalled_bytes >= RSTREAM_SIGNAL_BYTES && !b->imm)
 		rstream_wr_signal(link);
 }
 

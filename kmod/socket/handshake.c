@@ -351,9 +351,11 @@ static unsigned int other_addrs(const struct rstream *rs,
 	return n;
 }
 
+/* The option has told that there is a device: if it is gone now, it may come back. */
 static u32 transport_caps(struct net *net)
 {
-	unsigned int has = rstream_link_transports(net);
+	unsigned int has = rstream_link_transports(net) ?:
+			   RSTREAM_TRANSPORT_IB | RSTREAM_TRANSPORT_IWARP;
 
 	return (has & RSTREAM_TRANSPORT_IB ? RSW_CAP_IB : 0) |
 	       (has & RSTREAM_TRANSPORT_IWARP ? RSW_CAP_IWARP : 0);
@@ -411,7 +413,7 @@ static void hello_peer(struct rstream *rs, u32 caps)
 
 	if (rs->plain.dir.tx == RSTREAM_ENDED)
 		return;
-	if (!(caps & (RSW_CAP_IB | RSW_CAP_IWARP)) || !own) {
+	if (!(caps & (RSW_CAP_IB | RSW_CAP_IWARP))) {
 		rs->hello.no_peer = RSTREAM_R_NO_DEVICE;
 		return;
 	}

@@ -19,13 +19,14 @@ MAGIC, VERSION, SIZE = 0x5253544c, 3, 48
 DEPTH, MEMORY = 512, 1 << 20
 CELLS = 1 << 16                 # bytes of our memory, behind which rings are
 READY, DATA, DATA_WANT, CREDIT, DONE, FREED, RQ_CREDIT = 7, 1, 2, 3, 4, 5, 6
+PROBE, PROBE_ACK = 8, 9
 PROOF_REQ, PROOF_REP, KEY_ACTIVE, KEY_PASSIVE = 1, 2, 3, 5
 CM_PORT = 4793
 WAIT = 10                       # seconds
 
 
 def gid(addr):
-    """Of an address, as RoCE has it."""
+    """Of an address, as RoCE and the proofs of iWARP have it."""
     if ":" in addr:
         return socket.inet_pton(socket.AF_INET6, addr)
     return bytes(10) + b"\xff\xff" + socket.inet_aton(addr)
@@ -88,8 +89,8 @@ class End:
     """Our end of a link with @host, for @ticket.
 
     What a case wants to be a lie it says by @lies: slot, depth, link_id, key, token,
-    own_token, version, proof, gids, qpns (as we pretend to see them).  rq_credit and freed
-    set: those are not said by themselves.
+    own_token, version, proof, gids, qpns (as we pretend to see them).  rq_credit, freed and
+    probe_ack set: those are not said by themselves.
     """
     next_id = 1
 
@@ -101,6 +102,7 @@ class End:
         self.id = lies.get("link_id", End.next_id)
         End.next_id += 1
         self.half = struct.unpack("!Q", os.urandom(8))[0]
+        self.passive = False
         self.number = 0                 # of our next message
         self.heard = []                 # messages that nobody has waited for
         self.returned = 0
@@ -161,6 +163,7 @@ class End:
     def accept(self, theirs, req, **lies):
         """@lies: as those of the end, but in the answer alone."""
         ours = self.qp.number
+        self.passive = True
         self.host_id, = struct.unpack("!I", req[24:28])
         self.lies.setdefault("slot", req[5])
         asked = self.proof(PROOF_REQ, False, req[:-8] + bytes(8), bytes(SIZE),
@@ -174,9 +177,17 @@ class End:
         return self
 
     def ready(self):
-        self.say(READY)
-        self.hear(READY)
+        # with iWARP the active side speaks first
+        if self.passive and self.iwarp():
+            self.hear(READY)
+            self.say(READY)
+        else:
+            self.say(READY)
+            self.hear(READY)
         return self
+
+    def iwarp(self):
+        return self.qp.ask("iwarp") == ["1"]
 
     def close(self):
         self.qp.close()
@@ -197,7 +208,8 @@ class End:
         try:
             value, length = map(int, self.qp.ask("recv", int(seconds * 1000)))
         except Refused as err:
-            if str(err).endswith("not time"):
+            # with iWARP, the queues of a link that has ended are flushed
+            if str(err).endswith(("not time", "Flushed Error")):
                 return None
             raise
         self.returned += value >> 28 != RQ_CREDIT       # for that receives are kept
@@ -206,6 +218,8 @@ class End:
             self.returned = 0
         if value >> 28 == DONE and "freed" not in self.lies:
             self.say(FREED, value & 0xfffff)
+        if value >> 28 == PROBE and "probe_ack" not in self.lies:
+            self.say(PROBE_ACK)
         return value >> 28, value & 0xfffff, length
 
     def any(self):

@@ -18,9 +18,10 @@ import threading
 import time
 from functools import partial
 
-from rs_end import (CELLS, DONE, FREED, READY, RQ_CREDIT, Address, End, Linked, Refused,
-                    counters, dump, heard, new_instance, party, rsctl, said_hello, setting,
-                    until)
+from rs_end import DATA as MSG_DATA
+from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RQ_CREDIT, Address, End, Linked,
+                    Refused, counters, dump, heard, new_instance, party, rsctl, said_hello,
+                    setting, until)
 from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, RESUME, REVOKE, STOPPED, Failed,
                      ack, broken, chosen, end, expect, ip, record, resume, run, siphash, switch)
 
@@ -880,5 +881,96 @@ def link_growth_is_shared(tun):
             linked.forgotten()
 
 
+# ---- iWARP: a message is a write and a SEND of eight bytes ----
+
+def notice(end_of_it, kind, number, size, extra=b""):
+    """A SEND that says that @size bytes were written."""
+    value = kind << 28 | (end_of_it.number & 255) << 20 | number
+    end_of_it.number += 1
+    end_of_it.qp.ask("send", (struct.pack("!II", value, size) + extra).hex())
+
+
+def iwarp_wrong_size(tun):
+    """A SEND of another size ends the link."""
+    for what in (b"", b"1234", bytes(7), bytes(9), bytes(16)):
+        with party() as liar:
+            linked = liar(tun)
+            linked.end.qp.ask("send", what.hex())
+            linked.over("message of a wrong size")
+            linked.leave()
+            liar.forgotten()
+
+
+def iwarp_wrong_length(tun):
+    """More bytes than were written are those of the ring; more than it has room for reset."""
+    linked = Linked(tun)
+    linked.granted()
+    linked.take(0)
+    linked.end.write(linked.addr, linked.rkey, b"said")
+    notice(linked.end, MSG_DATA, linked.ring, 10)
+    linked.put_bytes = 10
+    expect(linked.reads(10) == b"said" + bytes(6), "what is in the ring")
+    notice(linked.end, MSG_DATA, linked.ring, linked.size + 1)
+    linked.reset("ring-overrun")
+    for size in (0x80000000, 0xffffffff):
+        linked = Linked(tun)
+        linked.granted()
+        linked.take(0)
+        notice(linked.end, MSG_DATA, linked.ring, size)
+        linked.reset("ring-overrun")
+
+
+def iwarp_probes(tun):
+    """A host without credits answers many probes at once; answers that it has not asked for do
+    not matter."""
+    with party(depth=64, rq_credit=None) as liar:
+        linked = liar(tun)
+        for _ in range(3):
+            linked.end.say(PROBE_ACK)
+        for _ in range(200):
+            linked.end.say(PROBE)
+            if linked.end.qp.ask("state") != ["3"]:
+                raise Failed("the link to stay")
+        answers = 0
+        while message := linked.end.next(2):
+            answers += message[0] == PROBE_ACK
+        expect(10 < answers <= 64, f"answers as far as there are credits, not {answers}")
+        expect(linked.links(), "the link, up")
+        linked.end.say(RQ_CREDIT, 60)
+        linked.end.hear(PROBE_ACK)
+        linked.leave()
+        liar.forgotten()
+
+
+def iwarp_silence(tun):
+    """A peer that does not answer probes loses the link, and no other does."""
+    beside = Linked(tun)
+    with party(probe_ack=None) as liar:
+        linked = liar(tun)
+        with setting("link_stall_ms", 1500):
+            stop = time.monotonic() + 10
+            while linked.links() and time.monotonic() < stop:
+                beside.end.listen_up()
+                time.sleep(0.05)
+            linked.over("nothing completes", 0.1)
+        beside.left_alone()
+        linked.leave()
+        liar.forgotten()
+    beside.leave()
+
+
+def link_probe_on_roce(tun):
+    """A device answers probes of RoCE, so PROBE is unknown there."""
+    if os.environ.get("RDMA") == "siw":
+        return
+    with party() as liar:
+        linked = liar(tun)
+        hears(linked.end, PROBE)
+        linked.over("unknown message")
+        linked.leave()
+        liar.forgotten()
+
+
 if __name__ == "__main__":
-    sys.exit(run(chosen(globals(), "link_", "".join(sys.argv[1:2]))))
+    kinds = ("link_", "iwarp_") if os.environ.get("RDMA") == "siw" else "link_"
+    sys.exit(run(chosen(globals(), kinds, "".join(sys.argv[1:2]))))

@@ -26,6 +26,8 @@ MAGIC = b"\xd5RSTRM\r\n"
 DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
 STOPPED = 11
 PLAIN, CAP_PLAIN = 12, 8
+# the kind of device that this host has, too
+CAP_RDMA = 16 if os.environ.get("RDMA") == "siw" else 1
 WINDOW = 65536
 NONCE, ANSWER = 0x5a17c3c0ffee11, 0x1234567890abcd      # the client's, the server's
 TOKEN = 77
@@ -82,8 +84,8 @@ def hello(role, nonce=None, size=None, window=WINDOW, versions=(2, 2),
     if size is None:
         size = HELLO + 16 * len(addresses)
     return (MAGIC + struct.pack("!HBBB", size, *versions, role) + nonce_bytes(nonce)
-            + struct.pack("!IHHI", bool(instance) if caps is None else caps, port,
-                          len(addresses), 0)
+            + struct.pack("!IHHI", (CAP_RDMA if instance else 0) if caps is None else caps,
+                          port, len(addresses), 0)
             + (instance or os.urandom(16)) + struct.pack("!QQ", token, window)
             + secret + b"".join(addresses))
 

@@ -20,7 +20,7 @@ import threading
 import time
 
 from rs_end import setting
-from rs_peer import (ACK, ACK_REC, ANSWER, CAP_PLAIN, DATA, END, FIN, GRANT, HELLO, LIMIT, MAGIC,
+from rs_peer import (ACK, ACK_REC, ANSWER, CAP_PLAIN, CAP_RDMA, DATA, END, FIN, GRANT, HELLO, LIMIT, MAGIC,
                      NONCE, PEER, PLAIN, PSH, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, RST, SWITCH,
                      URG, Peer, Served, chosen, drain, end, expect, found, hello, nonce_of,
                      option, our_socket, plain, read_data, read_hello, record, role_nonce,
@@ -658,7 +658,7 @@ def span_grant_and_end(tun):
 def span_answer_and_end(tun):
     """TCP is full when PLAIN is to be answered, and then the program ends."""
     with setting("ring_mode", 2), setting("ring_threshold", 1 << 30):
-        span = Spanned(tun, window=1 << 20, caps=CAP_PLAIN | 1)     # there may be a ring
+        span = Spanned(tun, window=1 << 20, caps=CAP_PLAIN | CAP_RDMA)     # there may be a ring
         answer_and_end(span)
 
 

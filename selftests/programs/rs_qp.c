@@ -6,7 +6,8 @@
  *
  * One reliable connection, and memory (1 MiB) that its peer may write.  Reads a
  * command a line, answers each with a line, "ok ..." or "no REASON".  Bytes are in
- * hexadecimal.  It knows nothing of the protocol.
+ * hexadecimal.  Of the protocol it knows only how a message is sent with iWARP, which has no
+ * immediate data: RDMA_WRITE, if there are bytes, and a SEND of VALUE and LENGTH.
  *
  *	route FROM TO PORT	-> ok QPN ADDR RKEY	TO is reached; then
  *	connect BYTES		-> ok REMOTE-QPN BYTES	REQ with these, and REP's
@@ -16,6 +17,8 @@
  *	reject BYTES		-> ok			of that REQ; await the next one
  *	write RADDR RKEY BYTES	-> ok			RDMA_WRITE, has completed
  *	imm VALUE RADDR RKEY BYTES	-> ok		RDMA_WRITE_WITH_IMM, likewise
+ *	send BYTES		-> ok			SEND, likewise
+ *	iwarp			-> ok 0|1		is the device of iWARP?
  *	recv MS			-> ok VALUE LENGTH	the next message
  *	read OFFSET LENGTH	-> ok BYTES		of the memory
  *	fill OFFSET BYTES	-> ok
@@ -40,15 +43,21 @@
 #define LINE	(2 * STAGE + 256)
 #define WAIT_MS	10000
 #define PRIVATE	56
+#define RECEIVE	64	/* bytes of a receive */
 
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *listener, *id;
 static struct ibv_pd *pd;
 static struct ibv_cq *send_cq, *recv_cq;
 static struct ibv_mr *mr, *stage_mr, *recv_mr;
-static uint8_t *memory, *stage, recv_buf[64];
+static uint8_t *memory, *stage, *recv_bufs;
 static unsigned int receives = 512, size = 1048576;
-static bool hushed;
+static bool hushed, iwarp;
+
+/* What reports a write with iWARP. */
+struct notice {
+	uint32_t imm, len;
+};
 
 static bool no(const char *why)
 {
@@ -106,10 +115,10 @@ static bool happens(enum rdma_cm_event_type wanted)
 	return event;
 }
 
-static void post_recv(void)
+static void post_recv(unsigned int i)
 {
-	struct ibv_sge sge = { (uintptr_t)recv_buf, sizeof(recv_buf), recv_mr->lkey };
-	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_sge sge = { (uintptr_t)recv_bufs + i * RECEIVE, RECEIVE, recv_mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	ibv_post_recv(id->qp, &wr, &bad);
 }
@@ -131,7 +140,7 @@ static bool make_queues(void)
 		return no("queues");
 	mr = ibv_reg_mr(pd, memory, size, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	stage_mr = ibv_reg_mr(pd, stage, STAGE, 0);
-	recv_mr = ibv_reg_mr(pd, recv_buf, sizeof(recv_buf), IBV_ACCESS_LOCAL_WRITE);
+	recv_mr = ibv_reg_mr(pd, recv_bufs, receives * RECEIVE, IBV_ACCESS_LOCAL_WRITE);
 	if (!mr || !stage_mr || !recv_mr)
 		return no("memory");
 	attr.send_cq = send_cq;
@@ -139,13 +148,16 @@ static bool make_queues(void)
 	if (rdma_create_qp(id, pd, &attr))
 		return no(strerror(errno));
 	for (i = 0; i < receives; i++)
-		post_recv();
+		post_recv(i);
+	iwarp = id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	return true;
 }
 
+/* With iWARP, the ends do not know each other's queue pair number: 0. */
 static void tell_queues(void)
 {
-	printf("ok %u %llu %u", id->qp->qp_num, (unsigned long long)(uintptr_t)memory, mr->rkey);
+	printf("ok %u %llu %u", iwarp ? 0 : id->qp->qp_num, (unsigned long long)(uintptr_t)memory,
+	       mr->rkey);
 }
 
 static bool address(const char *text, int port, struct sockaddr_storage *to)
@@ -310,64 +322,109 @@ static int poll_cq(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 	}
 }
 
-static bool post(uint64_t raddr, uint32_t rkey, const char *text, bool with_imm, uint32_t imm)
+/* What is in the stage. */
+static bool post(struct ibv_send_wr *wr, unsigned int len)
 {
-	struct ibv_send_wr wr = {
-		.opcode = with_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
-		.imm_data = htonl(imm),
-		.wr.rdma = { .remote_addr = raddr, .rkey = rkey },
-	}, *bad;
-	struct ibv_sge sge = { .addr = (uintptr_t)stage, .lkey = stage_mr->lkey };
+	struct ibv_sge sge = { .addr = (uintptr_t)stage, .length = len, .lkey = stage_mr->lkey };
+	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 
-	sge.length = unhex(text, stage, STAGE);
-	if (sge.length) {
-		wr.sg_list = &sge;
-		wr.num_sge = 1;
+	if (len) {
+		wr->sg_list = &sge;
+		wr->num_sge = 1;
 	}
-	if (ibv_post_send(id->qp, &wr, &bad))
+	if (ibv_post_send(id->qp, wr, &bad))
 		return no("post");
 	if (poll_cq(send_cq, &wc, WAIT_MS) != 1)
 		return no("time");
-	if (wc.status)
-		return no(ibv_wc_status_str(wc.status));
-	printf("ok\n");
-	return true;
+	return wc.status ? no(ibv_wc_status_str(wc.status)) : true;
+}
+
+static bool post_send(const void *bytes, unsigned int len)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+
+	memcpy(stage, bytes, len);
+	return post(&wr, len);
+}
+
+static bool post_message(struct ibv_send_wr *wr, unsigned int len)
+{
+	const struct notice notice = { wr->imm_data, htonl(len) };
+
+	if (!iwarp)
+		return post(wr, len);
+	wr->opcode = IBV_WR_RDMA_WRITE;
+	return (!len || post(wr, len)) && post_send(&notice, sizeof(notice));
+}
+
+static bool did(bool ok)
+{
+	if (ok)
+		printf("ok\n");
+	return ok;
 }
 
 static bool do_write(const char *args)
 {
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
 	unsigned long long raddr;
 	unsigned int rkey;
 	int at = 0;
 
 	if (sscanf(args, "%llu %u %n", &raddr, &rkey, &at) < 2)
 		return no("arguments");
-	return post(raddr, rkey, args + at, false, 0);
+	wr.wr.rdma.remote_addr = raddr;
+	wr.wr.rdma.rkey = rkey;
+	return did(post(&wr, unhex(args + at, stage, STAGE)));
 }
 
 static bool do_imm(const char *args)
 {
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM };
 	unsigned long long raddr;
 	unsigned int imm, rkey;
 	int at = 0;
 
 	if (sscanf(args, "%u %llu %u %n", &imm, &raddr, &rkey, &at) < 3)
 		return no("arguments");
-	return post(raddr, rkey, args + at, true, imm);
+	wr.imm_data = htonl(imm);
+	wr.wr.rdma.remote_addr = raddr;
+	wr.wr.rdma.rkey = rkey;
+	return did(post_message(&wr, unhex(args + at, stage, STAGE)));
+}
+
+static bool do_send(const char *args)
+{
+	uint8_t bytes[RECEIVE];
+
+	return did(post_send(bytes, unhex(args, bytes, sizeof(bytes))));
+}
+
+static bool do_iwarp(const char *args)
+{
+	(void)args;
+	printf("ok %d\n", iwarp);
+	return true;
 }
 
 static bool do_recv(const char *args)
 {
+	struct notice notice;
 	struct ibv_wc wc;
 
 	if (poll_cq(recv_cq, &wc, atoi(args)) != 1)
 		return no("time");
 	if (wc.status)
 		return no(ibv_wc_status_str(wc.status));
+	notice = (struct notice){ wc.imm_data, htonl(wc.byte_len) };
+	if (iwarp && wc.byte_len != sizeof(notice))
+		return no("notice");
+	if (iwarp)
+		memcpy(&notice, recv_bufs + wc.wr_id * RECEIVE, sizeof(notice));
 	if (!hushed)
-		post_recv();
-	printf("ok %u %u\n", ntohl(wc.imm_data), wc.byte_len);
+		post_recv(wc.wr_id);
+	printf("ok %u %u\n", ntohl(notice.imm), ntohl(notice.len));
 	return true;
 }
 
@@ -432,6 +489,7 @@ static const struct {
 	{ "listen", do_listen, false }, { "await", do_await, false },
 	{ "accept", do_accept, true }, { "reject", do_reject, true },
 	{ "write", do_write, true }, { "imm", do_imm, true },
+	{ "send", do_send, true }, { "iwarp", do_iwarp, true },
 	{ "recv", do_recv, true }, { "read", do_read, false },
 	{ "fill", do_fill, false }, { "state", do_state, true },
 	{ "hush", do_hush, false }, { "disconnect", do_disconnect, true },
@@ -470,7 +528,8 @@ int main(int argc, char **argv)
 	channel = rdma_create_event_channel();
 	memory = aligned_alloc(4096, size);
 	stage = aligned_alloc(4096, STAGE);
-	if (!line || !memory || !stage || !channel) {
+	recv_bufs = calloc(receives, RECEIVE);
+	if (!line || !memory || !stage || !recv_bufs || !channel) {
 		perror("rs_qp");
 		return 1;
 	}

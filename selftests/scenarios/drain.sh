@@ -78,11 +78,13 @@ whole() {
 
 # ---- the driver ----
 
+loss=$(cd "$(dirname "$0")" && pwd)/loss.sh
+
 remove() {	# VM
-	on "$1" rdma link del rxe0 && on "$1" modprobe -r rdma_rxe &&
-		! on "$1" grep -q '^rdma_rxe' /proc/modules
+	"$loss" del "$1" && "$loss" unload "$1" &&
+		! on "$1" grep -q "^${RDMA/rxe/rdma_rxe} " /proc/modules
 }
-restore() { on "$1" modprobe rdma_rxe && on "$1" rdma link add rxe0 type rxe netdev eth0; }
+restore() { "$loss" load "$1"; }
 
 # Once on each host, because one of them is the active side.
 for vm in 0 1; do
@@ -122,7 +124,7 @@ for vm in 0 1; do
 	ok "VM $vm: all streams are complete" whole
 	ok "VM $vm: no socket remains" wait_for 20 no_sockets
 	for e in '.event == "drain" and .drain' '.event == "drain" and (.drain | not)' \
-		'.event == "link-down" and .reason == "drained" and .device == "rxe0"' \
+		'.event == "link-down" and .reason == "drained" and .device == "'"$RDMA"'0"' \
 		'.event == "link-up" and .local and .remote' \
 		'.event == "switch" and .dir == "tx" and .carrier == "tcp" and .reason == "drained" and .offset > 0' \
 		'.event == "switch" and .dir == "rx" and .carrier == "tcp" and .reason == "drained"' \
@@ -168,13 +170,11 @@ ok "streams use rings" wait_for 30 try_link
 
 # ---- in silence ----
 
-roce() { in_all nft "$@"; }
-roce "add table inet lost; add chain inet lost in { type filter hook prerouting priority -400; };
-	add rule inet lost in udp dport 4791 drop"
+"$loss" drop
 before=$SECONDS
 ok "a drain when the peer does not answer" rsctl drain on
 diag "that took $((SECONDS - before)) s"
-roce "delete table inet lost"
+"$loss" pass
 ok "no longer drained" rsctl drain off
 ok "streams use rings" wait_for 60 try_link
 
@@ -187,7 +187,7 @@ ok "events can be traced" sh -c "echo 1 >$trace/events/rdmastream/enable"
 ok "a stream while tracing" carried ring $((1024 * 1024)) inet inet
 ok "a drain while tracing" rsctl drain on
 for e in 'rstream_grant:.* epoch=1 ' 'rstream_switch:.* to=ring .* reason=RING_GRANTED' \
-	'rstream_link_lost:.* device=rxe0 reason=DRAINED why="the host is drained"'; do
+	"rstream_link_lost:.* device=${RDMA}0"' reason=DRAINED why="the host is drained"'; do
 	ok "traced: $e" traced "$e"
 done
 grep -m 4 rstream_ $trace/trace | diag

@@ -10,6 +10,10 @@
 # shellcheck source=selftests/scenarios/survive-lib.sh
 . "$(dirname "$0")/survive-lib.sh"
 TC=$(type -P tc)	# that of the VMs is BusyBox's
+case $RDMA in
+rxe)	rdma_ports='dport=4791' ;;
+siw)	rdma_ports='dport=4793 sport=4793' ;;
+esac
 
 loss=$(cd "$(dirname "$0")" && pwd)/loss.sh
 # In the given VMs, or in both.
@@ -19,14 +23,15 @@ rxe() { "$loss" "$2" "$1"; }	# VM del|add
 # Packets are held back, neither sent nor lost: rxe stops when too much is in flight, and then
 # counts no retries.
 clog() {
-	local vm any
+	local vm any match filters=''
 	printf -v any '1 %.0s' {1..16}
 	in_all modprobe -a sch_prio sch_plug cls_u32 || return
+	for match in $rdma_ports; do
+		filters+=" && $TC filter add dev eth0 parent 1: protocol ip u32 match ip ${match/=/ } 0xffff flowid 1:1"
+	done
 	for vm in 0 1; do
 		on $vm "$TC qdisc add dev eth0 root handle 1: prio bands 2 priomap $any &&
-			$TC qdisc add dev eth0 parent 1:1 plug &&
-			$TC filter add dev eth0 parent 1: protocol ip u32 match ip dport 4791 0xffff flowid 1:1" ||
-			return
+			$TC qdisc add dev eth0 parent 1:1 plug $filters" || return
 	done
 	wait_for 20 both_lost
 }

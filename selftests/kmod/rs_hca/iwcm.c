@@ -23,6 +23,7 @@
 #define DATA_MAX	255
 #define TRY_MS		200	/* between two SYNs */
 #define TRIES		25
+#define ANSWER_MS	10000	/* iw_cm may drop a request */
 
 /*
  * struct hca_iw: an end of a connection
@@ -31,6 +32,7 @@
  * @peer:	the other end, with a reference; NULL: not yet, or no more
  * @connecting:	@id waits for its answer
  * @tries:	so often the listener was looked for
+ * @asked:	the listener was told; @work ends it if there is no answer
  */
 struct hca_iw {
 	refcount_t ref;
@@ -38,7 +40,7 @@ struct hca_iw {
 	struct iw_cm_id *id;
 	struct hca_qp *qp;
 	struct hca_iw *peer;
-	bool connecting;
+	bool connecting, asked;
 	unsigned int tries;
 	struct delayed_work work;
 	u32 ord, ird;
@@ -301,8 +303,10 @@ static int request(struct hca_iw *iw, struct iw_cm_id *listener, struct hca_dev 
 	spin_unlock_irqrestore(&hca_iw_lock, flags);
 	if (!err)
 		err = listener->event_handler(listener, &event) ? -ECONNREFUSED : 0;
-	if (err)
+	if (err) {
+		iw_end(passive, err, NULL);
 		iw_put(passive);
+	}
 	return err;
 }
 
@@ -311,6 +315,7 @@ static void connect_work(struct work_struct *work)
 	struct hca_iw *iw = container_of(to_delayed_work(work), struct hca_iw, work);
 	struct iw_cm_id *listener = NULL;
 	struct sockaddr_storage at = {};
+	unsigned int wait = TRY_MS;
 	struct hca_dev *dev;
 	unsigned long flags;
 	int err;
@@ -322,15 +327,22 @@ static void connect_work(struct work_struct *work)
 	if (!at.ss_family)
 		goto out;
 	err = -ETIMEDOUT;
-	if (!hca_fault(iw->dev, HCA_FAULT_MAD))
+	if (iw->asked) {
+		if (!iw->connecting)
+			goto out;
+	} else if (!hca_fault(iw->dev, HCA_FAULT_MAD))
 		listener = find_listener(iw->dev, &at, &dev);
 	if (listener && hca_wire_up(iw->dev, dev)) {
+		iw->asked = true;
 		err = request(iw, listener, dev);
-	} else if (iw->tries++ < TRIES) {
+		wait = ANSWER_MS;
+	} else if (!iw->asked && iw->tries++ < TRIES) {
 		/* TCP tries again, for this end still exists */
-		refcount_inc(&iw->ref);
-		schedule_delayed_work(&iw->work, msecs_to_jiffies(TRY_MS));
 		err = 0;
+	}
+	if (!err) {
+		refcount_inc(&iw->ref);
+		schedule_delayed_work(&iw->work, msecs_to_jiffies(wait));
 	}
 	if (listener)
 		listener->rem_ref(listener);

@@ -416,7 +416,7 @@ enum hca_stage {
  * @rnr_tries:	how often the peer was not ready to receive
  * @told_est:	IB_EVENT_COMM_EST was told
  * @iw:	end of its connection, of an iWARP device; hca_iw_lock of iwcm.c
- * @mpa_waits:	it has accepted, and must not send before the peer has (RFC 5044, 7.1.3)
+ * @mpa_waits:	it has accepted, and must not send before the peer has (RFC 5044, 7.1.2)
  * @lost:	answers are being lost, until @lost_till
  * @replace:	what is sent again is placed again
  * @run:	executes the send queue, flushes both
