@@ -832,8 +832,10 @@ void rstream_push_ring(struct rstream *rs)
 		rs->txq.at = jiffies;
 		rs->stats.tx.ring_bytes += n;
 		rs->stats.tx.ring_msgs++;
-	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING &&
-		   (acked = rstream_txring_acked(rs->txring)) != (s64)rs->txring->written) {
+	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING) {
+		acked = rstream_txring_acked(rs->txring);
+		if (acked == (s64)rs->txring->written)
+			return;
 		/* a receiver that answers with crumbs is not asked for each */
 		if (jiffies - rs->taken.asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
 			ask_credit(rs, acked);
