@@ -255,7 +255,8 @@ static int is_macsec(struct net_device *dev, struct netdev_nested_priv *unused)
 
 bool rstream_dev_protects(struct net_device *dev)
 {
-	return is_tunnel(dev) || netdev_walk_all_lower_dev_rcu(dev, is_macsec, NULL);
+	return is_tunnel(dev) || (!list_empty(&dev->adj_list.lower) &&
+				  netdev_walk_all_lower_dev_rcu(dev, is_macsec, NULL));
 }
 
 /* Is there any device or policy that protects packets, to which a new route may lead? */

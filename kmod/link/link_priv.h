@@ -304,8 +304,8 @@ struct rstream_link {
 	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
 	bool said_ready;		/* READY was posted */
 	u32 rtt_us;			/* time of the last probe; 0: none yet */
-	struct work_struct event_work;	/* of @events, enum in qp.c */
-	unsigned long events;
+	struct work_struct event_work;	/* of some @events */
+	unsigned long events;		/* enum in qp.c */
 	unsigned int rq_credits;	/* messages that the peer can still receive */
 	unsigned int rq_credits_max;
 	u8 tx_number;			/* of the next message to the peer, see imm.h */

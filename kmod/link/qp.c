@@ -150,11 +150,16 @@ out:
 	rstream_tx_unlock(link);
 }
 
+/* Bits of link->events. */
+enum { EVENT_COMM_EST, EVENT_FATAL, EVENT_SENT };
+
 /* A driver's interrupt: any context. */
 static void cq_event(struct ib_cq *cq, void *context)
 {
 	struct rstream_link *link = context;
 
+	if (cq == link->send_cq)
+		set_bit(EVENT_SENT, &link->events);
 	napi_schedule(&link->napi);
 }
 
@@ -177,21 +182,31 @@ static bool cq_has_more(struct ib_cq *cq)
 	return ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0;
 }
 
-/* Softirq, or a program that polls; never both. */
+/*
+ * Softirq, or a program that polls; never both.  Few requests are signalled, so the send queue
+ * remains armed until it has an event, and is not looked at before.
+ */
 static int link_poll(struct napi_struct *napi, int budget)
 {
 	struct rstream_link *link = container_of(napi, struct rstream_link, napi);
+	bool event = test_bit(EVENT_SENT, &link->events) &&
+		     test_and_clear_bit(EVENT_SENT, &link->events);
 	int received = poll_cq(link, link->recv_cq, budget);
-	int sent = poll_cq(link, link->send_cq, budget);
+	int sent = event ? poll_cq(link, link->send_cq, budget) : 0;
 	int done = max(received, sent);
+	bool more = false;
 
-	if (done < budget && napi_complete_done(napi, done) &&
-	    cq_has_more(link->recv_cq) | cq_has_more(link->send_cq))
+	if (done < budget && napi_complete_done(napi, done)) {
+		more = cq_has_more(link->recv_cq);
+		event = event && cq_has_more(link->send_cq);
+		more |= event;
+	}
+	if (event)	/* once more */
+		set_bit(EVENT_SENT, &link->events);
+	if (more)
 		napi_schedule(napi);
 	return done;
 }
-
-enum { EVENT_COMM_EST, EVENT_FATAL };
 
 /* Called by drivers in any context, hard interrupts too. */
 static void qp_event(struct ib_event *event, void *context)

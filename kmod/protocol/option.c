@@ -28,10 +28,10 @@ void rstream_opt_write(__u8 *to, const struct rstream_opt *opt)
 	memcpy(to, &raw, sizeof(raw));
 }
 
+/* One of RSW_OPT_KIND. */
 static bool is_ours(const __u8 *at)
 {
-	return at[0] == RSW_OPT_KIND && at[1] >= 4 &&
-	       at[2] == RSW_OPT_EXID >> 8 && at[3] == (RSW_OPT_EXID & 0xff);
+	return at[1] >= 4 && at[2] == RSW_OPT_EXID >> 8 && at[3] == (RSW_OPT_EXID & 0xff);
 }
 
 static bool read_one(const __u8 *at, struct rstream_opt *opt)
@@ -55,22 +55,21 @@ enum rstream_opt_found rstream_opt_find(const __u8 *opts, unsigned int len,
 					struct rstream_opt *opt)
 {
 	enum rstream_opt_found found = RSTREAM_OPT_NONE;
-	unsigned int i = 0;
+	const __u8 *at = opts, *end = opts + len;
 
-	while (i < len && opts[i] != TCPOPT_END) {
-		if (opts[i] == TCPOPT_PAD) {
-			i++;
+	while (at < end && *at != TCPOPT_END) {
+		if (*at == TCPOPT_PAD) {
+			at++;
 			continue;
 		}
-		if (len - i < 2 || opts[i + 1] < 2 || opts[i + 1] > len - i)
+		if (end - at < 2 || at[1] < 2 || at[1] > end - at)
 			return RSTREAM_OPT_BAD;
-		if (is_ours(opts + i)) {
-			if (found != RSTREAM_OPT_NONE ||
-			    !read_one(opts + i, opt))
+		if (*at == RSW_OPT_KIND && is_ours(at)) {
+			if (found != RSTREAM_OPT_NONE || !read_one(at, opt))
 				return RSTREAM_OPT_BAD;
 			found = RSTREAM_OPT_GOOD;
 		}
-		i += opts[i + 1];
+		at += at[1];
 	}
 	return found;
 }

@@ -753,6 +753,8 @@ size_t rstream_tx_reap(struct rstream *rs)
 	}
 	if (freed)
 		rstream_tx_gone(rs, freed, cost);
+	/* not for less: it takes a lock of the link */
+	rs->txq.reap_at = rs->txq.mem + rstream_autocork_max(rs);
 	return freed;
 }
 
@@ -802,7 +804,10 @@ void rstream_push_ring(struct rstream *rs)
 		rstream_txring_yield(rs->txring);
 		return;
 	}
-	acked = rstream_txring_acked(rs->txring);
+	/* as far as we know, which is seldom too little */
+	acked = max(rs->tx.acked, rs->tx.base) - rs->tx.base;
+	if (queued > rs->txring->size - (rs->txring->written - acked))
+		acked = rstream_txring_acked(rs->txring);
 	if (acked < 0) {
 		rstream_txring_yield(rs->txring);
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
@@ -827,8 +832,10 @@ void rstream_push_ring(struct rstream *rs)
 		rs->txq.at = jiffies;
 		rs->stats.tx.ring_bytes += n;
 		rs->stats.tx.ring_msgs++;
-	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING &&
-		   acked != (s64)rs->txring->written) {
+	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING) {
+		acked = rstream_txring_acked(rs->txring);
+		if (acked == (s64)rs->txring->written)
+			return;
 		/* a receiver that answers with crumbs is not asked for each */
 		if (jiffies - rs->taken.asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
 			ask_credit(rs, acked);
@@ -892,6 +899,21 @@ static void mark_napi(struct rstream *rs, const struct rstream_rxring *ring)
 #endif
 }
 
+/* As rstream_wake_readers(), at less cost where nothing but bytes is waited for. */
+static void wake_readers(struct rstream *rs, const struct rstream_rxring *ring)
+{
+	u64 here = READ_ONCE(rs->rx.base) + ring->landed;
+
+	if (rs->sk->sk_rcvlowat > 1 || READ_ONCE(rs->urg.state) || READ_ONCE(rs->rx.fin) ||
+	    READ_ONCE(rs->error) || READ_ONCE(rs->rx.state) != RSTREAM_ON_RING ||
+	    here <= READ_ONCE(rs->rxq.told)) {
+		rstream_wake_readers(rs);
+		return;
+	}
+	WRITE_ONCE(rs->rxq.told, here);
+	rstream_wake(rs);
+}
+
 static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 {
 	if (bad) {
@@ -925,7 +947,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 	    (READ_ONCE(rs->rx.fin) &&
 	     ring->landed == READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.base)))
 		rstream_queue(rs, RSTREAM_DO_CREDIT);
-	rstream_wake_readers(rs);
+	wake_readers(rs, ring);
 }
 
 static void ring_space(struct rstream *rs, struct rstream_txring *ring,

@@ -514,6 +514,27 @@ static bool may_push(struct rstream *rs)
 	return true;
 }
 
+/* Is there nothing for TCP, neither now nor left from before? */
+static bool only_ring(const struct rstream *rs)
+{
+	return rs->tx.state == RSTREAM_ON_RING && !rs->want && !rs->out.ctl_len &&
+	       !rs->out.rec_left && !rs->out.blocked && !rs->out.autocorked && !rs->tx.fin &&
+	       !rs->zc.on_tcp;
+}
+
+/* What goes there: as rstream_push(), without all that is about TCP's send. */
+static void push_only_ring(struct rstream *rs)
+{
+	WRITE_ONCE(rs->out.again, false);
+	WRITE_ONCE(rs->out.pushing, true);
+	rstream_push_ring(rs);
+	WRITE_ONCE(rs->out.pushing, false);
+	look_again(rs);
+	stall_look(rs);
+	if (rstream_hist_sent(rs))
+		rstream_tx_waits(rs);
+}
+
 void rstream_push(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -531,6 +552,11 @@ void rstream_push(struct rstream *rs)
 	if (!may_push(rs)) {
 		yield_ring(rs);
 		return;
+	}
+	if (only_ring(rs)) {
+		push_only_ring(rs);
+		if (!rs->want)
+			return;
 	}
 	WRITE_ONCE(rs->out.again, false);
 	WRITE_ONCE(rs->out.pushing, true);
@@ -851,7 +877,7 @@ static bool urgent_in_record(const struct rstream *rs)
 	       (!rs->hello.plain || tp->urg_seq == tp->copied_seq);
 }
 
-void rstream_parse(struct rstream *rs)
+static void parse_queue(struct rstream *rs)
 {
 	read_descriptor_t desc = { .arg.data = rs, .count = 1 };
 	struct sock *sk = rs->sk;
@@ -860,10 +886,6 @@ void rstream_parse(struct rstream *rs)
 	bool stays;
 	u32 seq;
 
-	rstream_assert_held(rs);
-	/* its rings are gone: what a peer says of them must not be held against it */
-	if (rs->in.parsing || rstream_released(rs))
-		return;
 	if (rs->plain.part_back)
 		rstream_prelude_no_hello(rs, false);
 	if (rstream_rx_plain(rs) && rstream_prelude_ready(rs))
@@ -893,4 +915,14 @@ void rstream_parse(struct rstream *rs)
 		rstream_hello_wait(rs);
 	else if (rs->want || rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
 		rstream_push(rs);
+}
+
+void rstream_parse(struct rstream *rs)
+{
+	rstream_assert_held(rs);
+	/* its rings are gone: what a peer says of them must not be held against it */
+	if (rs->in.parsing || rstream_released(rs))
+		return;
+	if (!rstream_prelude_came(rs))
+		parse_queue(rs);
 }

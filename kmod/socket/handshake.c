@@ -460,18 +460,6 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	return RSTREAM_R_NONE;
 }
 
-/* Take the socket lock for a call.  False, and it is not taken: the call is TCP's. */
-bool rstream_lock_ours(struct rstream *rs, struct socket *sock)
-{
-	if (READ_ONCE(sock->ops) != &rstream_proto_ops)
-		return false;
-	lock_sock(rs->sk);
-	if (sock->ops == &rstream_proto_ops)
-		return true;
-	release_sock(rs->sk);	/* it has been given back meanwhile */
-	return false;
-}
-
 /*
  * Give the struct socket back to TCP's proto_ops: from now on the program's
  * calls don't pass here any more.  The stream itself stays, to be seen by

@@ -50,6 +50,5 @@ void rstream_hello_late(struct rstream *rs);
 
 /* A call of a program has found that the connection is TCP's.  Held. */
 void rstream_swap_ops(struct rstream *rs, struct socket *sock);
-bool rstream_lock_ours(struct rstream *rs, struct socket *sock);
 
 #endif

@@ -138,8 +138,7 @@ static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 		orig = rs->af_ops;
 		opt.prelude = rs->offer.prelude;
 		opt.role = client_role(rs, skb);
-		opt.nonce = opt.role == RSW_ROLE_SYN ? rs->offer.nonce :
-			    rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
+		opt.nonce = opt.role == RSW_ROLE_SYN ? rs->offer.nonce : rs->offer.confirm;
 		room = opt.role && rstream_opt_insert(skb, &opt);
 		if (opt.role == RSW_ROLE_SYN)
 			rs->reason = room ? RSTREAM_R_NONE : RSTREAM_R_NO_OPTION_SPACE;
@@ -164,6 +163,7 @@ static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 			case RSTREAM_OPT_GOOD:
 				rs->offer.confirmed = opt.role == RSW_ROLE_SYNACK;
 				rs->offer.answer = opt.nonce;
+				rs->offer.confirm = rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
 				rs->offer.prelude = rs->offer.prelude && opt.prelude;
 				if (rs->offer.confirmed)
 					break;

@@ -19,6 +19,7 @@ struct tcphdr;
 struct rstream_offer {
 	u64 nonce;		/* of the client's option */
 	u64 answer;		/* of the server's */
+	u64 confirm;		/* of its CONFIRM: rstream_role_nonce(); of a client */
 	bool mapped;		/* IPv6 socket that connects to a v4-mapped address */
 	bool confirmed;		/* the peer's was seen: in the SYN-ACK, or as CONFIRM */
 	bool prelude;		/* both: begin without records; not connected: offer that */

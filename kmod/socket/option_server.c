@@ -184,16 +184,13 @@ static bool is_tcp(const struct sk_buff *skb, const struct nf_hook_state *state)
 					   ip_hdr(skb)->protocol == IPPROTO_TCP;
 }
 
-static unsigned int opt_local_out(void *priv, struct sk_buff *skb,
-				  const struct nf_hook_state *state)
+static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	const struct sock *sk = skb->sk;
 	struct rstream_opt opt;
 	bool add = false;
 
-	if (!sk || !(sk->sk_state == TCP_NEW_SYN_RECV ||
-		     sk->sk_state == TCP_SYN_SENT) ||
-	    !skb_transport_header_was_set(skb) || !is_tcp(skb, state) ||
+	if (!skb_transport_header_was_set(skb) || !is_tcp(skb, state) ||
 	    skb_headlen(skb) < skb_transport_offset(skb) + sizeof(struct tcphdr))
 		return NF_ACCEPT;
 	if (!tcp_hdr(skb)->syn)
@@ -203,6 +200,17 @@ static unsigned int opt_local_out(void *priv, struct sk_buff *skb,
 	else if (sk->sk_protocol == IPPROTO_TCP)	/* SYN_SENT: a full sock */
 		add = hook_mapped_syn(skb, &opt);
 	return add && rstream_opt_insert(skb, &opt) ? hook_done(skb) : NF_ACCEPT;
+}
+
+/* Every packet of the namespace comes by here. */
+static unsigned int opt_local_out(void *priv, struct sk_buff *skb,
+				  const struct nf_hook_state *state)
+{
+	const struct sock *sk = skb->sk;
+
+	if (!sk || !((1 << READ_ONCE(sk->sk_state)) & (TCPF_NEW_SYN_RECV | TCPF_SYN_SENT)))
+		return NF_ACCEPT;
+	return local_out(skb, state);
 }
 
 /* Early, so that the administrator's own rules see the segment as it goes. */

@@ -70,6 +70,14 @@ bool rstream_prelude_only(const struct rstream *rs)
 
 /* ---- what we send ---- */
 
+/* Is there nothing that rstream_push() could do, nor has it left anything undone? */
+bool rstream_prelude_idle(const struct rstream *rs)
+{
+	return rstream_tx_plain(rs) && rs->tx.written == rs->tx.sent && !rs->want &&
+	       !rs->out.ctl_len && !rs->out.rec_left && !rs->out.blocked &&
+	       !rs->out.autocorked && !rs->txring && !rs->zc.on_tcp;
+}
+
 /* Bytes that may go without a record. */
 u64 rstream_prelude_room(const struct rstream *rs)
 {
@@ -114,7 +122,7 @@ static void span_leave(struct rstream *rs)
  * May there be a ring by now: one that we grant, or the peer?  Not while the program leaves much
  * unread: the peer's HELLO is behind that, and until it comes we may send little.
  */
-static bool hopes(const struct rstream *rs)
+static bool hopes(struct rstream *rs)
 {
 	struct rstream_link *link;
 
@@ -225,6 +233,40 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 	msg->msg_controllen = control;
 	iov_iter_reexpand(&msg->msg_iter, left - n + back);
 	msg->msg_flags = flags;
+	return sent;
+}
+
+/*
+ * What most sends are: all of it goes to TCP, with no other wish and nothing before it.
+ * Return: bytes; what is left, or all if it is not so, goes by rstream_prelude_send()
+ */
+size_t rstream_prelude_send_easy(struct rstream *rs, struct msghdr *msg)
+{
+	size_t n = msg_data_left(msg);
+	unsigned int flags = msg->msg_flags;
+	ssize_t sent;
+
+	if (!n || !rstream_prelude_idle(rs) || rs->txq.corked || n > rstream_prelude_room(rs) ||
+	    rs->tx.sent == rs->plain.dir.tx_end || msg->msg_controllen ||
+	    flags & (MSG_OOB | MSG_ZEROCOPY | MSG_SPLICE_PAGES) ||
+	    (rs->plain.dir.tx == RSTREAM_SPAN && rs->sk->sk_tsflags))
+		return 0;
+	msg->msg_flags = (flags & MSG_MORE) | MSG_DONTWAIT | MSG_NOSIGNAL;
+	rs->out.pushing = true;
+	rs->tx.written += n;
+	rs->tx.sent += n;
+	sent = tcp_sendmsg_locked(rs->sk, msg, n);
+	rs->out.pushing = false;
+	msg->msg_flags = flags;
+	sent = max_t(ssize_t, sent, 0);
+	rs->tx.written -= n - sent;
+	rs->tx.sent -= n - sent;
+	if (sent) {
+		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
+		count_sent(rs, sent);
+	}
+	if (rs->want)
+		rstream_push(rs);
 	return sent;
 }
 
@@ -377,8 +419,10 @@ static bool arrived(struct rstream *rs, size_t n)
 	rs->stats.rx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
-	rstream_option_off(rs);		/* the server has heard of us */
-	rstream_hist_arrived(rs, rs->rx.arrived);
+	if (rs->af_ops)
+		rstream_option_off(rs);		/* the server has heard of us */
+	if (rs->hist)
+		rstream_hist_arrived(rs, rs->rx.arrived);
 	return true;
 }
 
@@ -447,19 +491,24 @@ static bool looks_for_hello(const struct rstream *rs)
 }
 
 /* The byte behind the span that we receive, which is here. */
-static u8 byte_behind_span(const struct rstream *rs)
+static u8 byte_behind_span(struct rstream *rs)
 {
 	u32 seq = rs->plain.rx_start + (u32)rs->plain.dir.rx_end;
 	struct sk_buff *skb;
-	u8 byte = RSW_PLAIN;
+	u8 byte;
 
+	if (rs->plain.behind_at == rs->plain.dir.rx_end)
+		return rs->plain.behind;
 	skb_queue_reverse_walk(&rs->sk->sk_receive_queue, skb) {
 		if (after(TCP_SKB_CB(skb)->seq, seq))
 			continue;
-		skb_copy_bits(skb, seq - TCP_SKB_CB(skb)->seq, &byte, sizeof(byte));
-		break;
+		if (skb_copy_bits(skb, seq - TCP_SKB_CB(skb)->seq, &byte, sizeof(byte)))
+			break;
+		rs->plain.behind = byte;
+		rs->plain.behind_at = rs->plain.dir.rx_end;
+		return byte;
 	}
-	return byte;
+	return RSW_PLAIN;
 }
 
 /*
@@ -467,7 +516,7 @@ static u8 byte_behind_span(const struct rstream *rs)
  * what is before, PLAIN can stay there meanwhile: to read it now would empty TCP's queue.  Not
  * HELLO, whose sender waits for ours; and not so much that there may be one behind PLAIN.
  */
-static bool may_stay(const struct rstream *rs, u64 here)
+static bool may_stay(struct rstream *rs, u64 here)
 {
 	u64 end = rs->plain.dir.rx_end;
 
@@ -484,7 +533,7 @@ bool rstream_prelude_part(const struct rstream *rs)
 }
 
 /* Is what comes next left to TCP? */
-bool rstream_prelude_stays(const struct rstream *rs)
+bool rstream_prelude_stays(struct rstream *rs)
 {
 	u64 here;
 
@@ -502,7 +551,7 @@ bool rstream_prelude_stays(const struct rstream *rs)
 bool rstream_prelude_ready(struct rstream *rs)
 {
 	u64 here = stream_here(rs), end = rs->plain.dir.rx_end, news;
-	bool more;
+	bool more, fin = rs->rx.fin;
 
 	take_mark(rs);
 	if (looks_for_hello(rs) || rstream_closed(rs) || rs->in.part_len || rs->plain.part_back)
@@ -516,8 +565,35 @@ bool rstream_prelude_ready(struct rstream *rs)
 		WRITE_ONCE(rs->plain.lazy, rs->plain.lazy + news);
 	if (!more)
 		rstream_prelude_over(rs);
-	if (news || rs->rx.fin)
+	if (news || rs->rx.fin != fin)
 		rstream_wake_readers(rs);
+	return true;
+}
+
+/*
+ * The same where nothing is to be decided, at less cost: both directions are plain, and neither
+ * the end of a span nor of the stream has come.  Return: false if it is not so.
+ */
+bool rstream_prelude_came(struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+	u64 here, news;
+
+	if (!rstream_prelude_untouched(rs) || rs->plain.part_back || rstream_closing(rs) ||
+	    tcp_sk(sk)->urg_data || rs->rx.fin != !!(sk->sk_shutdown & RCV_SHUTDOWN) ||
+	    sk->sk_rcvlowat > 1)
+		return false;
+	here = stream_here(rs);
+	if (rs->plain.dir.rx != RSTREAM_PLAIN && here > rs->plain.dir.rx_end)
+		return false;
+	news = here - rs->rx.arrived;
+	if (!news)
+		return true;
+	if (rs->rx.fin || !arrived(rs, news))
+		return false;
+	WRITE_ONCE(rs->plain.lazy, rs->plain.lazy + news);
+	WRITE_ONCE(rs->rxq.told, here);		/* as rstream_wake_readers() */
+	rstream_wake(rs);
 	return true;
 }
 
@@ -704,20 +780,20 @@ static bool by_tcp(const struct rstream *rs)
  * Is the peer's HELLO among what comes now?  Without it we may not send, so it cannot wait for
  * a program that sends before it reads: there is as much room as the memory of the queue.
  */
-static bool hello_comes(const struct rstream *rs)
+static bool hello_comes(struct rstream *rs)
 {
 	return looks_for_hello(rs) ||
 	       (rs->plain.dir.rx == RSTREAM_SPAN && stream_here(rs) > rs->plain.dir.rx_end &&
 		byte_behind_span(rs) != RSW_PLAIN);
 }
 
-bool rstream_prelude_full(const struct rstream *rs)
+bool rstream_prelude_full(struct rstream *rs)
 {
 	return by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window && !hello_comes(rs);
 }
 
 /* Do bytes that the program does not read, or a want of memory, keep us from what follows? */
-bool rstream_rx_held(const struct rstream *rs)
+bool rstream_rx_held(struct rstream *rs)
 {
 	return rs->in.throttled || rs->plain.held || rstream_prelude_full(rs);
 }

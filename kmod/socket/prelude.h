@@ -24,6 +24,8 @@ struct rstream_prelude {
 	bool held;		/* TCP has more, but not before rxq is read */
 	bool reset;		/* TCP has ended with an error */
 	bool ring;		/* there may be a ring: come back at the end of the span */
+	u8 behind;		/* the byte behind the span that ends at @behind_at */
+	u64 behind_at;		/* stream offset, 0: none is known */
 };
 
 /* All with the socket held. */
@@ -39,13 +41,16 @@ enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq);
 void rstream_span_useful(struct rstream *rs);
 
 /* what we send */
+bool rstream_prelude_idle(const struct rstream *rs);
 u64 rstream_prelude_room(const struct rstream *rs);
 void rstream_prelude_look(struct rstream *rs);
+size_t rstream_prelude_send_easy(struct rstream *rs, struct msghdr *msg);
 ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg);
 u32 rstream_prelude_data(struct rstream *rs);
 void rstream_prelude_fin(struct rstream *rs);
 
 /* what comes */
+bool rstream_prelude_came(struct rstream *rs);
 bool rstream_prelude_ready(struct rstream *rs);
 unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
 				   unsigned int off, unsigned int len,
@@ -54,12 +59,12 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none);
 void rstream_prelude_heard(struct rstream *rs);
 void rstream_prelude_over(struct rstream *rs);
 void rstream_prelude_cut(struct rstream *rs);
-bool rstream_prelude_full(const struct rstream *rs);
-bool rstream_rx_held(const struct rstream *rs);
+bool rstream_prelude_full(struct rstream *rs);
+bool rstream_rx_held(struct rstream *rs);
 
 /* to the program */
 bool rstream_prelude_part(const struct rstream *rs);
-bool rstream_prelude_stays(const struct rstream *rs);
+bool rstream_prelude_stays(struct rstream *rs);
 bool rstream_prelude_untouched(const struct rstream *rs);
 void rstream_prelude_more(struct rstream *rs);
 void rstream_prelude_refill(struct rstream *rs);

@@ -309,13 +309,6 @@ bool rstream_rx_over(const struct rstream *rs)
 	       (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_ring_owes(rs));
 }
 
-/* Does the program want to know when bytes came? */
-bool rstream_rx_timed(const struct rstream *rs)
-{
-	return sock_flag(rs->sk, SOCK_TIMESTAMP) ||
-	       sock_flag(rs->sk, SOCK_TIMESTAMPING_RX_SOFTWARE);
-}
-
 u64 rstream_ring_ready(const struct rstream *rs)
 {
 	const struct rstream_rxring *ring;

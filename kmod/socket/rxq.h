@@ -46,7 +46,6 @@ u64 rstream_window_most(const struct rstream *rs);
 u64 rstream_rx_ready(const struct rstream *rs);
 bool rstream_rx_enough(const struct rstream *rs);
 bool rstream_rx_over(const struct rstream *rs);
-bool rstream_rx_timed(const struct rstream *rs);
 void rstream_wake_readers(struct rstream *rs);
 u64 rstream_ring_ready(const struct rstream *rs);
 u64 rstream_ring_at(const struct rstream *rs);

@@ -152,7 +152,7 @@ void rstream_timer(struct rstream *rs, unsigned int ms)
 	if (ms)
 		sk_reset_timer(rs->sk, &rs->timer,
 			       jiffies + msecs_to_jiffies(ms));
-	else
+	else if (timer_pending(&rs->timer))
 		sk_stop_timer(rs->sk, &rs->timer);
 }
 
@@ -294,11 +294,8 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 
 struct rstream *rstream_new(gfp_t gfp)
 {
-	struct rstream *rs = kmem_cache_alloc(stream_cache, gfp);
-
-	if (rs)
-		memset(rs, 0, offsetof(struct rstream, ctl));
-	return rs;
+	/* all of it: most kernels zero what they allocate in any case */
+	return kmem_cache_zalloc(stream_cache, gfp);
 }
 
 /* One that has never been attached. */

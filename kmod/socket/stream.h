@@ -27,6 +27,7 @@
 #include "link/link.h"
 #include "protocol/carrier.h"
 #include "protocol/record.h"
+#include "af_rdmastream.h"
 #include "carrier_leave.h"
 #include "carrier_ring.h"
 #include "carrier_tcp.h"
@@ -232,10 +233,29 @@ static inline bool rstream_rx_plain(const struct rstream *rs)
 	return READ_ONCE(rs->plain.dir.rx) != RSTREAM_RECORDS;
 }
 
+/* Does the program want to know when bytes came? */
+static inline bool rstream_rx_timed(const struct rstream *rs)
+{
+	return sock_flag(rs->sk, SOCK_TIMESTAMP) ||
+	       sock_flag(rs->sk, SOCK_TIMESTAMPING_RX_SOFTWARE);
+}
+
 /* Assert "held" in either form. */
 static inline void rstream_assert_held(const struct rstream *rs)
 {
 	sock_owned_by_me(rs->sk);
+}
+
+/* Take the socket lock for a call.  False, and it is not taken: the call is TCP's. */
+static inline bool rstream_lock_ours(struct rstream *rs, struct socket *sock)
+{
+	if (READ_ONCE(sock->ops) != &rstream_proto_ops)
+		return false;
+	lock_sock(rs->sk);
+	if (likely(sock->ops == &rstream_proto_ops))
+		return true;
+	release_sock(rs->sk);	/* it has been given back meanwhile */
+	return false;
 }
 
 /* stream.c: life */

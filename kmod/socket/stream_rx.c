@@ -304,6 +304,47 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 	return n;
 }
 
+/* All that there is to read, and no wish but to read it. */
+enum easy {
+	NOT_EASY,
+	EASY_TCP,	/* in TCP's queue, if anywhere, without records */
+	EASY_RING,	/* in the ring */
+};
+
+static enum easy is_easy(const struct rstream *rs, int flags)
+{
+	if (rs->rxq.bytes || rs->urg.state || rstream_rx_timed(rs) ||
+	    flags & (MSG_PEEK | MSG_TRUNC))
+		return NOT_EASY;
+	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING && !rs->leave.leaving && !rs->plain.lazy)
+		return EASY_RING;
+	return rstream_prelude_untouched(rs) ? EASY_TCP : NOT_EASY;
+}
+
+/* Then: as recv_some() */
+static int recv_easy(struct rstream *rs, struct msghdr *msg, size_t len, enum easy easy)
+{
+	int n;
+
+	if (easy == EASY_TCP) {
+		if (!rs->plain.lazy)
+			return 0;
+		n = rstream_prelude_copy(rs, msg, len);
+	} else {
+		rstream_ring_landed(rs);
+		if (!rstream_ring_ready(rs))
+			return 0;
+		n = copy_ring(rs, msg, len, 0, false);
+		if (n > 0)
+			rstream_rx_consume(rs, n);
+		else
+			n = n ?: -EFAULT;
+	}
+	if (n > 0)
+		sk_peek_offset_bwd(rs->sk, n);
+	return n;
+}
+
 static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		       int flags, ktime_t *stamp)
 {
@@ -312,12 +353,15 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	u64 ahead = max(sk_peek_offset(sk, flags), 0);
 	bool peek = flags & MSG_PEEK, eof;
+	enum easy easy = NOT_EASY;
 	size_t copied = 0;
 	int n, err = 0;
 
 	while (copied < len) {
-		rstream_ring_landed(rs);
-		if (rstream_urg_at_mark(rs, rs->rx.consumed + ahead)) {
+		easy = is_easy(rs, flags);
+		if (!easy)
+			rstream_ring_landed(rs);
+		if (!easy && rstream_urg_at_mark(rs, rs->rx.consumed + ahead)) {
 			if (copied)
 				break;
 			if (signal_pending(current)) {
@@ -325,7 +369,8 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 				break;
 			}
 		}
-		n = recv_some(rs, msg, len - copied, &ahead, flags, stamp);
+		n = easy ? recv_easy(rs, msg, len - copied, easy) :
+			   recv_some(rs, msg, len - copied, &ahead, flags, stamp);
 		if (n > 0) {
 			copied += n;
 			continue;
@@ -335,18 +380,22 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 			break;
 		if (copied && (sk->sk_err || !timeo || signal_pending(current)))
 			break;
-		err = rstream_rx_status(rs, &eof);
+		eof = false;
+		if (rs->rx.fin || rs->shutdown & RCV_SHUTDOWN || sk->sk_err ||
+		    sk->sk_state == TCP_CLOSE)
+			err = rstream_rx_status(rs, &eof);
 		if (err || eof)
 			break;
-		if (!peek)
+		if (!peek && easy != EASY_TCP)
 			rstream_rx_ack(rs);
+		easy = NOT_EASY;
 		err = rstream_rx_wait(rs, &timeo, ahead);
 		if (err)
 			break;
 		if (peek && copied && rstream_rx_over(rs))
 			break;
 	}
-	if (!peek)
+	if (!peek && easy != EASY_TCP)
 		rstream_rx_ack(rs);
 	return copied ?: err;
 }
@@ -433,6 +482,8 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 
 	if (rstream_mode(rs) == RSTREAM_LISTEN || !rstream_lock_ours(rs, sock))
 		return 0;
+	if (rs->mode == RSTREAM_FRAMED)
+		return 1;
 	if (connecting(rs))	/* whose the call is turns out then */
 		err = wait_while(rs, flags, connecting);
 	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))
@@ -502,10 +553,13 @@ static unsigned int busy_id(const struct rstream *rs)
 static void busy_loop(struct rstream *rs, int flags)
 {
 	const struct sock *sk = rs->sk;
-	unsigned int id = busy_id(rs);
+	unsigned int id;
 
-	if (!sk_can_busy_loop(rs->sk) || id < MIN_NAPI_ID || sk->sk_state != TCP_ESTABLISHED ||
+	if (!sk_can_busy_loop(rs->sk) || sk->sk_state != TCP_ESTABLISHED ||
 	    rstream_mode(rs) != RSTREAM_FRAMED || busy_loop_end(rs, busy_loop_current_time()))
+		return;
+	id = busy_id(rs);
+	if (id < MIN_NAPI_ID)
 		return;
 	napi_busy_loop(id, flags & MSG_DONTWAIT ? NULL : busy_loop_end, rs,
 		       READ_ONCE(sk->sk_prefer_busy_poll),

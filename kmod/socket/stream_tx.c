@@ -284,14 +284,16 @@ static int check_control(struct sock *sk, struct msghdr *msg)
 	return sock_cmsg_send(sk, msg, &sockc) ? -EINVAL : 0;
 }
 
-static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
+/* @done: bytes of the message that have been sent */
+static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t done)
 {
 	struct sock *sk = rs->sk;
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	bool urgent = msg->msg_flags & MSG_OOB;
-	size_t unpushed = 0, done = 0;
+	size_t unpushed = 0;
 	struct ubuf_info *uarg;
 	ssize_t n;
+	u64 most;
 	int err;
 
 	if (urgent && rs->hello.in && !rs->hello.urg)
@@ -303,7 +305,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	if (rs->txring && (rs->txq.mem >= rstream_autocork_max(rs) || rs->zc.awaited))
+	if (rs->txring && (rs->txq.mem >= rs->txq.reap_at || rs->zc.awaited))
 		rstream_tx_reap(rs);
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
@@ -314,9 +316,10 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 			done += n;
 			continue;
 		}
-		if (!n)
-			n = room(rs) ? queue_some(rs, msg, room(rs), pages, uarg) :
-				       -EAGAIN;
+		if (!n) {
+			most = room(rs);
+			n = most ? queue_some(rs, msg, most, pages, uarg) : -EAGAIN;
+		}
 		if (n > 0) {
 			done += n;
 			unpushed += n;
@@ -352,6 +355,19 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (err != -EPIPE)
 		err = tx_error(rs) ?: err;
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
+}
+
+static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
+{
+	size_t done = 0;
+
+	if (!pages && !tx_over(rs)) {
+		sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, rs->sk);
+		done = rstream_prelude_send_easy(rs, msg);
+		if (done && !msg_data_left(msg))
+			return done;
+	}
+	return send_rest(rs, msg, pages, done);
 }
 
 /*
@@ -417,6 +433,8 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 	/* IDLE, too: another thread may connect before TCP would have the lock */
 	if (!rstream_lock_ours(rs, sock))
 		return false;
+	if (rs->mode == RSTREAM_FRAMED)
+		goto framed;
 	if (rs->mode == RSTREAM_IDLE && msg->msg_flags & MSG_FASTOPEN)
 		rstream_fall_back(rs, RSTREAM_R_FASTOPEN);
 	if (rs->mode == RSTREAM_IDLE)
@@ -426,6 +444,7 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 	if (!ret && rs->mode == RSTREAM_ASKED)
 		ret = wait_decision(rs, msg);
 	if (rs->mode == RSTREAM_FRAMED || ret) {
+framed:
 		if (!ret)
 			ret = send_framed(rs, msg, pages);
 		release_sock(sk);

@@ -15,6 +15,7 @@ struct rstream_txq {
 	struct list_head frags;	/* struct rstream_frag, bytes not yet handed to a carrier */
 	u64 mem;		/* bytes in @frags and those in flight on a ring, charged */
 	u64 cost;		/* charged for these frags themselves, bytes */
+	u64 reap_at;		/* @mem at which a writer looks for what can be forgotten */
 	u64 lost;		/* bytes in flight on a ring when TCP closed, perhaps not there */
 	u64 told;		/* bytes that TCP_INFO has told to be acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */

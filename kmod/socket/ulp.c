@@ -26,6 +26,8 @@ static void on_data_ready(struct sock *sk)
 		rstream_peek(rs);
 		return;
 	}
+	if (!rs->in.parsing && rstream_prelude_came(rs))
+		return;
 	rstream_parse(rs);
 	rstream_close_look(rs);
 }
@@ -40,7 +42,7 @@ static void on_write_space(struct sock *sk)
 			rstream_tcp4.write_space(sk);
 		return;
 	}
-	if (!rstream_hello_waits(rs))
+	if (!rstream_hello_waits(rs) && !rstream_prelude_idle(rs))
 		rstream_push(rs);
 	rstream_wake_writers(rs);
 	rstream_close_look(rs);
@@ -297,7 +299,8 @@ static void drop_connection(struct rstream *rs)
 	rstream_tx_free(rs);
 	rstream_rx_free(rs);
 	rstream_timer(rs, 0);
-	sk_stop_timer(rs->sk, &rs->retry_timer);
+	if (timer_pending(&rs->retry_timer))
+		sk_stop_timer(rs->sk, &rs->retry_timer);
 }
 
 /* Of a new connection, what is not zero. */
