@@ -183,8 +183,20 @@ class End:
             self.say(READY)
         else:
             self.say(READY)
+            self.nudge()
             self.hear(READY)
         return self
+
+    def nudge(self):
+        """siw can overlook what arrives while it accepts, until more arrives."""
+        if not self.iwarp():
+            return
+        for _ in range(20):
+            self.write(0, 0, b"")
+            time.sleep(0.05)
+            self.listen_up()
+            if any(kind == READY for kind, _, _ in self.heard):
+                return
 
     def iwarp(self):
         return self.qp.ask("iwarp") == ["1"]
