@@ -11,10 +11,10 @@ ranks() {	# ARGUMENT of gloo.py...
 	local vm pids=() status=0
 	export GLOO_SOCKET_IFNAME=eth0 MASTER_ADDR=$ADDR4_0 MASTER_PORT=$port WORLD_SIZE=$VM_COUNT OMP_NUM_THREADS=1
 	for ((vm = 1; vm < VM_COUNT; vm++)); do
-		RANK=$vm on_bg $vm "exec timeout 250 ${by[*]} python3 $engines/gloo.py $* >$log/$way.gloo.$vm 2>&1"
+		RANK=$vm on_bg $vm "exec timeout 600 ${by[*]} python3 $engines/gloo.py $* >$log/$way.gloo.$vm 2>&1"
 		pids+=($!)
 	done
-	RANK=0 timeout 250 "${by[@]}" python3 "$engines/gloo.py" "$@" 2>"$log/$way.gloo.0" || status=1
+	RANK=0 timeout 600 "${by[@]}" python3 "$engines/gloo.py" "$@" 2>"$log/$way.gloo.0" || status=1
 	for vm in "${pids[@]}"; do
 		wait "$vm" || status=1
 	done

@@ -125,7 +125,7 @@ members_on_rings() {
 		for ((other = 0; other < VM_COUNT; other++)); do
 			[ $vm != $other ] && wanted_pair $vm $other || continue
 			addr inet $other | jq -Re --slurpfile sockets "$tmp/rings.$vm" \
-				'. as $a | any($sockets[][]; .remote | ltrimstr("[::ffff:") | startswith($a + (":", "]")))' \
+				'. as $a | any($sockets[][]; .remote | test("^(\\[::ffff:)?" + $a + "[]:]"))' \
 				>/dev/null || return
 		done
 	done

@@ -7,7 +7,7 @@ least=1000000
 
 # mpirun starts its daemons by ssh elsewhere.
 mpi() {		# ARGUMENT of mpi.py...
-	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 250 mpirun --host vm0:1,vm1:1,vm2:1 \
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 600 mpirun --host vm0:1,vm1:1,vm2:1 \
 		--mca plm_rsh_agent "$engines/openmpi-rsh" --mca oob_tcp_if_include eth0 \
 		--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca mpi_yield_when_idle 1 \
 		"${by[@]}" python3 "$engines/openmpi.py" "$@"

@@ -59,7 +59,7 @@ engine_load() {
 }
 
 engine_work() {	# GO PROGRESS
-	timeout 250 "${by[@]}" "$engines/postgres.py" "$1" "$2" "$port" "$(addr inet $primary)" "$(addr inet 0)" "$(addr inet 2)"
+	timeout 600 "${by[@]}" "$engines/postgres.py" "$1" "$2" "$port" "$(addr inet $primary)" "$(addr inet 0)" "$(addr inet 2)"
 }
 
 engine_verify() {

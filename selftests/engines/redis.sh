@@ -61,7 +61,7 @@ slots() {	# of the node with this id
 # The checked load, and meanwhile a resharding.
 engine_work() {	# GO PROGRESS
 	local from to status=0 client
-	timeout 200 "${by[@]}" "$engines/redis.py" "$1" "$2" $(nodes) &
+	timeout 600 "${by[@]}" "$engines/redis.py" "$1" "$2" $(nodes) &
 	client=$!
 	read -r -d '' from to _ <<<"$(ids | tr '\n' ' ')"
 	wait_for 30 more_than 1000

@@ -109,7 +109,7 @@ rm -f "$go"
 : >"$progress"
 engine_work "$go" "$progress" >"$log/work" 2>&1 &
 work=$!
-ok "members are connected by rings" wait_for 60 members_on_rings
+ok "members are connected by rings" wait_for 120 members_on_rings
 list_members | diag
 if declare -F engine_change >/dev/null; then
 	ok "members change their roles under load" engine_change
