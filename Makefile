@@ -66,6 +66,10 @@ SUITES ?=
 suites:
 	scripts/suites $(SUITESFLAGS) $(SUITES)
 
+ENGINES ?=
+engines:
+	scripts/engines $(ENGINESFLAGS) $(ENGINES)
+
 style:
 	scripts/style
 
@@ -122,6 +126,8 @@ help:
 	@echo "mutate        mutation tests of the unit tests; MUTANTS=N: a random sample, by SEED"
 	@echo "suites        test suites of other projects (Python, Redis, nginx, ...), compared with"
 	@echo "              TCP; SUITES=\"python nginx\": only some, SUITESFLAGS=-l lists them"
+	@echo "engines       Redis Cluster, PostgreSQL, Open MPI, ... in three guests; RDMA is cut in the"
+	@echo "              middle; ENGINES=\"redis etcd\": only some, ENGINESFLAGS=-l lists them"
 	@echo "style         static checks: checkpatch, sparse, kernel-doc, ..."
 	@echo "demo          two virtual machines; Redis and iperf3 over RDMA"
 	@echo "bench         compares TCP, rsockets, SMC-R and rdmastream, by time and by"
@@ -138,4 +144,4 @@ help:
 	@echo "              does not need it"
 	@echo "clean         remove everything that was built; distclean: the kernels, too"
 
-.PHONY: all module tools check check-debug soak simulate cuts verbs peers nth fuzz mutate suites style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
+.PHONY: all module tools check check-debug soak simulate cuts verbs peers nth fuzz mutate suites engines style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
