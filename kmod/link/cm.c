@@ -27,6 +27,7 @@
 #include <rdma/ib_cm.h>
 
 #include "base/events.h"
+#include "account.h"
 #include "cm.h"
 #include "device.h"
 #include "qp.h"
@@ -548,13 +549,17 @@ static int request_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 static bool request_add(struct rstream_link_net *ln, const struct rstream_request *from)
 {
-	struct rstream_request *req = kmemdup(from, sizeof(*from), GFP_NOWAIT | __GFP_NOWARN);
+	unsigned int most = rstream_account_most(ln, RSTREAM_REQUESTS_MAX, RSTREAM_REQUEST_BYTES);
+	struct rstream_request *req;
 	bool add = false;
 
+	/* the worker of rdma_cm neither reclaims memory of a group nor sleeps for it */
+	req = rstream_account_zalloc(ln, sizeof(*req), GFP_NOWAIT | __GFP_NOWARN);
 	if (!req)
 		return false;
+	*req = *from;
 	spin_lock_bh(&ln->lock);
-	if (!ln->exiting && ln->n_requests < RSTREAM_REQUESTS_MAX) {
+	if (!ln->exiting && ln->n_requests < most) {
 		ln->n_requests++;
 		add = true;
 	}

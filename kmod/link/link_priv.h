@@ -26,7 +26,8 @@
 #define RSTREAM_LINK_BYTES	SZ_64K	/* approximate memory of a link and its queues */
 #define RSTREAM_HOST_PEERS_MAX	256U	/* per address */
 #define RSTREAM_CONNECTING_MAX	64	/* links that a namespace establishes at once */
-#define RSTREAM_REQUESTS_MAX	256	/* authentic ones of peers, without a link yet */
+#define RSTREAM_REQUESTS_MAX	256U	/* authentic ones of peers, without a link yet */
+#define RSTREAM_REQUEST_BYTES	SZ_4K	/* approximate memory of one and its rdma_cm id */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
 #define RSTREAM_SLOTS		16	/* live links that one side has established */
 #define RSTREAM_MISHAPS_MAX	10U	/* further failures do not count */
