@@ -228,7 +228,7 @@ struct rstream_peer {
 /*
  * One reliable connection to a peer.
  * @lock:	bh; guards the state, the tables and both queues
- * @ref:	of the tables (dropped by down_work), of each ring, of callers
+ * @ref:	of the tables (dropped by end_work), of each ring, of callers
  * @setup_lock:	held by steps of the CM handler; guards @closing
  */
 struct rstream_link {
@@ -262,7 +262,9 @@ struct rstream_link {
 	struct work_struct setup_work;
 	struct rstream_request *request; /* of the peer; NULL: this host connects it.  See cm.c */
 	struct work_struct up_work;
+	struct work_struct lost_work;
 	struct work_struct down_work;
+	struct work_struct end_work;
 	struct work_struct free_work;
 	struct rdma_cm_id *cm_id;
 	struct sockaddr_storage local, remote;
@@ -346,7 +348,14 @@ struct rstream_link {
 	int routes;			/* rstream_routes_genid() when last checked */
 };
 
-extern struct workqueue_struct *rstream_link_wq;
+/*
+ * Each of them runs a limited number of works at a time, of all namespaces.  So works that can
+ * take long, because of a device or a peer, have their own.
+ */
+extern struct workqueue_struct *rstream_link_wq;	/* setup, probes */
+extern struct workqueue_struct *rstream_lost_wq;	/* tells streams: never waits */
+extern struct workqueue_struct *rstream_down_wq;	/* drains queue pairs */
+extern struct workqueue_struct *rstream_end_wq;		/* releases what links have */
 extern const struct rstream_link_ops *rstream_link_ops;	/* callbacks into the layer above */
 
 static inline struct net *rstream_link_netns(const struct rstream_link *link)
