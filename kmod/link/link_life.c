@@ -4,9 +4,9 @@
  *
  * Lifetime of a link.  rstream_link_new() takes the reference that the tables hold, and one
  * for its caller.  Every link becomes BROKEN exactly once; that queues link_lost_work(), which
- * tells the streams, then link_down_work(), which drains the queue pair, then link_end_work(), which
- * releases everything and finally drops the reference of the tables.  Until then, these may still hold the link, and
- * this is why each of them is gone at the end:
+ * tells the streams, then link_down_work(), which drains the queue pair, then link_end_work(),
+ * which releases everything and finally drops the reference of the tables.  Until then, these may
+ * still hold the link, and this is why each of them is gone at the end:
  *
  *  1. timeout_work, probe_work, up_work, rmb_work: queued only under link->lock
  *     while the link is alive; cancelled with _sync by link_down_work().  None
