@@ -32,8 +32,7 @@ ended() {	# PID NAME FILE
 }
 # Attempts as fast as they come.
 hammer() {
-	local i
-	for i in {1..20}; do
+	for _ in {1..20}; do
 		hurry
 		sleep 0.1
 	done
