@@ -104,14 +104,22 @@ static u64 account_room(struct mem_cgroup *memcg)
 	return room;
 }
 
-/* Is it, or a parent, above memory.high?  Tasks that charge it are then put to sleep. */
+static bool counter_is_high(struct page_counter *counter)
+{
+	return page_counter_read(counter) > READ_ONCE(counter->high);
+}
+
+/*
+ * Is it, or a parent, above memory.high or memory.swap.high?  Tasks that charge it are then put
+ * to sleep.
+ */
 static bool account_is_high(struct mem_cgroup *memcg)
 {
 	bool high = false;
 
 	rcu_read_lock();
 	for (; memcg && !high; memcg = parent_mem_cgroup(memcg))
-		high = page_counter_read(&memcg->memory) > READ_ONCE(memcg->memory.high);
+		high = counter_is_high(&memcg->memory) || counter_is_high(&memcg->swap);
 	rcu_read_unlock();
 	return high;
 }

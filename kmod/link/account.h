@@ -6,8 +6,9 @@
  * the initial namespace, which belongs to the host, the settings are the limit, and no group is
  * charged.
  *
- * Nothing is allocated beyond the limit of the group or above its memory.high, and the total is
- * only a part of the limit.  So no process is killed because of a link: streams stay on TCP.
+ * Nothing is allocated beyond the limit of the group, or while it is above memory.high or
+ * memory.swap.high, and the total is only a part of the limit.  So no process is killed because
+ * of a link: streams stay on TCP.
  */
 #ifndef RSTREAM_ACCOUNT_H
 #define RSTREAM_ACCOUNT_H

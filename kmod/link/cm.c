@@ -28,6 +28,7 @@
 #include <rdma/ib_cm.h>
 
 #include "base/events.h"
+#include "account.h"
 #include "cm.h"
 #include "device.h"
 #include "qp.h"
@@ -277,7 +278,7 @@ static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
 		err = resolved_addr(link, id);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		queue_work(rstream_link_slow_wq, &link->setup_work);
+		queue_work(rstream_setup_wq, &link->setup_work);
 		err = 0;
 		break;
 	default:
@@ -528,7 +529,7 @@ static bool link_takes(struct rstream_link *link, struct rstream_request *req,
 		link->ticket = *ticket;
 		memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
 		memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
-		queue_work(rstream_link_slow_wq, &link->setup_work);
+		queue_work(rstream_setup_wq, &link->setup_work);
 	}
 	mutex_unlock(&link->setup_lock);
 	rdma_unlock_handler(id);
@@ -569,13 +570,17 @@ static int request_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 static bool request_add(struct rstream_link_net *ln, const struct rstream_request *from)
 {
-	struct rstream_request *req = kmemdup(from, sizeof(*from), GFP_NOWAIT | __GFP_NOWARN);
+	unsigned int most = rstream_account_most(ln, RSTREAM_REQUESTS_MAX, RSTREAM_REQUEST_BYTES);
+	struct rstream_request *req;
 	bool add = false;
 
+	/* the worker of rdma_cm neither reclaims memory of a group nor sleeps for it */
+	req = rstream_account_zalloc(ln, sizeof(*req), GFP_NOWAIT | __GFP_NOWARN);
 	if (!req)
 		return false;
+	*req = *from;
 	spin_lock_bh(&ln->lock);
-	if (!ln->exiting && ln->n_requests < RSTREAM_REQUESTS_MAX) {
+	if (!ln->exiting && ln->n_requests < most) {
 		ln->n_requests++;
 		add = true;
 	}

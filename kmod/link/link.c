@@ -157,7 +157,7 @@ void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_even
 	}
 }
 
-/* Ends the link, with the text of rdma_cm or of the device.  link_down_work() tells its streams. */
+/* Ends the link, with the text of rdma_cm or of the device.  link_lost_work() tells its streams. */
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
 {
 	lockdep_assert_held(&link->lock);
@@ -173,7 +173,7 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
 	link_tell(link, rstream_link_reason(link), why);
 	wake_up_all(&link->wait);
-	queue_work(rstream_link_slow_wq, &link->down_work);
+	queue_work(rstream_lost_wq, &link->lost_work);
 }
 
 void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end)

@@ -3,9 +3,10 @@
  * Links: setup, bring-up, periodic work and teardown.
  *
  * Lifetime of a link.  rstream_link_new() takes the reference that the tables hold, and one
- * for its caller.  Every link becomes BROKEN exactly once; that queues link_down_work(), which
- * finally drops the reference of the tables.  Until then, these may still hold the link, and
- * this is why each of them is gone at the end:
+ * for its caller.  Every link becomes BROKEN exactly once; that queues link_lost_work(), which
+ * tells the streams, then link_down_work(), which drains the queue pair, then link_end_work(),
+ * which releases everything and finally drops the reference of the tables.  Until then, these may
+ * still hold the link, and this is why each of them is gone at the end:
  *
  *  1. timeout_work, probe_work, up_work, rmb_work: queued only under link->lock
  *     while the link is alive; cancelled with _sync by link_down_work().  None
@@ -22,7 +23,7 @@
  *  5. Lookups by id or through the peer: take a reference under the table's lock;
  *     the link enters both tables at once, and leaves both before the reference
  *     of the tables is dropped.
- *  6. Code that maps or unmaps pages without link->lock (ring_tx.c): link_down_work()
+ *  6. Code that maps or unmaps pages without link->lock (ring_tx.c): link_end_work()
  *     waits for an RCU grace period when the link is DEAD.
  *  7. Rings: a reference each.  RMBs of which none is a part are freed once @down is set, the
  *     others by rmb_work, which then holds a reference, or by link_free_work().
@@ -403,16 +404,24 @@ static void link_unlist(struct rstream_link *link)
 	spin_unlock_bh(&ln->lock);
 }
 
+/* Waits for nothing, so that streams go on however long the teardown of links takes. */
+static void link_lost_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 lost_work);
+
+	spin_lock_bh(&link->lock);
+	rstream_link_tell_streams(link, RSTREAM_LINK_EV_LOST);
+	spin_unlock_bh(&link->lock);
+	queue_work(rstream_down_wq, &link->down_work);
+}
+
 /* See the top of this file. */
 static void link_down_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
 						 down_work);
-	struct rstream_link_net *ln = link->ln;
 
-	spin_lock_bh(&link->lock);
-	rstream_link_tell_streams(link, RSTREAM_LINK_EV_LOST);
-	spin_unlock_bh(&link->lock);
 	mutex_lock(&link->setup_lock);
 	link->closing = true;
 	mutex_unlock(&link->setup_lock);
@@ -435,6 +444,16 @@ static void link_down_work(struct work_struct *work)
 	link_unlist(link);
 	/* notify streams that wait for memory of this link, or for the link itself */
 	rstream_peer_link_down(link);
+	queue_work(rstream_end_wq, &link->end_work);
+}
+
+/* Streams need the link no more.  A device, or rdma_cm without an answer, may take long. */
+static void link_end_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 end_work);
+	struct rstream_link_net *ln = link->ln;
+
 	/* code that maps or unmaps without the lock: see ring_tx.c */
 	synchronize_rcu();
 
@@ -546,7 +565,9 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	INIT_DELAYED_WORK(&link->probe_work, link_probe_work);
 	INIT_WORK(&link->setup_work, rstream_cm_setup_work);
 	INIT_WORK(&link->up_work, link_up_work);
+	INIT_WORK(&link->lost_work, link_lost_work);
 	INIT_WORK(&link->down_work, link_down_work);
+	INIT_WORK(&link->end_work, link_end_work);
 	INIT_WORK(&link->free_work, link_free_work);
 	INIT_WORK(&link->rmb_work, link_rmb_work);
 	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)

@@ -2,7 +2,7 @@
 /*
  * The links of a network namespace: listener, removal, drain; init and exit of this layer.
  *
- * Owns struct rstream_link_net and the workqueue.  rdma_cm ids pin their namespace, so in a
+ * Owns struct rstream_link_net and the workqueues.  rdma_cm ids pin their namespace, so in a
  * namespace other than the initial one the listener exists only while it has users.
  */
 #include <linux/random.h>
@@ -14,7 +14,8 @@
 #include "device.h"
 #include "qp.h"
 
-struct workqueue_struct *rstream_link_wq, *rstream_link_slow_wq;
+struct workqueue_struct *rstream_link_wq, *rstream_setup_wq, *rstream_lost_wq, *rstream_down_wq,
+			*rstream_end_wq;
 const struct rstream_link_ops *rstream_link_ops;
 
 static void links_break(struct rstream_link_net *ln, enum rstream_link_end idle,
@@ -168,21 +169,43 @@ void rstream_link_net_exit(struct net *net)
 	kfree(ln);
 }
 
+static void wqs_exit(void)
+{
+	struct workqueue_struct *wqs[] = {
+		rstream_setup_wq, rstream_lost_wq, rstream_down_wq, rstream_end_wq, rstream_link_wq,
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(wqs); i++)
+		if (wqs[i])
+			destroy_workqueue(wqs[i]);
+}
+
+static int wqs_init(void)
+{
+	rstream_link_wq = alloc_workqueue("rdmastream_link", WQ_UNBOUND, 0);
+	rstream_setup_wq = alloc_workqueue("rdmastream_setup", WQ_UNBOUND, 0);
+	rstream_lost_wq = alloc_workqueue("rdmastream_lost", WQ_UNBOUND, 0);
+	rstream_down_wq = alloc_workqueue("rdmastream_down", WQ_UNBOUND, 0);
+	rstream_end_wq = alloc_workqueue("rdmastream_end", WQ_UNBOUND, 0);
+	if (rstream_link_wq && rstream_setup_wq && rstream_lost_wq && rstream_down_wq &&
+	    rstream_end_wq)
+		return 0;
+	wqs_exit();
+	return -ENOMEM;
+}
+
 int rstream_link_init(const struct rstream_link_ops *ops)
 {
 	int err;
 
 	rstream_link_ops = ops;
-	rstream_link_wq = alloc_workqueue("rdmastream_link", WQ_UNBOUND, 0);
-	if (!rstream_link_wq)
-		return -ENOMEM;
-	err = -ENOMEM;
-	rstream_link_slow_wq = alloc_workqueue("rdmastream_slow", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	if (!rstream_link_slow_wq)
-		goto err_wq;
+	err = wqs_init();
+	if (err)
+		return err;
 	err = rstream_ring_init();
 	if (err)
-		goto err_slow_wq;
+		goto err_wq;
 	err = rstream_rmb_init();
 	if (err)
 		goto err_ring;
@@ -200,18 +223,15 @@ err_rmb:
 	rstream_rmb_exit();
 err_ring:
 	rstream_ring_exit();
-err_slow_wq:
-	destroy_workqueue(rstream_link_slow_wq);
 err_wq:
-	destroy_workqueue(rstream_link_wq);
+	wqs_exit();
 	return err;
 }
 
 void rstream_link_exit(void)
 {
 	rstream_dev_exit();
-	destroy_workqueue(rstream_link_slow_wq);
-	destroy_workqueue(rstream_link_wq);
+	wqs_exit();
 	rstream_qp_exit();
 	rstream_rmb_exit();
 	rstream_ring_exit();

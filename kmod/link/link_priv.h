@@ -26,7 +26,8 @@
 #define RSTREAM_LINK_BYTES	SZ_64K	/* approximate memory of a link and its queues */
 #define RSTREAM_HOST_PEERS_MAX	256U	/* per address */
 #define RSTREAM_CONNECTING_MAX	64	/* links that a namespace establishes at once */
-#define RSTREAM_REQUESTS_MAX	256	/* authentic ones of peers, without a link yet */
+#define RSTREAM_REQUESTS_MAX	256U	/* authentic ones of peers, without a link yet */
+#define RSTREAM_REQUEST_BYTES	SZ_4K	/* approximate memory of one and its rdma_cm id */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
 #define RSTREAM_SLOTS		16	/* live links that one side has established */
 #define RSTREAM_MISHAPS_MAX	10U	/* further failures do not count */
@@ -229,7 +230,7 @@ struct rstream_peer {
 /*
  * One reliable connection to a peer.
  * @lock:	bh; guards the state, the tables and both queues
- * @ref:	of the tables (dropped by down_work), of each ring, of callers
+ * @ref:	of the tables (dropped by end_work), of each ring, of callers
  * @setup_lock:	held by steps of the CM handler; guards @closing
  */
 struct rstream_link {
@@ -264,7 +265,9 @@ struct rstream_link {
 	struct work_struct setup_work;
 	struct rstream_request *request; /* of the peer; NULL: this host connects it.  See cm.c */
 	struct work_struct up_work;
+	struct work_struct lost_work;
 	struct work_struct down_work;
+	struct work_struct end_work;
 	struct work_struct free_work;
 	struct rdma_cm_id *cm_id;
 	struct sockaddr_storage local, remote;
@@ -354,9 +357,15 @@ struct rstream_link {
 	int routes;			/* rstream_routes_genid() when last checked */
 };
 
-extern struct workqueue_struct *rstream_link_wq;
-/* For setup_work and down_work, which with iWARP may wait for minutes until TCP gives up. */
-extern struct workqueue_struct *rstream_link_slow_wq;
+/*
+ * Each of them runs a limited number of works at a time, of all namespaces.  So works that can
+ * take long, because of a device or a peer, have their own.
+ */
+extern struct workqueue_struct *rstream_link_wq;	/* probes, memory, requests */
+extern struct workqueue_struct *rstream_setup_wq;	/* connects: with iWARP for minutes */
+extern struct workqueue_struct *rstream_lost_wq;	/* tells streams: never waits */
+extern struct workqueue_struct *rstream_down_wq;	/* drains queue pairs */
+extern struct workqueue_struct *rstream_end_wq;		/* releases what links have */
 extern const struct rstream_link_ops *rstream_link_ops;	/* callbacks into the layer above */
 
 static inline struct net *rstream_link_netns(const struct rstream_link *link)

@@ -77,7 +77,7 @@ static void free_frags(struct list_head *frags)
 
 /*
  * Mapping and unmapping with an IOMMU may be slow, so it is done without link->lock, but under
- * RCU: the device exists until link_down_work() has waited for a grace period.  Mapped frags are
+ * RCU: the device exists until link_end_work() has waited for a grace period.  Mapped frags are
  * posted, or unmapped before rcu_read_unlock().  Posted frags are unmapped when they are not
  * needed any more, or when the link is drained, whichever comes first.
  */

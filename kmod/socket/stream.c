@@ -84,14 +84,17 @@ void rstream_queue(struct rstream *rs, enum rstream_todo what)
 	}
 }
 
-/* The queued work could not be done, and keeps its references.  Return: it is queued again. */
-bool rstream_queue_again(struct rstream *rs, unsigned long todo)
+/*
+ * The queued work could not be done, and keeps its references.  @delay: jiffies.  Return: it is
+ * queued again.
+ */
+bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay)
 {
 	unsigned int bit;
 
 	for_each_set_bit(bit, &todo, BITS_PER_LONG)
 		set_bit(bit, &rs->todo);
-	return queue_delayed_work(stream_wq, &rs->work, 1);
+	return queue_delayed_work(stream_wq, &rs->work, delay);
 }
 
 /* Push and parse again at that time, in jiffies, if not before. */

@@ -100,8 +100,8 @@ struct rstream {
 					 * reset
 					 */
 	bool accepted;			/* a program has (had) it: lock_sock() may take the lock */
-	bool late;			/* @work waits for the owner of a child, and holds the
-					 * module; of @work alone
+	u8 late;			/* so often @work has found another owner of the socket, and
+					 * holds the module meanwhile; of @work alone
 					 */
 	bool eager;			/* the program wants no prelude */
 	u8 user_save_syn;		/* the program's own TCP_SAVE_SYN on a listener */
@@ -266,7 +266,7 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		      enum rstream_reason reason);
 void rstream_unhook_callbacks(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
-bool rstream_queue_again(struct rstream *rs, unsigned long todo);
+bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay);
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);
 void rstream_wake_sleepers(struct rstream *rs);

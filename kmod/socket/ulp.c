@@ -119,24 +119,43 @@ void rstream_hook_callbacks(struct rstream *rs)
 
 /* ---- deferred work ---- */
 
+/* As lock_sock(), but never waits. */
+static bool work_own(struct sock *sk)
+{
+	bool owns;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	owns = !sock_owned_by_user_nocheck(sk);
+	if (owns) {
+		sk->sk_lock.owned = 1;
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	}
+	spin_unlock_bh(&sk->sk_lock.slock);
+	return owns;
+}
+
 /*
+ * All sockets share the workers, and a program may own its socket for as long as it likes: while
+ * its buffer is read from a slow file, for example.  So a worker waits only for a jiffy; few
+ * programs need longer.
+ *
  * A child that no program has accepted may not be owned by a process: closing
  * the listener destroys it under its spinlock and complains if it is owned.
  * sparse does not count the one lock, nor (__release, __acquire) the other.
  */
 static bool work_lock(struct rstream *rs, bool owned)
 {
-	if (owned) {
-		lock_sock(rs->sk);
-		return true;
-	}
+	struct sock *sk = rs->sk;
+
+	if (owned)
+		return wait_event_timeout(sk->sk_lock.wq, work_own(sk), 1);
 	local_bh_disable();
-	bh_lock_sock(rs->sk);
-	if (!sock_owned_by_user(rs->sk)) {
-		__release(&rs->sk->sk_lock.slock);
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk)) {
+		__release(&sk->sk_lock.slock);
 		return true;
 	}
-	bh_unlock_sock(rs->sk);
+	bh_unlock_sock(sk);
 	local_bh_enable();
 	return false;
 }
@@ -230,16 +249,20 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 	return rstream_close_over(rs);
 }
 
+/* After so many looks the pause, which doubles, is as long as it gets: a sixteenth of a second. */
+#define LATE_MOST	ilog2(HZ / 16)
+
 /*
- * A child is owned, by accept() that may sleep: look again in a while.  Should the stream
- * end meanwhile, nothing but this keeps the module.  Return: queued, with its references.
+ * The socket is owned, by a program or by accept(), which may sleep: look again in a while.
+ * Should the stream end meanwhile, nothing but this keeps the module.  Return: queued, with its
+ * references.
  */
 static bool work_later(struct rstream *rs, unsigned long todo)
 {
 	if (!rs->late)
 		__module_get(THIS_MODULE);
-	rs->late = true;
-	return rstream_queue_again(rs, todo);
+	rs->late = min(rs->late + 1, LATE_MOST + 1);
+	return rstream_queue_again(rs, todo, 1UL << (rs->late - 1));
 }
 
 static void on_work(struct work_struct *work)
@@ -248,8 +271,9 @@ static void on_work(struct work_struct *work)
 	unsigned long todo = xchg(&rs->todo, 0);
 	struct sock *sk = rs->sk;
 	bool owned = READ_ONCE(rs->accepted);
-	bool abort = false, finish = false, late = false;
+	bool abort = false, finish = false;
 	int error = 0;
+	u8 late = 0;
 
 	if (!work_lock(rs, owned)) {
 		if (work_later(rs, todo))

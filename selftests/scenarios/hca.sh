@@ -15,7 +15,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 # what depends little on the device runs with some of them
 declare -A more=()
-[ -n "${SUITE+set}" ] || more=([plain/virt]="hca/charge hca/setup hca/devices hca/faults" [irdma/bounce]=hca/faults)
+[ -n "${SUITE+set}" ] || more=([plain/virt]="hca/charge hca/pressure hca/setup hca/crowd hca/devices hca/faults" [irdma/bounce]=hca/faults)
 : "${SUITE=hca/transfer}"
 
 # ---- two hosts with a device each: what scenarios call VM 0 and VM 1 ----

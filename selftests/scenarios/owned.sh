@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug timeout=120
 # accept() may own a connection for long before the program has it (rs_owner.ko stands in for
-# it).  Work that has to wait meanwhile does not keep a CPU busy, and is done afterwards.
+# it).  Work that has to wait meanwhile does not keep a CPU busy, and is done afterwards.  Programs
+# may own theirs for as long as they like, and however many do, nobody else has to wait.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -30,6 +31,25 @@ diag "the worker has run $n times in $ms ms"
 ok "its work has waited" test "$n" -ge $((ms / 100))
 ok "... and has not kept a CPU busy" test "$n" -le $((ms * 2))
 echo 0 >$run/enable
+
+# More than a workqueue runs works at a time.
+stuck=300
+others() {	# a stream gets a ring while those are stuck
+	local file=$tmp/go pid
+	rsctl drain on && rsctl drain off || return
+	rs_stream -b -k inet -l "$ADDR4_0" -n 200K -t 60 --hold-at 50K --hold "$file" >/dev/null &
+	pid=$!
+	wait_for 20 eval 'rsctl -j sockets | jq -e "any(.[]; .rx.ring_size)"'
+	local status=$?
+	echo "status $status" >"$tmp/others"
+	touch "$file"
+	wait $pid && return $status
+}
+export -f others wait_for
+use ring
+set_net ring_mode=2 ring_threshold=16384
+ok "programs that own $stuck sockets" rs_stuck "$ADDR4_0" $stuck bash -c others
+ok "... and another one that gets a ring meanwhile" grep -q "status 0" "$tmp/others"
 ok "no socket is left" wait_for 20 no_sockets
 ok "rs_owner can be unloaded" rmmod rs_owner
 ok "the module can be unloaded" wait_for 20 unload_module

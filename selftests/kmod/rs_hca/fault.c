@@ -45,6 +45,10 @@ static uint slow_ms;
 module_param(slow_ms, uint, 0644);
 MODULE_PARM_DESC(slow_ms, "how long the creation of a completion queue takes on fault_dev");
 
+static uint slow_end_ms;
+module_param(slow_end_ms, uint, 0644);
+MODULE_PARM_DESC(slow_end_ms, "how long the end of a completion queue takes on fault_dev");
+
 static uint rate;
 module_param(rate, uint, 0644);
 MODULE_PARM_DESC(rate, "how many bytes a second each device sends at most; 0: no limit");
@@ -111,10 +115,12 @@ void hca_fault_init(struct hca_dev *dev)
 }
 
 /* As a device whose firmware takes its time, or a driver that finds no memory at once. */
-void hca_fault_slow(struct hca_dev *dev)
+void hca_fault_slow(struct hca_dev *dev, bool end)
 {
-	if (slow_ms && sysfs_streq(READ_ONCE(fault_dev), dev_name(&dev->ib.dev)))
-		msleep(slow_ms);
+	unsigned int ms = end ? READ_ONCE(slow_end_ms) : READ_ONCE(slow_ms);
+
+	if (ms && sysfs_streq(READ_ONCE(fault_dev), dev_name(&dev->ib.dev)))
+		msleep(ms);
 }
 
 static bool is_of(const struct hca_dev *dev, enum hca_fault what)

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Programs that occupy their sockets: what they send has to be read first, and nobody does.
+
+Usage: rs_stuck ADDRESS N CMD...
+
+N connections with records.  A thread for each sends from a page that userfaultfd withholds, so the
+socket is owned all the time.  Meanwhile their streams get work to do by CMD, whose exit status is
+that of this program.  Then the pages come (zeroes), and all must arrive.
+"""
+import ctypes
+import mmap
+import os
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from fcntl import ioctl
+
+IPPROTO_RDMASTREAM = 257
+USERFAULTFD = 323               # x86-64
+UFFDIO_API, UFFDIO_REGISTER = 0xc018aa3f, 0xc020aa00
+UFFD_API, MISSING = 0xaa, 1
+PAGE = mmap.PAGESIZE
+
+
+class Withheld:
+    """Pages that are not there until "come"."""
+
+    def __init__(self, n):
+        self.map = mmap.mmap(-1, n * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.fd = ctypes.CDLL(None, use_errno=True).syscall(USERFAULTFD, os.O_CLOEXEC)
+        if self.fd < 0:
+            raise OSError(ctypes.get_errno(), "userfaultfd")
+        ioctl(self.fd, UFFDIO_API, bytearray(struct.pack("QQQ", UFFD_API, 0, 0)))
+        start = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
+        ioctl(self.fd, UFFDIO_REGISTER, bytearray(struct.pack("QQQQ", start, n * PAGE, MISSING, 0)))
+
+    def page(self, i):
+        return memoryview(self.map)[i * PAGE:(i + 1) * PAGE]
+
+    def wait_for(self, n):
+        """Until so many have been asked for."""
+        while n:
+            n -= len(os.read(self.fd, 32)) // 32
+
+    def come(self):
+        os.close(self.fd)
+
+
+def framed():
+    told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
+    return told.count(b'"mode":"framed"')
+
+
+def wait_until(what, seconds, why):
+    limit = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > limit:
+            sys.exit(why)
+        time.sleep(0.1)
+
+
+def main():
+    address, n, command = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4 * n, 4 * n))
+    threading.stack_size(256 * 1024)
+    listener = socket.socket(proto=IPPROTO_RDMASTREAM)
+    listener.bind((address, 0))
+    listener.listen(n)
+    pairs = []
+    for _ in range(n):
+        client = socket.socket(proto=IPPROTO_RDMASTREAM)
+        client.connect(listener.getsockname())
+        client.sendall(b"first")
+        server, _ = listener.accept()
+        server.sendall(server.recv(5, socket.MSG_WAITALL))
+        client.recv(5, socket.MSG_WAITALL)
+        pairs.append((client, server))
+    wait_until(lambda: framed() >= 2 * n, 60, "there are no records")
+    withheld = Withheld(n)
+    threads = [threading.Thread(target=client.sendall, args=(withheld.page(i),), daemon=True)
+               for i, (client, _) in enumerate(pairs)]
+    for thread in threads:
+        thread.start()
+    withheld.wait_for(n)
+    status = subprocess.run(command, check=False).returncode
+    withheld.come()
+    for client, server in pairs:
+        if server.recv(PAGE, socket.MSG_WAITALL) != bytes(PAGE):
+            sys.exit("what was sent has not come")
+        client.close()
+        server.close()
+    sys.exit(status)
+
+
+main()
