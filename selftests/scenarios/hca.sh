@@ -5,7 +5,7 @@
 # VM, joined by a veth pair.  Does it report what is wrong; then, with profiles and kinds
 # of DMA address, other scenarios as they are.  From the environment: HCA (the
 # directory of rs_hca.ko; that beside MODULE's), SUITE (scenarios), PROFILES and DMA (what
-# to run them with, each with each; else each profile of RoCE with one kind of address),
+# to run them with, each with each; else each profile with one kind of address),
 # LIMIT (seconds for each), REPORTS=no (only these).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,8 @@
 here=$(cd "$(dirname "$0")" && pwd)
 # what depends little on the device runs with some of them
 declare -A more=()
-[ -n "${SUITE+set}" ] || more=([plain/virt]="hca/charge hca/pressure hca/setup hca/crowd hca/devices hca/faults" [irdma/bounce]=hca/faults)
+[ -n "${SUITE+set}" ] || more=([plain/virt]="hca/charge hca/pressure hca/setup hca/crowd hca/devices hca/faults" [irdma/bounce]=hca/faults
+	[irdma-iwarp/bounce]=hca/faults)
 : "${SUITE=hca/transfer}"
 
 # ---- two hosts with a device each: what scenarios call VM 0 and VM 1 ----
@@ -162,7 +163,7 @@ if [ -n "${PROFILES+set}${DMA+set}" ]; then
 		for dma in ${DMA-virt}; do pairs+=" $profile/$dma"; done
 	done
 else
-	pairs="plain/virt mlx5/iommu irdma/bounce bnxt_re/iommu hns/bounce qedr/iommu odd/bounce"
+	pairs="plain/virt mlx5/iommu irdma/bounce bnxt_re/iommu hns/bounce qedr/iommu odd/bounce irdma-iwarp/bounce siw/iommu"
 fi
 for pair in $pairs; do
 	if [[ " $modes " == *" ${pair#*/} "* ]]; then

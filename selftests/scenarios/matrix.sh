@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=400
+# vm: n=2 kernels=6.12,6.1,debug timeout=400 rdma=siw
 # Both families, all ways to open a socket, all carriers, plain TCP at either end: every byte
 # arrives, and the counters show the expected carrier.
 # shellcheck source=selftests/scenarios/lib.sh

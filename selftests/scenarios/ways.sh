@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug stock=6.12,6.1 timeout=400
+# vm: n=2 kernels=6.12,6.1,debug stock=6.12,6.1 timeout=400 rdma=siw
 # The ways in which programs send and receive, on the tcp and the ring carrier.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
