@@ -17,8 +17,9 @@
  * its key consists of the secrets in their HELLOs.  The proof covers the addresses and the
  * numbers of the queue pairs, as its sender sees them: a host in the middle that terminates the
  * queue pairs of two others has a different pair with each of them, so the proof of one is wrong
- * for the other.  With iWARP it covers only the addresses.  The keys of the link, with which each end authenticates its records about
- * rings, are computed from the same, with both messages complete.
+ * for the other.  With iWARP it covers only the addresses.  The keys of the link, with which each
+ * end authenticates its records about rings, are computed from the same, with both messages
+ * complete.
  */
 #include <linux/in.h>
 #include <linux/in6.h>

@@ -27,10 +27,10 @@ static DEFINE_SPINLOCK(rstream_devs_lock);	/* bh; outside link->lock */
  *                                       holds a completion of every slot
  *   depth % SIGNAL_EVERY == 0           slot and sequence number agree
  *   depth >= 2 * SIGNAL_EVERY + SQ_CTRL + 1
- *       (the 1: a message may take two slots, see wr.h)  A full send queue has a signalled request among any SIGNAL_EVERY; when
+ *       A full send queue has a signalled request among any SIGNAL_EVERY; when
  *       all signalled ones have completed fewer than SIGNAL_EVERY slots are
- *       taken, so that data (which leaves SQ_CTRL free) finds room: a full queue
- *       always ends in a completion.
+ *       taken, so that data (which leaves SQ_CTRL free) finds room, even for a
+ *       message that takes two (wr.h): a full queue always ends in a completion.
  *   depth / 4 >= 1, depth > RQ_RESERVE  see ring.c on receive credits
  */
 int rstream_dev_depth(const struct ib_device_attr *attr)

@@ -90,31 +90,38 @@ static enum rstream_link_end read_message(struct rstream_link *link, const struc
 	return RSTREAM_END_NONE;
 }
 
+static void received(struct rstream_link *link, const struct ib_wc *wc, unsigned int i)
+{
+	enum rstream_link_end end;
+	__be32 imm;
+	u32 len;
+
+	end = read_message(link, wc, i, &imm, &len);
+	if (end) {
+		rstream_link_break_locked(link, end);
+		return;
+	}
+	link->received++;
+	/* repost before anything is answered: see ring.c on receive credits */
+	post_recv(link, i);
+	/* even if that has broken the link, streams have their final count */
+	if (rstream_link_alive(link))
+		rstream_ring_message(link, imm, len);
+}
+
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rstream_link *link = cq->cq_context;
 	struct rstream_slot *slot = container_of(wc->wr_cqe,
 						 struct rstream_slot, cqe);
-	enum rstream_link_end end;
-	__be32 imm;
-	u32 len;
 
 	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
 	spin_lock_bh(&link->lock);
-	if (wc->status != IB_WC_SUCCESS) {
+	/* if it has ended, nothing is counted any more: see struct rstream_rxring */
+	if (wc->status != IB_WC_SUCCESS)
 		wr_failed(link, wc);
-	} else if (!rstream_link_alive(link)) {
-		/* nothing is counted any more: see struct rstream_rxring */
-	} else if ((end = read_message(link, wc, slot - link->rq, &imm, &len))) {
-		rstream_link_break_locked(link, end);
-	} else {
-		link->received++;
-		/* repost before anything is answered: see ring.c on receive credits */
-		post_recv(link, slot - link->rq);
-		/* even if that has broken the link, streams have their final count */
-		if (rstream_link_alive(link))
-			rstream_ring_message(link, imm, len);
-	}
+	else if (rstream_link_alive(link))
+		received(link, wc, slot - link->rq);
 	spin_unlock_bh(&link->lock);
 }
 
@@ -203,6 +210,9 @@ static int link_poll(struct napi_struct *napi, int budget)
 	}
 	if (event)	/* once more */
 		set_bit(EVENT_SENT, &link->events);
+	/* one that came while the poll was going on may have found it scheduled */
+	smp_mb();
+	more |= done < budget && test_bit(EVENT_SENT, &link->events);
 	if (more)
 		napi_schedule(napi);
 	return done;

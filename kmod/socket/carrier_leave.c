@@ -294,6 +294,7 @@ static void tx_close_ring(struct rstream *rs)
 	struct rstream_txring *ring = rs->txring;
 
 	rs->txring = NULL;
+	rs->txq.reap_at = 0;
 	rs->taken.link = 0;
 	rs->taken.size = 0;
 	WRITE_ONCE(rs->taken.asked, false);

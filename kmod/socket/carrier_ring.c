@@ -804,10 +804,7 @@ void rstream_push_ring(struct rstream *rs)
 		rstream_txring_yield(rs->txring);
 		return;
 	}
-	/* as far as we know, which is seldom too little */
-	acked = max(rs->tx.acked, rs->tx.base) - rs->tx.base;
-	if (queued > rs->txring->size - (rs->txring->written - acked))
-		acked = rstream_txring_acked(rs->txring);
+	acked = rstream_txring_acked(rs->txring);
 	if (acked < 0) {
 		rstream_txring_yield(rs->txring);
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
@@ -832,10 +829,8 @@ void rstream_push_ring(struct rstream *rs)
 		rs->txq.at = jiffies;
 		rs->stats.tx.ring_bytes += n;
 		rs->stats.tx.ring_msgs++;
-	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING) {
-		acked = rstream_txring_acked(rs->txring);
-		if (acked == (s64)rs->txring->written)
-			return;
+	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING &&
+		   acked != (s64)rs->txring->written) {
 		/* a receiver that answers with crumbs is not asked for each */
 		if (jiffies - rs->taken.asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
 			ask_credit(rs, acked);

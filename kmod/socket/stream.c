@@ -77,7 +77,10 @@ void rstream_queue(struct rstream *rs, enum rstream_todo what)
 	set_bit(what, &rs->todo);
 	sock_hold(rs->sk);
 	refcount_inc(&rs->ref);
-	if (!queue_delayed_work(stream_wq, &rs->work, 0)) {
+	if (queue_delayed_work(stream_wq, &rs->work, 0))
+		return;
+	/* there is news: it need not wait any longer for the owner of the socket */
+	if (!READ_ONCE(rs->late) || mod_delayed_work(stream_wq, &rs->work, 0)) {
 		/* neither is the last: the queued work has its own */
 		refcount_dec(&rs->ref);
 		__sock_put(rs->sk);

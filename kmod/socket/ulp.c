@@ -249,8 +249,8 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 	return rstream_close_over(rs);
 }
 
-/* After so many looks the pause, which doubles, is as long as it gets: a sixteenth of a second. */
-#define LATE_MOST	ilog2(HZ / 16)
+/* After so many looks the pause, which doubles, is as long as it gets: some 20 ms. */
+#define LATE_MOST	ilog2(HZ / 32)
 
 /*
  * The socket is owned, by a program or by accept(), which may sleep: look again in a while.
@@ -261,7 +261,7 @@ static bool work_later(struct rstream *rs, unsigned long todo)
 {
 	if (!rs->late)
 		__module_get(THIS_MODULE);
-	rs->late = min(rs->late + 1, LATE_MOST + 1);
+	WRITE_ONCE(rs->late, min(rs->late + 1, LATE_MOST + 1));
 	return rstream_queue_again(rs, todo, 1UL << (rs->late - 1));
 }
 
