@@ -207,12 +207,12 @@ static int link_poll(struct napi_struct *napi, int budget)
 		more = cq_has_more(link->recv_cq);
 		event = event && cq_has_more(link->send_cq);
 		more |= event;
+		/* one that came meanwhile may have found the poll going on */
+		smp_mb();
+		more |= test_bit(EVENT_SENT, &link->events);
 	}
 	if (event)	/* once more */
 		set_bit(EVENT_SENT, &link->events);
-	/* one that came while the poll was going on may have found it scheduled */
-	smp_mb();
-	more |= done < budget && test_bit(EVENT_SENT, &link->events);
 	if (more)
 		napi_schedule(napi);
 	return done;
