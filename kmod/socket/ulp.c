@@ -254,13 +254,14 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 
 /*
  * The socket is owned, by a program or by accept(), which may sleep: look again in a while.
- * Should the stream end meanwhile, nothing but this keeps the module.  Return: queued, with its
+ * Should the stream end meanwhile, nothing but this keeps the module.  If the module is already
+ * being removed, the stream has ended, and there is nothing to do.  Return: queued, with its
  * references.
  */
 static bool work_later(struct rstream *rs, unsigned long todo)
 {
-	if (!rs->late)
-		__module_get(THIS_MODULE);
+	if (!rs->late && !try_module_get(THIS_MODULE))
+		return false;
 	WRITE_ONCE(rs->late, min(rs->late + 1, LATE_MOST + 1));
 	return rstream_queue_again(rs, todo, 1UL << (rs->late - 1));
 }
