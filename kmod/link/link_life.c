@@ -133,17 +133,19 @@ static void link_rmb_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
 						 rmb_work);
-	unsigned int wanted;
+	bool down = READ_ONCE(link->down);
+	unsigned int asked, wanted;
 	int err = 0;
 	u32 least;
 
-	if (READ_ONCE(link->down)) {
-		rstream_rmb_trim(link);
+	rstream_rmb_trim(link);
+	if (down) {
 		rstream_link_put(link);
 		return;
 	}
 	spin_lock_bh(&link->lock);
-	wanted = link->rmb_wanted;
+	asked = link->rmb_wanted;
+	wanted = asked;
 	least = link->rmb_least;
 	/* requests during the last registration may be satisfied by now */
 	if (least && rstream_rmb_has(link, RSTREAM_RMB_RINGS, least))
@@ -157,8 +159,8 @@ static void link_rmb_work(struct work_struct *work)
 		err = rstream_rmb_add(link, RSTREAM_RMB_RINGS, least);
 		ring_had(link, least, !err);
 	}
-	rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED :
-			  RSTREAM_LINK_EV_UP);
+	if (asked)
+		rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
 }
 
 /*
@@ -384,12 +386,11 @@ static void link_probe_work(struct work_struct *work)
 		goto out;
 	}
 	link_has_moved(link, surplus - balance.surplus);
-	spin_unlock_bh(&link->lock);
-	rstream_rmb_trim(link);
-	spin_lock_bh(&link->lock);
-	if (link->state == RSTREAM_LINK_UP)
-		queue_delayed_work(rstream_link_wq, &link->probe_work,
-				   msecs_to_jiffies(ms));
+	if (link->state != RSTREAM_LINK_UP)
+		goto out;
+	if (rstream_rmb_sweep(link))
+		queue_work(rstream_memory_wq, &link->rmb_work);
+	queue_delayed_work(rstream_link_wq, &link->probe_work, msecs_to_jiffies(ms));
 out:
 	spin_unlock_bh(&link->lock);
 }

@@ -14,8 +14,8 @@
 #include "device.h"
 #include "qp.h"
 
-struct workqueue_struct *rstream_link_wq, *rstream_setup_wq, *rstream_lost_wq, *rstream_down_wq,
-			*rstream_end_wq;
+struct workqueue_struct *rstream_link_wq, *rstream_memory_wq, *rstream_setup_wq, *rstream_lost_wq,
+			*rstream_down_wq, *rstream_end_wq;
 const struct rstream_link_ops *rstream_link_ops;
 
 static void links_break(struct rstream_link_net *ln, enum rstream_link_end idle,
@@ -173,6 +173,7 @@ static void wqs_exit(void)
 {
 	struct workqueue_struct *wqs[] = {
 		rstream_setup_wq, rstream_lost_wq, rstream_down_wq, rstream_end_wq, rstream_link_wq,
+		rstream_memory_wq,
 	};
 	int i;
 
@@ -181,15 +182,22 @@ static void wqs_exit(void)
 			destroy_workqueue(wqs[i]);
 }
 
+/* Administrators can say on which CPUs it runs, and how many works at a time. */
+static struct workqueue_struct *wq_alloc(const char *name)
+{
+	return alloc_workqueue("%s", WQ_UNBOUND | WQ_SYSFS, 0, name);
+}
+
 static int wqs_init(void)
 {
-	rstream_link_wq = alloc_workqueue("rdmastream_link", WQ_UNBOUND, 0);
-	rstream_setup_wq = alloc_workqueue("rdmastream_setup", WQ_UNBOUND, 0);
-	rstream_lost_wq = alloc_workqueue("rdmastream_lost", WQ_UNBOUND, 0);
-	rstream_down_wq = alloc_workqueue("rdmastream_down", WQ_UNBOUND, 0);
-	rstream_end_wq = alloc_workqueue("rdmastream_end", WQ_UNBOUND, 0);
-	if (rstream_link_wq && rstream_setup_wq && rstream_lost_wq && rstream_down_wq &&
-	    rstream_end_wq)
+	rstream_link_wq = wq_alloc("rdmastream_link");
+	rstream_memory_wq = wq_alloc("rdmastream_memory");
+	rstream_setup_wq = wq_alloc("rdmastream_setup");
+	rstream_lost_wq = wq_alloc("rdmastream_lost");
+	rstream_down_wq = wq_alloc("rdmastream_down");
+	rstream_end_wq = wq_alloc("rdmastream_end");
+	if (rstream_link_wq && rstream_memory_wq && rstream_setup_wq && rstream_lost_wq &&
+	    rstream_down_wq && rstream_end_wq)
 		return 0;
 	wqs_exit();
 	return -ENOMEM;

@@ -361,7 +361,8 @@ struct rstream_link {
  * Each of them runs a limited number of works at a time, of all namespaces.  So works that can
  * take long, because of a device or a peer, have their own.
  */
-extern struct workqueue_struct *rstream_link_wq;	/* probes, memory, requests */
+extern struct workqueue_struct *rstream_link_wq;	/* timers, events, requests */
+extern struct workqueue_struct *rstream_memory_wq;	/* (un)registers memory */
 extern struct workqueue_struct *rstream_setup_wq;	/* connects: with iWARP for minutes */
 extern struct workqueue_struct *rstream_lost_wq;	/* tells streams: never waits */
 extern struct workqueue_struct *rstream_down_wq;	/* drains queue pairs */

@@ -389,7 +389,7 @@ static void rx_trim(struct rstream_link *link)
 	if (!READ_ONCE(link->down))
 		return;
 	rstream_link_hold(link);
-	if (!queue_work(rstream_link_wq, &link->rmb_work))
+	if (!queue_work(rstream_memory_wq, &link->rmb_work))
 		rstream_link_put(link);
 }
 

@@ -67,6 +67,7 @@ struct dma_page {
  * @dma:	DMA addresses of these; contiguous for the device
  * @mapped:	@sgt is mapped for the device
  * @usable:	registration has completed, link->lock
+ * @over:	unused, and to be freed, link->lock
  * @map:	a bit per unit, link->lock
  * @lent:	units of @map that were returned, but contain a lent page
  * @n_lent:	number of these
@@ -86,7 +87,7 @@ struct rstream_rmb {
 	struct ib_mr *mr;
 	void *mem;
 	bool mapped;
-	bool usable;
+	bool usable, over;
 	unsigned long *map, *lent;
 	unsigned int units, used, n_lent;
 	unsigned int unused;	/* consecutive sweeps that found it unused */
@@ -660,12 +661,12 @@ void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used)
 	}
 }
 
-static void rmbs_trim(struct rstream_link *link, enum rstream_rmb_kind kind,
-		      bool hurry, struct list_head *unused)
+static bool rmbs_sweep(struct rstream_link *link, enum rstream_rmb_kind kind, bool hurry)
 {
-	struct rstream_rmb *rmb, *next;
+	struct rstream_rmb *rmb;
+	bool over = false;
 
-	list_for_each_entry_safe(rmb, next, &link->rmbs[kind], list) {
+	list_for_each_entry(rmb, &link->rmbs[kind], list) {
 		rmb_reclaim(rmb);
 		if ((!rmb->usable && !link->down) || rmb->used > rmb->n_lent) {
 			rmb->unused = 0;
@@ -675,22 +676,38 @@ static void rmbs_trim(struct rstream_link *link, enum rstream_rmb_kind kind,
 			    list_is_first(&rmb->list, &link->rmbs[kind]))
 				continue;
 			rmb->usable = false;
-			list_move(&rmb->list, unused);
+			rmb->over = true;
 		}
+		over |= rmb->over;
 	}
+	return over;
+}
+
+bool rstream_rmb_sweep(struct rstream_link *link)
+{
+	bool hurry = link->down || rstream_rmb_pressure(link);
+	bool over;
+
+	lockdep_assert_held(&link->lock);
+	over = rmbs_sweep(link, RSTREAM_RMB_RINGS, hurry);
+	return rmbs_sweep(link, RSTREAM_RMB_CELLS, hurry) || over;
 }
 
 void rstream_rmb_trim(struct rstream_link *link)
 {
-	bool hurry = link->down || rstream_rmb_pressure(link);
 	struct rstream_rmb *rmb, *next;
-	LIST_HEAD(unused);
+	LIST_HEAD(over);
+	int kind;
 
 	spin_lock_bh(&link->lock);
-	rmbs_trim(link, RSTREAM_RMB_RINGS, hurry, &unused);
-	rmbs_trim(link, RSTREAM_RMB_CELLS, hurry, &unused);
+	if (link->down)
+		rstream_rmb_sweep(link);
+	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)
+		list_for_each_entry_safe(rmb, next, &link->rmbs[kind], list)
+			if (rmb->over)
+				list_move(&rmb->list, &over);
 	spin_unlock_bh(&link->lock);
-	list_for_each_entry_safe(rmb, next, &unused, list) {
+	list_for_each_entry_safe(rmb, next, &over, list) {
 		list_del(&rmb->list);
 		rmb_free(rmb);
 	}

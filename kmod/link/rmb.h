@@ -51,7 +51,12 @@ bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
 bool rstream_rmb_short(const struct rstream_link_net *ln);
 bool rstream_rmb_pressure(const struct rstream_link *link);
 
-/* Frees RMBs that were unused for a while; if the link is down, all unused ones.  In a worker. */
+/*
+ * Looks for RMBs that were unused for a while; if memory is short, or the link is down, for all
+ * unused ones.  Return: there are some for rstream_rmb_trim() to free, which waits for the device.
+ * The former with link->lock, the latter in a worker.
+ */
+bool rstream_rmb_sweep(struct rstream_link *link);
 void rstream_rmb_trim(struct rstream_link *link);
 
 int rstream_rmb_init(void);	/* registers the shrinker */

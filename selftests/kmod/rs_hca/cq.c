@@ -78,7 +78,7 @@ int hca_cq_create(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	cq->dev = to_hca(ib->device);
 	if (attr->cqe < 1 || attr->cqe > cq->dev->profile->max_cqe)
 		return -EINVAL;
-	hca_fault_slow(cq->dev, false);
+	hca_fault_slow(cq->dev, HCA_SLOW_CQ);
 	if (hca_fault(cq->dev, HCA_FAULT_CREATE_CQ))
 		return -ENOMEM;
 	cq->size = attr->cqe;
@@ -105,7 +105,7 @@ int hca_cq_pre_destroy(struct ib_cq *ib)
 
 int hca_cq_destroy(struct ib_cq *ib, struct ib_udata *udata)
 {
-	hca_fault_slow(to_cq(ib)->dev, true);
+	hca_fault_slow(to_cq(ib)->dev, HCA_SLOW_CQ_END);
 	hca_cq_pre_destroy(ib);		/* ib_destroy_cq() does not */
 	kvfree(to_cq(ib)->ring);
 	return 0;

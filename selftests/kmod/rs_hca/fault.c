@@ -41,13 +41,13 @@ struct fault_at {
 	uint since;
 };
 
-static uint slow_ms;
-module_param(slow_ms, uint, 0644);
+static uint slow[HCA_SLOWS];
+module_param_named(slow_ms, slow[HCA_SLOW_CQ], uint, 0644);
 MODULE_PARM_DESC(slow_ms, "how long the creation of a completion queue takes on fault_dev");
-
-static uint slow_end_ms;
-module_param(slow_end_ms, uint, 0644);
+module_param_named(slow_end_ms, slow[HCA_SLOW_CQ_END], uint, 0644);
 MODULE_PARM_DESC(slow_end_ms, "how long the end of a completion queue takes on fault_dev");
+module_param_named(slow_mr_ms, slow[HCA_SLOW_MR], uint, 0644);
+MODULE_PARM_DESC(slow_mr_ms, "how long the allocation of a memory region takes on fault_dev");
 
 static uint rate;
 module_param(rate, uint, 0644);
@@ -115,9 +115,9 @@ void hca_fault_init(struct hca_dev *dev)
 }
 
 /* As a device whose firmware takes its time, or a driver that finds no memory at once. */
-void hca_fault_slow(struct hca_dev *dev, bool end)
+void hca_fault_slow(struct hca_dev *dev, enum hca_slow what)
 {
-	unsigned int ms = end ? READ_ONCE(slow_end_ms) : READ_ONCE(slow_ms);
+	unsigned int ms = READ_ONCE(slow[what]);
 
 	if (ms && sysfs_streq(READ_ONCE(fault_dev), dev_name(&dev->ib.dev)))
 		msleep(ms);

@@ -68,6 +68,7 @@ struct ib_mr *hca_mr_alloc(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 		return ERR_PTR(-EINVAL);
 	if (hca_fault(dev, HCA_FAULT_ALLOC_MR))
 		return ERR_PTR(-ENOMEM);
+	hca_fault_slow(dev, HCA_SLOW_MR);
 	mr = mr_new(pd, max);
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ib;
 }

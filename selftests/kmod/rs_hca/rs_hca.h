@@ -186,7 +186,13 @@ bool hca_fault(struct hca_dev *dev, enum hca_fault what);
 u32 hca_fault_random(struct hca_dev *dev, u32 n);
 u64 hca_fault_delay_ns(struct hca_dev *dev);
 u64 hca_wire_ns(struct hca_dev *dev, u32 len);
-void hca_fault_slow(struct hca_dev *dev, bool end);
+enum hca_slow {
+	HCA_SLOW_CQ,
+	HCA_SLOW_CQ_END,
+	HCA_SLOW_MR,
+	HCA_SLOWS
+};
+void hca_fault_slow(struct hca_dev *dev, enum hca_slow what);
 
 /* ---- count.c ---- */
 

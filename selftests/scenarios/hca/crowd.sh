@@ -1,15 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Many links end at the same time, and their device needs long to release each: more than a
-# workqueue runs works at a time.  Their streams go on by TCP at once, and a link over another
-# device comes up.  Run by ../hca.sh.
+# Links wait for their device: more of them than a workqueue runs works at a time, which is 256, but
+# few enough for a test here.
+# When it needs long to release each: their streams go on by TCP at once, and a link over another
+# device comes up.  When it needs long to register memory: the timers of another link run.  Run by
+# ../hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
 params=/sys/module/rs_hca/parameters
-hosts=34 each=8	# addresses of host 1, links to each: 272; a workqueue runs 256 works at a time
+hosts=2 each=8	# addresses of host 1, links to each
+at_a_time=6
 
 load || bail "cannot load the module"
+for queue in /sys/devices/virtual/workqueue/rdmastream_*; do
+	echo $at_a_time >"$queue/max_active" || bail "cannot set $queue/max_active"
+done
 use ring
 set_net loopback=1 links_per_path=$each links_per_address=1000 cm_timeout_ms=20000 \
 	ring_threshold=4096 ring_idle_ms=600000
@@ -25,8 +31,8 @@ own_link() {	# of host 0 with itself
 queues() { on 1 rdma -j res show hca1 | jq '.[0].cq'; }	# of host 1's device
 
 programs=()
-begin() {	# N: a stream from host 0 to an address of host 1, until "end"
-	local shape=(-k inet -p 7500 -n 100K -t 250 --hold-at 50K --hold "$tmp/go.$1")
+begin() {	# N: streams from host 0 to an address of host 1, until "go"
+	local shape=(-k inet -C $each -p 7500 -n 8M -t 250 --hold-at 50K --hold "$tmp/go.$1")
 	on 1 ip addr add "10.77.0.$((100 + $1))/24" dev eth0 || return
 	on_bg 1 rs_stream -s -l "10.77.0.$((100 + $1))" "${shape[@]}" >"$tmp/server.$1" 2>&1
 	programs+=($!)
@@ -36,6 +42,13 @@ begin() {	# N: a stream from host 0 to an address of host 1, until "end"
 begin_all() {
 	local i
 	for ((i = 0; i < hosts; i++)); do begin $i || return; done
+}
+go() { for ((i = 0; i < hosts; i++)); do touch "$tmp/go.$i"; done; }
+# Workers that have works of links to do.
+workers() { cat /proc/[0-9]*/comm 2>/dev/null | grep -c "+rdmastream_"; }
+begin_itself() {	# FILE: a stream of host 0 with itself, until FILE exists
+	rs_stream -b -k inet -l "$ADDR4_0" -n 100K -t 200 --hold-at 50K --hold "$1" >"$tmp/client.itself" 2>&1 &
+	programs+=($!)
 }
 all_end() {
 	local pid status=0
@@ -58,18 +71,35 @@ drain=$!
 ok "all links end" wait_for 10 eval '[ "$(up)" = 0 ]'
 ok "all links end: their streams leave the rings" wait_for 10 eval '[ "$(on_rings)" = 0 ]'
 diag "$(on_rings) streams on rings, $(up) links up"
-rs_stream -b -k inet -l "$ADDR4_0" -n 100K -t 200 --hold-at 50K --hold "$tmp/itself" >"$tmp/client.itself" 2>&1 &
-programs+=($!)
+begin_itself "$tmp/itself"
 ok "... and a link over another device comes up" wait_for 10 own_link
 ok "... while the device is not through" test "$(queues)" -gt $((hosts * each))
 echo 0 >$params/slow_end_ms
 echo >$params/fault_dev
 touch "$tmp/itself"
-for ((i = 0; i < hosts; i++)); do touch "$tmp/go.$i"; done
-all_end
-ok "all streams are complete" test $? = 0
 wait $drain
 on 1 rsctl drain off >/dev/null
+
+ok "links come up again" wait_for 60 all_up
+ok "... and rings" wait_for 60 eval '[ "$(on_rings)" -ge $((hosts * each)) ]'
+diag "$(on_rings) streams on rings, $(up) links up"
+begin_itself "$tmp/later"
+ok "a link over another device comes up" wait_for 10 own_link
+echo -n hca1 >$params/fault_dev
+echo 25000 >$params/slow_mr_ms
+echo 10000000 >$params/rate
+go	# busy rings grow, and a link begins with memory for two small ones
+ok "registrations: their workers wait for the device" wait_for 30 eval '[ "$(workers)" -ge $at_a_time ]'
+diag "$(workers) workers"
+touch "$tmp/later"
+on 0 sysctl -q -w net.rdmastream.link_idle_ms=500
+ok "... and the other link ends when it is idle" wait_for 10 eval '! own_link >/dev/null'
+echo 0 >$params/slow_mr_ms
+echo 0 >$params/rate
+echo >$params/fault_dev
+on 0 sysctl -q -w net.rdmastream.link_idle_ms=30000
+all_end
+ok "all streams are complete" test $? = 0
 set_net loopback=0 links_per_path=1 links_per_address=64 cm_timeout_ms=3000
 for ((i = 0; i < hosts; i++)); do on 1 ip addr del "10.77.0.$((100 + i))/24" dev eth0; done
 ok "no stream remains" wait_for 40 no_streams
