@@ -12,8 +12,8 @@
  *     while the link is alive; cancelled with _sync by link_down_work().  None
  *     waits longer than the link lives (rmb.c's wait_event ends with it).
  *  2. Completion handlers: after the drain no completion is left; napi_disable()
- *     and a grace period wait for who polls.  Events of the QP: rdma_destroy_qp() waits for
- *     them, event_work is cancelled then.
+ *     and a grace period wait for programs that poll.  Events of the QP:
+ *     rdma_destroy_qp() waits for them, event_work is cancelled then.
  *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none
  *     follows.  setup_work, which creates the queues: queued by a handler, or when a
  *     request is taken over, under setup_lock while @closing is false; cancelled with

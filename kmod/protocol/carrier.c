@@ -162,7 +162,7 @@ static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
 {
 	if (rx->state == RSTREAM_ON_TCP)
 		return RSTREAM_R_BAD_SWITCH;
-	/* who leaves a ring was asked to, or has heard of its loss */
+	/* a sender leaves a ring if it was asked to, or has heard of the loss of the link */
 	if (rx->state == RSTREAM_ON_RING && !rx->lost && rx->recall == RSTREAM_KEPT)
 		return RSTREAM_R_BAD_SWITCH;
 	if (offset != rx->arrived)

@@ -66,7 +66,7 @@ static_assert(sizeof(struct rsw_option) == RSW_OPT_LEN);
 #define RSW_SECRET_LEN	16
 #define RSW_HELLO_MAX	(RSW_HELLO_LEN + 16 * RSW_HELLO_ADDRS)
 
-/* Stream bytes that who says HELLO first may send before it has the other's. */
+/* Stream bytes that the end that says HELLO first may send before it has the other's HELLO. */
 #define RSW_FIRST_WINDOW	65536
 
 #define RSW_CAP_IB	0x1		/* has an InfiniBand or RoCE device */

@@ -19,8 +19,8 @@
  * Taken back.  The receiver says REVOKE(epoch); when all is credited the sender says
  * SWITCH(tcp).  If the program has not read all the sender says STOPPED(epoch) first:
  * from then on the receiver moves what comes in the ring to its queue and credits it,
- * pages that are lent, too, as nobody will write them.  Before, it does not: who went
- * on writing would fill the queue without end.
+ * pages that are lent, too, because nobody will write them.  Before STOPPED it does not: a
+ * sender that went on writing would fill the queue without end.
  *
  * Nothing here waits.  rstream_ring_check() is called whenever a link has told something
  * (EV_LOST, EV_DRAINED), a record has come that names a ring, or TCP has closed, and looks at
@@ -277,7 +277,7 @@ static void rx_check(struct rstream *rs)
 
 enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)
 {
-	/* without its SWITCH, which proves who it is, the link is not its to end */
+	/* only SWITCH proves the identity of the peer; before, it may not end the link */
 	if (epoch != rs->rx.epoch || rs->rx.state == RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RESUME;
 	if (!rs->rxring || rs->rx.state == RSTREAM_ON_TCP || rs->rx.lost)

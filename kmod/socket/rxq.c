@@ -266,7 +266,7 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
  */
 u64 rstream_window_most(const struct rstream *rs)
 {
-	/* who says HELLO first may send this much before it knows our window */
+	/* the end that says HELLO first may send this much before it knows our window */
 	u64 least = rs->server || rs->offer.prelude ? RSW_FIRST_WINDOW : SZ_4K;
 
 	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf) / 2, least);

@@ -61,8 +61,8 @@ bool rstream_tx_room(const struct rstream *rs)
 }
 
 /*
- * Wake writers as sk_stream_write_space() does: those who have found no room.  Who
- * waits for an edge would take any other wake-up for one.
+ * Wake writers as sk_stream_write_space() does: only those that have found no room.  For a
+ * program that waits for an edge, any other wake-up would be one.
  */
 void rstream_wake_writers(struct rstream *rs)
 {
@@ -133,7 +133,7 @@ void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 
 /*
  * How many of @n bytes, in @frags fragments at most, is there memory for?  While little is
- * queued some may go in any case, as with TCP: the memory may be held by a reader who waits
+ * queued some may go in any case, as with TCP: the memory may be held by a reader that waits
  * for them.  They are charged beyond what was scheduled; the excess is returned with them.
  */
 size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
