@@ -279,7 +279,7 @@ static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
 		err = resolved_addr(link, id);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		queue_work(rstream_setup_wq, &link->setup_work);
+		queue_work(rstream_wqs[RSTREAM_WQ_SETUP], &link->setup_work);
 		err = 0;
 		break;
 	default:
@@ -530,7 +530,7 @@ static bool link_takes(struct rstream_link *link, struct rstream_request *req,
 		link->ticket = *ticket;
 		memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
 		memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
-		queue_work(rstream_setup_wq, &link->setup_work);
+		queue_work(rstream_wqs[RSTREAM_WQ_SETUP], &link->setup_work);
 	}
 	mutex_unlock(&link->setup_lock);
 	rdma_unlock_handler(id);
@@ -592,7 +592,7 @@ static bool request_add(struct rstream_link_net *ln, const struct rstream_reques
 	}
 	req->id->event_handler = request_handler;
 	INIT_WORK(&req->work, request_work);
-	queue_work(rstream_link_wq, &req->work);
+	queue_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &req->work);
 	return true;
 }
 

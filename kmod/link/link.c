@@ -173,7 +173,7 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
 	link_tell(link, rstream_link_reason(link), why);
 	wake_up_all(&link->wait);
-	queue_work(rstream_lost_wq, &link->lost_work);
+	queue_work(rstream_wqs[RSTREAM_WQ_LOST], &link->lost_work);
 }
 
 void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end)
@@ -220,8 +220,8 @@ void rstream_link_try_up(struct rstream_link *link)
 	path = READ_ONCE(link->path);
 	if (path && !path->own)
 		link_count(link, RSTREAM_MIB_LINKS_ALT_PATH);
-	queue_work(rstream_memory_wq, &link->up_work);
-	queue_delayed_work(rstream_link_wq, &link->probe_work,
+	queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->up_work);
+	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe_work,
 			   msecs_to_jiffies(rstream_link_set(link->ln)->link_probe_ms));
 }
 
@@ -232,7 +232,7 @@ void rstream_link_established(struct rstream_link *link)
 	if (link->state != RSTREAM_LINK_CONNECTING || link->established)
 		return;
 	link->established = true;
-	queue_work(rstream_memory_wq, &link->up_work);
+	queue_work(rstream_wqs[RSTREAM_WQ_REGISTER], &link->register_work);
 }
 
 void rstream_link_peer_ready(struct rstream_link *link)
@@ -266,7 +266,7 @@ void rstream_link_want_rmb(struct rstream_link *link,
 	if (!lost) {
 		link->rmb_wanted |= BIT(kind);
 		link->rmb_least = max(link->rmb_least, least);
-		queue_work(rstream_memory_wq, &link->rmb_work);
+		queue_work(rstream_wqs[RSTREAM_WQ_MEMORY], &link->rmb_work);
 	}
 	spin_unlock_bh(&link->lock);
 	if (lost)
@@ -284,7 +284,7 @@ void rstream_link_put(struct rstream_link *link)
 {
 	/* vunmap() may sleep */
 	if (refcount_dec_and_test(&link->ref))
-		queue_work(rstream_memory_wq, &link->free_work);
+		queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->free_work);
 }
 
 u32 rstream_link_id(const struct rstream_link *link)

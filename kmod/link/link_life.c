@@ -8,9 +8,10 @@
  * which releases everything and finally drops the reference of the tables.  Until then, these may
  * still hold the link, and this is why each of them is gone at the end:
  *
- *  1. timeout_work, probe_work, up_work, rmb_work: queued only under link->lock
- *     while the link is alive; cancelled with _sync by link_down_work().  None
- *     waits longer than the link lives (rmb.c's wait_event ends with it).
+ *  1. timeout_work, probe_work, up_work, register_work, rmb_work: queued only under link->lock
+ *     while the link is alive; cancelled with _sync, the first three by link_down_work(), the
+ *     others, which may wait for the device, by link_end_work().  trim_work and free_work come
+ *     after that, and have a reference, or have had the last one.
  *  2. Completion handlers: after the drain no completion is left; napi_disable()
  *     and a grace period wait for programs that poll.  Events of the QP:
  *     rdma_destroy_qp() waits for them, event_work is cancelled then.
@@ -26,7 +27,7 @@
  *  6. Code that maps or unmaps pages without link->lock (ring_tx.c): link_end_work()
  *     waits for an RCU grace period when the link is DEAD.
  *  7. Rings: a reference each.  RMBs of which none is a part are freed once @down is set, the
- *     others by rmb_work, which then holds a reference, or by link_free_work().
+ *     others by trim_work or by link_free_work().
  */
 #include <linux/if_arp.h>
 #include <linux/random.h>
@@ -63,11 +64,13 @@ static void link_nudge(struct rstream_link *link)
 		rstream_wr_write(link, 0, 0);
 		rstream_wr_post(link);
 	}
-	queue_delayed_work(rstream_link_wq, &link->probe_work, msecs_to_jiffies(NUDGE_MS));
+	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe_work, msecs_to_jiffies(NUDGE_MS));
 }
 
-static void link_register(struct rstream_link *link)
+static void link_register_work(struct work_struct *work)
 {
+	struct rstream_link *link = container_of(work, struct rstream_link,
+						 register_work);
 	int err;
 
 	rstream_qp_query(link);
@@ -93,11 +96,8 @@ static void link_up_work(struct work_struct *work)
 	struct rstream_link *link = container_of(work, struct rstream_link,
 						 up_work);
 
-	if (!link->registered)
-		link_register(link);
-	if (link->told_up || READ_ONCE(link->state) != RSTREAM_LINK_UP)
+	if (READ_ONCE(link->state) != RSTREAM_LINK_UP)
 		return;
-	link->told_up = true;
 	cancel_delayed_work(&link->timeout_work);
 	rstream_peer_link_up(link);
 }
@@ -133,16 +133,11 @@ static void link_rmb_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
 						 rmb_work);
-	bool down = READ_ONCE(link->down);
 	unsigned int asked, wanted;
 	int err = 0;
 	u32 least;
 
 	rstream_rmb_trim(link);
-	if (down) {
-		rstream_link_put(link);
-		return;
-	}
 	spin_lock_bh(&link->lock);
 	asked = link->rmb_wanted;
 	wanted = asked;
@@ -161,6 +156,15 @@ static void link_rmb_work(struct work_struct *work)
 	}
 	if (asked)
 		rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
+}
+
+/* The device has released all RMBs; streams have read what some of them still had. */
+static void link_trim_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(work, struct rstream_link, trim_work);
+
+	rstream_rmb_trim(link);
+	rstream_link_put(link);
 }
 
 /*
@@ -389,8 +393,8 @@ static void link_probe_work(struct work_struct *work)
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
 	if (rstream_rmb_sweep(link))
-		queue_work(rstream_memory_wq, &link->rmb_work);
-	queue_delayed_work(rstream_link_wq, &link->probe_work, msecs_to_jiffies(ms));
+		queue_work(rstream_wqs[RSTREAM_WQ_MEMORY], &link->rmb_work);
+	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe_work, msecs_to_jiffies(ms));
 out:
 	spin_unlock_bh(&link->lock);
 }
@@ -414,7 +418,8 @@ static void link_lost_work(struct work_struct *work)
 	spin_lock_bh(&link->lock);
 	rstream_link_tell_streams(link, RSTREAM_LINK_EV_LOST);
 	spin_unlock_bh(&link->lock);
-	queue_work(rstream_down_wq, &link->down_work);
+	/* no stream waits for the drain of a link that was never up */
+	queue_work(rstream_wqs[link->was_up ? RSTREAM_WQ_DOWN : RSTREAM_WQ_END], &link->down_work);
 }
 
 /* See the top of this file. */
@@ -430,7 +435,6 @@ static void link_down_work(struct work_struct *work)
 	cancel_delayed_work_sync(&link->timeout_work);
 	cancel_delayed_work_sync(&link->probe_work);
 	cancel_work_sync(&link->up_work);
-	cancel_work_sync(&link->rmb_work);
 
 	rstream_cm_disconnect(link);
 	rstream_qp_drain(link);
@@ -445,7 +449,7 @@ static void link_down_work(struct work_struct *work)
 	link_unlist(link);
 	/* notify streams that wait for memory of this link, or for the link itself */
 	rstream_peer_link_down(link);
-	queue_work(rstream_end_wq, &link->end_work);
+	queue_work(rstream_wqs[RSTREAM_WQ_END], &link->end_work);
 }
 
 /* Streams need the link no more.  A device, or rdma_cm without an answer, may take long. */
@@ -455,6 +459,9 @@ static void link_end_work(struct work_struct *work)
 						 end_work);
 	struct rstream_link_net *ln = link->ln;
 
+	/* they may have waited for the device all the time */
+	cancel_work_sync(&link->register_work);
+	cancel_work_sync(&link->rmb_work);
 	/* code that maps or unmaps without the lock: see ring_tx.c */
 	synchronize_rcu();
 
@@ -535,7 +542,7 @@ static bool link_enlist(struct rstream_link *link)
 	if (ok) {
 		rstream_peer_hold(peer);
 		rstream_peer_add_link(peer, link);
-		queue_delayed_work(rstream_link_wq, &link->timeout_work,
+		queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->timeout_work,
 				   msecs_to_jiffies(ms));
 	}
 	spin_unlock(&link->lock);
@@ -565,12 +572,14 @@ struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 	INIT_DELAYED_WORK(&link->timeout_work, link_timeout_work);
 	INIT_DELAYED_WORK(&link->probe_work, link_probe_work);
 	INIT_WORK(&link->setup_work, rstream_cm_setup_work);
+	INIT_WORK(&link->register_work, link_register_work);
 	INIT_WORK(&link->up_work, link_up_work);
 	INIT_WORK(&link->lost_work, link_lost_work);
 	INIT_WORK(&link->down_work, link_down_work);
 	INIT_WORK(&link->end_work, link_end_work);
 	INIT_WORK(&link->free_work, link_free_work);
 	INIT_WORK(&link->rmb_work, link_rmb_work);
+	INIT_WORK(&link->trim_work, link_trim_work);
 	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)
 		INIT_LIST_HEAD(&link->rmbs[kind]);
 	idr_init(&link->rx_rings);

@@ -14,8 +14,7 @@
 #include "device.h"
 #include "qp.h"
 
-struct workqueue_struct *rstream_link_wq, *rstream_memory_wq, *rstream_setup_wq, *rstream_lost_wq,
-			*rstream_down_wq, *rstream_end_wq;
+struct workqueue_struct *rstream_wqs[RSTREAM_WQS];
 const struct rstream_link_ops *rstream_link_ops;
 
 static void links_break(struct rstream_link_net *ln, enum rstream_link_end idle,
@@ -67,7 +66,7 @@ static void listen_or_not(struct rstream_link_net *ln)
 	if (!net_eq(ln->net, &init_net)) {
 		links_break(ln, RSTREAM_END_UNUSED, RSTREAM_END_UNUSED_RINGS);
 	} else if (!list_empty_careful(&ln->links)) {
-		queue_delayed_work(rstream_link_wq, &ln->listen_work,
+		queue_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work,
 				   msecs_to_jiffies(ms));
 		return;
 	}
@@ -103,7 +102,7 @@ void rstream_link_use(struct net *net, struct mem_cgroup *memcg)
 	atomic_inc(&ln->users);
 	smp_mb__after_atomic();	/* pairs with link_listen_work() */
 	if (!READ_ONCE(ln->listening))
-		mod_delayed_work(rstream_link_wq, &ln->listen_work, 0);
+		mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work, 0);
 }
 
 void rstream_link_unuse(struct net *net)
@@ -114,7 +113,7 @@ void rstream_link_unuse(struct net *net)
 	if (net_eq(net, &init_net))
 		ms = rstream_link_set(ln)->link_idle_ms;
 	if (atomic_dec_and_test(&ln->users))
-		mod_delayed_work(rstream_link_wq, &ln->listen_work,
+		mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work,
 				 msecs_to_jiffies(ms));
 }
 
@@ -171,36 +170,38 @@ void rstream_link_net_exit(struct net *net)
 
 static void wqs_exit(void)
 {
-	struct workqueue_struct *wqs[] = {
-		rstream_setup_wq, rstream_lost_wq, rstream_down_wq, rstream_end_wq, rstream_link_wq,
-		rstream_memory_wq,
+	int i;
+
+	for (i = 0; i < RSTREAM_WQS; i++)
+		if (rstream_wqs[i])
+			destroy_workqueue(rstream_wqs[i]);
+}
+
+/* Administrators can say on which CPUs each of them runs, and how many works at a time. */
+static int wqs_init(void)
+{
+	static const char * const names[] = {
+		[RSTREAM_WQ_REQUESTS] = "requests",
+		[RSTREAM_WQ_SETUP] = "setup",
+		[RSTREAM_WQ_REGISTER] = "register",
+		[RSTREAM_WQ_MEMORY] = "memory",
+		[RSTREAM_WQ_LOST] = "lost",
+		[RSTREAM_WQ_DOWN] = "down",
+		[RSTREAM_WQ_END] = "end",
+		[RSTREAM_WQ_TIMERS] = "timers",
 	};
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(wqs); i++)
-		if (wqs[i])
-			destroy_workqueue(wqs[i]);
-}
-
-/* Administrators can say on which CPUs it runs, and how many works at a time. */
-static struct workqueue_struct *wq_alloc(const char *name)
-{
-	return alloc_workqueue("%s", WQ_UNBOUND | WQ_SYSFS, 0, name);
-}
-
-static int wqs_init(void)
-{
-	rstream_link_wq = wq_alloc("rdmastream_link");
-	rstream_memory_wq = wq_alloc("rdmastream_memory");
-	rstream_setup_wq = wq_alloc("rdmastream_setup");
-	rstream_lost_wq = wq_alloc("rdmastream_lost");
-	rstream_down_wq = wq_alloc("rdmastream_down");
-	rstream_end_wq = wq_alloc("rdmastream_end");
-	if (rstream_link_wq && rstream_memory_wq && rstream_setup_wq && rstream_lost_wq &&
-	    rstream_down_wq && rstream_end_wq)
-		return 0;
-	wqs_exit();
-	return -ENOMEM;
+	static_assert(ARRAY_SIZE(names) == RSTREAM_WQS);
+	for (i = 0; i < RSTREAM_WQS; i++) {
+		rstream_wqs[i] = alloc_workqueue("rdmastream_%s", WQ_UNBOUND | WQ_SYSFS, 0,
+						 names[i]);
+		if (!rstream_wqs[i]) {
+			wqs_exit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 int rstream_link_init(const struct rstream_link_ops *ops)

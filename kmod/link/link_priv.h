@@ -257,14 +257,13 @@ struct rstream_link {
 	/* bring-up and end */
 	struct mutex setup_lock;
 	bool closing;			/* handlers do nothing more */
-	bool established;		/* up_work was queued */
+	bool established;		/* register_work was queued */
 	bool registered;		/* local memory is registered */
 	bool peer_ready;		/* READY or a GRANT has arrived */
-	bool told_up;			/* only touched by up_work */
 	struct delayed_work timeout_work;
 	struct work_struct setup_work;
 	struct rstream_request *request; /* of the peer; NULL: this host connects it.  See cm.c */
-	struct work_struct up_work;
+	struct work_struct register_work, up_work;
 	struct work_struct lost_work;
 	struct work_struct down_work;
 	struct work_struct end_work;
@@ -320,7 +319,8 @@ struct rstream_link {
 	struct list_head rmbs[RSTREAM_RMB_KINDS];
 	atomic_long_t rmb_bytes[RSTREAM_RMB_KINDS];
 	u32 ring_most;			/* bytes; larger rings could recently not be allocated */
-	struct work_struct rmb_work;	/* if the link is down, holds a reference */
+	struct work_struct rmb_work;
+	struct work_struct trim_work;	/* holds a reference */
 	bool down;			/* the device has released all RMBs: they can be freed */
 	unsigned int rmb_wanted;	/* bit per kind */
 	u32 rmb_least;			/* bytes of the largest ring requested */
@@ -358,15 +358,21 @@ struct rstream_link {
 };
 
 /*
- * Each of them runs a limited number of works at a time, of all namespaces.  So works that can
- * take long, because of a device or a peer, have their own.
+ * Workqueues, in the order in which they are destroyed.  Each runs a limited number of works at a
+ * time, of all namespaces.  So what may wait for long has a queue for each thing that it waits for.
  */
-extern struct workqueue_struct *rstream_link_wq;	/* timers, events, requests */
-extern struct workqueue_struct *rstream_memory_wq;	/* (un)registers memory */
-extern struct workqueue_struct *rstream_setup_wq;	/* connects: with iWARP for minutes */
-extern struct workqueue_struct *rstream_lost_wq;	/* tells streams: never waits */
-extern struct workqueue_struct *rstream_down_wq;	/* drains queue pairs */
-extern struct workqueue_struct *rstream_end_wq;		/* releases what links have */
+enum rstream_wq {
+	RSTREAM_WQ_REQUESTS,	/* rdma_cm: attempts, requests, listeners */
+	RSTREAM_WQ_SETUP,	/* queue pairs; with iWARP, connects that take minutes */
+	RSTREAM_WQ_REGISTER,	/* the first memory of a link */
+	RSTREAM_WQ_MEMORY,	/* further memory */
+	RSTREAM_WQ_LOST,	/* tells streams: never waits */
+	RSTREAM_WQ_DOWN,	/* drains queue pairs of links that were up */
+	RSTREAM_WQ_END,		/* releases what links have */
+	RSTREAM_WQ_TIMERS,	/* timers, events, pages: waits neither for a device nor for a peer */
+	RSTREAM_WQS
+};
+extern struct workqueue_struct *rstream_wqs[RSTREAM_WQS];
 extern const struct rstream_link_ops *rstream_link_ops;	/* callbacks into the layer above */
 
 static inline struct net *rstream_link_netns(const struct rstream_link *link)

@@ -326,7 +326,7 @@ static void peer_schedule(struct rstream_peer *peer)
 		return;
 	peer->work_at = at;
 	/* it cannot end before peer->lock is released */
-	if (!mod_delayed_work(rstream_link_wq, &peer->work, plan.delay))
+	if (!mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &peer->work, plan.delay))
 		rstream_peer_hold(peer);
 }
 

@@ -235,7 +235,7 @@ static void qp_event(struct ib_event *event, void *context)
 	default:
 		return;
 	}
-	queue_work(rstream_link_wq, &link->event_work);
+	queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->event_work);
 }
 
 static void event_work(struct work_struct *work)

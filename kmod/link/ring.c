@@ -383,13 +383,13 @@ void rstream_rxring_withdraw(struct rstream_rxring *pub)
 	rstream_rxring_release(pub);
 }
 
-/* Memory of a ring is not needed any more: if the link is down, it can be freed. */
+/* Memory of a ring is not needed any more: if the device has released it, it can be freed. */
 static void rx_trim(struct rstream_link *link)
 {
 	if (!READ_ONCE(link->down))
 		return;
 	rstream_link_hold(link);
-	if (!queue_work(rstream_memory_wq, &link->rmb_work))
+	if (!queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->trim_work))
 		rstream_link_put(link);
 }
 

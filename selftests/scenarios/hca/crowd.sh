@@ -3,19 +3,20 @@
 # Links wait for their device: more of them than a workqueue runs works at a time, which is 256, but
 # few enough for a test here.
 # When it needs long to release each: their streams go on by TCP at once, and a link over another
-# device comes up.  When it needs long to register memory: the timers of another link run.  Run by
-# ../hca.sh.
+# device comes up.  When it needs long to register memory: the timers of another link run, and these
+# links can end.  Run by ../hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
 params=/sys/module/rs_hca/parameters
 hosts=2 each=8	# addresses of host 1, links to each
-at_a_time=6
+at_a_time=4
 
 load || bail "cannot load the module"
-for queue in /sys/devices/virtual/workqueue/rdmastream_*; do
-	echo $at_a_time >"$queue/max_active" || bail "cannot set $queue/max_active"
-done
+queues=/sys/devices/virtual/workqueue
+max_active=$(<$queues/rdmastream_memory/max_active)
+limit_queues() { echo "$1" | tee $queues/rdmastream_*/max_active >/dev/null; }
+limit_queues $at_a_time || bail "cannot limit the workqueues"
 use ring
 set_net loopback=1 links_per_path=$each links_per_address=1000 cm_timeout_ms=20000 \
 	ring_threshold=4096 ring_idle_ms=600000
@@ -28,7 +29,7 @@ on_rings() {	# streams of host 1 that receive or send by one
 own_link() {	# of host 0 with itself
 	rsctl -j links | jq -e 'any(.[]; .state == "up" and ([.local, .remote] | all(tostring | test("10\\.77\\.0\\.1([^0-9]|$)"))))'
 }
-queues() { on 1 rdma -j res show hca1 | jq '.[0].cq'; }	# of host 1's device
+cqs() { on 1 rdma -j res show hca1 | jq '.[0].cq'; }	# of host 1's device
 
 programs=()
 begin() {	# N: streams from host 0 to an address of host 1, until "go"
@@ -44,8 +45,8 @@ begin_all() {
 	for ((i = 0; i < hosts; i++)); do begin $i || return; done
 }
 go() { for ((i = 0; i < hosts; i++)); do touch "$tmp/go.$i"; done; }
-# Workers that have works of links to do.
-workers() { cat /proc/[0-9]*/comm 2>/dev/null | grep -c "+rdmastream_"; }
+# Workers that register memory.
+workers() { cat /proc/[0-9]*/comm 2>/dev/null | grep -c "+rdmastream_mem"; }
 begin_itself() {	# FILE: a stream of host 0 with itself, until FILE exists
 	rs_stream -b -k inet -l "$ADDR4_0" -n 100K -t 200 --hold-at 50K --hold "$1" >"$tmp/client.itself" 2>&1 &
 	programs+=($!)
@@ -73,7 +74,7 @@ ok "all links end: their streams leave the rings" wait_for 10 eval '[ "$(on_ring
 diag "$(on_rings) streams on rings, $(up) links up"
 begin_itself "$tmp/itself"
 ok "... and a link over another device comes up" wait_for 10 own_link
-ok "... while the device is not through" test "$(queues)" -gt $((hosts * each))
+ok "... while the device is not through" test "$(cqs)" -gt $((hosts * each))
 echo 0 >$params/slow_end_ms
 echo >$params/fault_dev
 touch "$tmp/itself"
@@ -94,12 +95,20 @@ diag "$(workers) workers"
 touch "$tmp/later"
 on 0 sysctl -q -w net.rdmastream.link_idle_ms=500
 ok "... and the other link ends when it is idle" wait_for 10 eval '! own_link >/dev/null'
+on 0 sysctl -q -w net.rdmastream.link_idle_ms=30000
+on 1 rsctl drain on >/dev/null 2>&1 &
+drain=$!
+ok "... and their links can end: streams leave the rings" wait_for 10 eval '[ "$(on_rings)" = 0 ]'
+diag "$(on_rings) streams on rings, $(workers) workers"
+all_end
+ok "all streams are complete" test $? = 0
+ok "... while the device is not through" test "$(workers)" -gt 0
 echo 0 >$params/slow_mr_ms
 echo 0 >$params/rate
 echo >$params/fault_dev
-on 0 sysctl -q -w net.rdmastream.link_idle_ms=30000
-all_end
-ok "all streams are complete" test $? = 0
+wait $drain
+on 1 rsctl drain off >/dev/null
+limit_queues "$max_active"
 set_net loopback=0 links_per_path=1 links_per_address=64 cm_timeout_ms=3000
 for ((i = 0; i < hosts; i++)); do on 1 ip addr del "10.77.0.$((100 + i))/24" dev eth0; done
 ok "no stream remains" wait_for 40 no_streams
