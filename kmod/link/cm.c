@@ -317,24 +317,31 @@ static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return rej->why;
 }
 
-static void link_rejected(struct rstream_link *link, u8 why)
+/* Ends @link with a text of rdma_cm. */
+static void cm_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
+{
+	spin_lock_bh(&link->lock);
+	rstream_link_ends(link, end, why);
+	spin_unlock_bh(&link->lock);
+}
+
+static void link_rejected(struct rstream_link *link, struct rdma_cm_id *id,
+			  struct rdma_cm_event *event)
 {
 	enum rstream_link_end end = RSTREAM_END_REJECTED;
+	u8 why = why_rejected(id, event);
 
 	if (why == RSTREAM_CM_DRAINED) {
 		rstream_peer_declines(link->peer);
 		end = RSTREAM_END_PEER_DRAINED;
 	} else if (why == RSTREAM_CM_BAD_TOKEN) {
 		end = rstream_peer_bad_token(link) ? RSTREAM_END_OLD_TOKEN : RSTREAM_END_BAD_TOKEN;
+	} else if (!why && !is_iwarp(id) && event->status != IB_CM_REJ_CONSUMER_DEFINED) {
+		/* the peer's ib_cm: no listener, unknown GID, stale connection */
+		cm_ends(link, end, rdma_reject_msg(id, event->status));
+		return;
 	}
 	rstream_link_break(link, end);
-}
-
-static void cm_failed(struct rstream_link *link, const struct rdma_cm_event *event)
-{
-	spin_lock_bh(&link->lock);
-	rstream_link_ends(link, RSTREAM_END_CM_EVENT, rdma_event_msg(event->event));
-	spin_unlock_bh(&link->lock);
 }
 
 static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
@@ -353,10 +360,10 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		spin_unlock_bh(&link->lock);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		link_rejected(link, why_rejected(id, event));
+		link_rejected(link, id, event);
 		break;
 	default:
-		cm_failed(link, event);
+		cm_ends(link, RSTREAM_END_CM_EVENT, rdma_event_msg(event->event));
 	}
 	return 0;
 }
