@@ -93,7 +93,8 @@ static void ip_gid(const struct sockaddr_storage *ss, union ib_gid *gid)
 
 /*
  * The addresses are those of the queue pair's path: GIDs, or with iWARP those of its TCP
- * connection.  There, the ends do not learn each other's queue pair number.  False: no path.
+ * connection.  There, the ends do not learn each other's queue pair number.  On InfiniBand, the
+ * passive side has the GIDs from REQ, and its packets go to the LID in it.  False: no path.
  */
 static bool transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
 			    bool active, u32 active_qpn, u32 passive_qpn)
