@@ -20,9 +20,9 @@ static const char * const advices[] = {
 	[RDMASTREAM_DEVICE_PROBLEM_SMALL_QUEUES] =
 		"the queues of the device are too short",
 	[RDMASTREAM_DEVICE_PROBLEM_PORT_DOWN] =
-		"see \"rdma link\"; set the network interface up, check the cable",
+		"see \"rdma link\"; set the network interface up, check the cable, or InfiniBand's subnet manager",
 	[RDMASTREAM_DEVICE_PROBLEM_NO_ADDRESS] =
-		"give its network interface an address in this network namespace",
+		"give its network interface (InfiniBand: that of ib_ipoib) an address in this network namespace",
 };
 
 const char *device_advice(uint64_t problem)

@@ -24,7 +24,7 @@ static const struct advice advices[] = {
 		"A rule of \"rsctl run\" (-i, -x) or of RDMASTREAM_RULES excludes the connection.",
 		"Change the rules if this connection should use RDMA." },
 	[RDMASTREAM_REASON_NO_DEVICE] = {
-		"No RDMA device on this host, or none on the peer, has a GID for an address.",
+		"No RDMA device on this host, or none on the peer, has an IP address.",
 		"See \"rdma link\" and \"ibv_devinfo -v\" on both hosts." },
 	[RDMASTREAM_REASON_FASTOPEN] = {
 		"The program sent data with its SYN, which leaves no time to negotiate.",
@@ -64,7 +64,7 @@ static const struct advice advices[] = {
 		"Nothing; if it persists, see \"rsctl links\"." },
 	[RDMASTREAM_REASON_LINK_FAILED] = {
 		"RDMA between the hosts is filtered or not configured.",
-		"Try \"rping\" between the same addresses; RoCE needs UDP port 4791 open, iWARP TCP port net.rdmastream.cm_port." },
+		"Try \"rping\" between the same addresses; RoCE needs UDP port 4791 open, iWARP TCP port net.rdmastream.cm_port, InfiniBand a subnet manager and the same P_Key." },
 	[RDMASTREAM_REASON_RMB_LIMIT] = {
 		"Rings of other connections use all memory that net.rdmastream.rmb_max allows, or an eighth of the control group's memory.max.",
 		"Raise the lower of the two (\"rsctl memory\" shows it), or lower ring_size." },

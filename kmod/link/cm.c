@@ -93,7 +93,8 @@ static void ip_gid(const struct sockaddr_storage *ss, union ib_gid *gid)
 
 /*
  * The addresses are those of the queue pair's path: GIDs, or with iWARP those of its TCP
- * connection.  There, the ends do not learn each other's queue pair number.  False: no path.
+ * connection.  There, the ends do not learn each other's queue pair number.  On InfiniBand, the
+ * passive side has the GIDs from REQ, and its packets go to the LID in it.  False: no path.
  */
 static bool transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
 			    bool active, u32 active_qpn, u32 passive_qpn)
@@ -208,19 +209,20 @@ static void conn_param(const struct rstream_link *link,
 
 /* ---- active side ---- */
 
-static int resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
+/* NONE, or why the link must end. */
+static enum rstream_link_end resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 {
-	int err;
-
-	err = rstream_dev_attach(link, id->device);
-	if (err)
-		return err;
+	if (rstream_dev_attach(link, id->device))
+		return RSTREAM_END_NO_WAY;
 	spin_lock_bh(&link->lock);
 	if (link->local.ss_family == AF_UNSPEC)	/* routing has chosen */
 		memcpy(&link->local, &id->route.addr.src_addr,
 		       sizeof(link->local));
 	spin_unlock_bh(&link->lock);
-	return rdma_resolve_route(id, rstream_link_set(link->ln)->cm_timeout_ms);
+	/* on InfiniBand, asks the subnet manager, whose answer is an event */
+	if (rdma_resolve_route(id, rstream_link_set(link->ln)->cm_timeout_ms))
+		return RSTREAM_END_NO_ROUTE;
+	return RSTREAM_END_NONE;
 }
 
 /* REQ */
@@ -240,9 +242,9 @@ static int connect_link(struct rstream_link *link)
 	return rdma_connect(link->cm_id, &param);
 }
 
-/* REP */
-static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
-		    struct rdma_cm_event *event)
+/* REP.  Return: likewise. */
+static enum rstream_link_end accepted(struct rstream_link *link, struct rdma_cm_id *id,
+				      struct rdma_cm_event *event)
 {
 	const struct rstream_cm_hello *rep = event->param.conn.private_data;
 	struct transcript t;
@@ -250,49 +252,49 @@ static int accepted(struct rstream_link *link, struct rdma_cm_id *id,
 	if (!hello_valid(rep, event->param.conn.private_data_len) ||
 	    req_fill(link, id, &t) ||
 	    !transcript_ends(&t, id, true, link->qpn, event->param.conn.qp_num))
-		return -EPROTO;
+		return RSTREAM_END_BAD_ANSWER;
 	t.rep = *rep;
 	t.rep.proof = 0;
 	if (be64_to_cpu(rep->proof) !=
 	    transcript_hash(&t, PROOF_REP, &link->ticket, true)) {
 		rstream_mib_reason(link->ln->rn, RSTREAM_R_LINK_UNAUTHENTICATED);
-		rstream_link_break(link, RSTREAM_END_UNPROVEN);
-		return -EPROTO;
+		return RSTREAM_END_UNPROVEN;
 	}
 	t.rep.proof = rep->proof;
 	link_keys(link, &t);
 	hello_apply(link, rep);
-	return 0;
+	return RSTREAM_END_NONE;
 }
 
 /* Not after the end of the link has begun, which waits only for what runs until then. */
-static int link_step(struct rstream_link *link, struct rdma_cm_id *id,
-		     struct rdma_cm_event *event)
+static void link_step(struct rstream_link *link, struct rdma_cm_id *id,
+		      struct rdma_cm_event *event)
 {
-	int err = -ENOTCONN;
+	enum rstream_link_end end = RSTREAM_END_NONE;
 
 	mutex_lock(&link->setup_lock);
 	if (link->closing || !rstream_link_alive(link))
 		goto out;
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		err = resolved_addr(link, id);
+		end = resolved_addr(link, id);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		queue_work(rstream_wqs[RSTREAM_WQ_SETUP], &link->setup_work);
-		err = 0;
 		break;
 	default:
-		err = link->active ? accepted(link, id, event) : 0;
-		if (err)
+		if (link->active)
+			end = accepted(link, id, event);
+		if (end)
 			break;
 		spin_lock_bh(&link->lock);
 		rstream_link_established(link);
 		spin_unlock_bh(&link->lock);
 	}
+	if (end)
+		rstream_link_break(link, end);
 out:
 	mutex_unlock(&link->setup_lock);
-	return err;
 }
 
 /*
@@ -316,24 +318,31 @@ static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return rej->why;
 }
 
-static void link_rejected(struct rstream_link *link, u8 why)
+/* Ends @link with a text of rdma_cm. */
+static void cm_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
+{
+	spin_lock_bh(&link->lock);
+	rstream_link_ends(link, end, why);
+	spin_unlock_bh(&link->lock);
+}
+
+static void link_rejected(struct rstream_link *link, struct rdma_cm_id *id,
+			  struct rdma_cm_event *event)
 {
 	enum rstream_link_end end = RSTREAM_END_REJECTED;
+	u8 why = why_rejected(id, event);
 
 	if (why == RSTREAM_CM_DRAINED) {
 		rstream_peer_declines(link->peer);
 		end = RSTREAM_END_PEER_DRAINED;
 	} else if (why == RSTREAM_CM_BAD_TOKEN) {
 		end = rstream_peer_bad_token(link) ? RSTREAM_END_OLD_TOKEN : RSTREAM_END_BAD_TOKEN;
+	} else if (!why && !is_iwarp(id) && event->status != IB_CM_REJ_CONSUMER_DEFINED) {
+		/* the peer's ib_cm: no listener, unknown GID, stale connection */
+		cm_ends(link, end, rdma_reject_msg(id, event->status));
+		return;
 	}
 	rstream_link_break(link, end);
-}
-
-static void cm_failed(struct rstream_link *link, const struct rdma_cm_event *event)
-{
-	spin_lock_bh(&link->lock);
-	rstream_link_ends(link, RSTREAM_END_CM_EVENT, rdma_event_msg(event->event));
-	spin_unlock_bh(&link->lock);
 }
 
 static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
@@ -344,8 +353,7 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 	case RDMA_CM_EVENT_ESTABLISHED:
-		if (link_step(link, id, event))
-			cm_failed(link, event);
+		link_step(link, id, event);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		spin_lock_bh(&link->lock);
@@ -353,10 +361,10 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		spin_unlock_bh(&link->lock);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
-		link_rejected(link, why_rejected(id, event));
+		link_rejected(link, id, event);
 		break;
 	default:
-		cm_failed(link, event);
+		cm_ends(link, RSTREAM_END_CM_EVENT, rdma_event_msg(event->event));
 	}
 	return 0;
 }

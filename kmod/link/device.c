@@ -64,7 +64,7 @@ static int client_add(struct ib_device *ib)
 		return -ENOMEM;
 	dev->ib = ib;
 	dev->problem = dev_problem(ib);
-	/* all ports of a device have the same protocol */
+	/* a device may have InfiniBand and RoCE ports, but none has iWARP ports, too */
 	dev->iwarp = rdma_protocol_iwarp(ib, rdma_start_port(ib));
 	INIT_LIST_HEAD(&dev->links);
 	init_completion(&dev->empty);

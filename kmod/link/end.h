@@ -35,12 +35,14 @@ enum rstream_end_kind {
 	X(REPLACED, FAULT, "replaced by the peer") \
 	/* cm.c */ \
 	X(NO_WAY, FAULT, "cannot resolve the address") \
+	X(NO_ROUTE, FAULT, "cannot resolve the route") \
 	X(CM_EVENT, FAULT, "rdma_cm reports an error") \
 	X(REJECTED, REFUSED, "rejected") \
 	X(PEER_DRAINED, REFUSED, "peer is drained") \
 	X(BAD_TOKEN, REFUSED, "peer does not know the connection") \
 	X(OLD_TOKEN, AGAIN, "peer does not know the connection") \
 	X(UNPROVEN, FAULT, "answer is not authentic") \
+	X(BAD_ANSWER, FAULT, "answer is malformed") \
 	X(NOT_CONNECTED, FAULT, "cannot send the request") \
 	X(NOT_ACCEPTED, FAULT, "cannot accept the request") \
 	X(PEER_IDLE, IDLE, "disconnected") \
