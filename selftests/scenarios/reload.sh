@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug stock=6.12,6.1 timeout=400 append=kmemleak=on
+# vm: n=1 kernels=6.12,6.1,debug timeout=400 append=kmemleak=on
 # Loading and unloading; missing devices, numbers in use, open sockets.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug stock=6.12,6.1 timeout=300
+# vm: n=2 kernels=6.12,6.1,debug timeout=300
 # The cost of a message on a ring in work requests, completions and wake-ups, by the counters
 # of both ends.
 # shellcheck source=selftests/scenarios/lib.sh
