@@ -490,6 +490,7 @@ struct rstream_frag {
  * @cell_addr:	remote address of @cell, for SWITCH
  * @cell_rkey:	remote key of @cell, for SWITCH
  * @written:	bytes posted since the ring was granted
+ * @acked:	bytes that the peer had consumed, as the last post has found
  * @stalled:	enum rstream_reason: why the last post did not take all, or NONE
  * @scheduled:	it waited in the queue of the link, and may post now; read locklessly
  * @asks:	the last post has asked for an interrupting credit
@@ -503,6 +504,7 @@ struct rstream_txring {
 	u64 cell_addr;
 	u32 cell_rkey;
 	u64 written;
+	u64 acked;
 	u8 stalled;
 	bool scheduled;
 	bool asks;
@@ -551,8 +553,10 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * ring waits to be scheduled for the rest, see rstream_txring_post().
  */
 #define RSTREAM_POST_CREDIT	1U
+/* Likewise, if the ring has no space for all of the frags, by the last credit. */
+#define RSTREAM_POST_CREDIT_FULL	2U
 /* Call ops->sent() when the last message has completed, unless a call is due already. */
-#define RSTREAM_POST_NOTIFY	2U
+#define RSTREAM_POST_NOTIFY	4U
 
 /**
  * rstream_txring_post() - write frags to the peer
@@ -561,6 +565,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  *		from its head to the ring's list of frags in flight.  A
  *		frag is split (rstream_frag_split()) where the ring wraps, its
  *		space ends or a message is full
+ * @queued:	bytes in @frags
  * @how:	RSTREAM_POST_*
  *
  * Chains as many work requests as space in the ring, slots in the send queue
@@ -574,7 +579,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * -EPROTO bad credit cell.
  */
 ssize_t rstream_txring_post(struct rstream_txring *ring,
-			    struct list_head *frags, unsigned int how);
+			    struct list_head *frags, u64 queued, unsigned int how);
 
 /**
  * rstream_txring_yield() - there is nothing to post now

@@ -676,7 +676,7 @@ static void tx_notify_all(struct tx_ring *ring)
 }
 
 ssize_t rstream_txring_post(struct rstream_txring *pub,
-			    struct list_head *frags, unsigned int how)
+			    struct list_head *frags, u64 queued, unsigned int how)
 {
 	struct tx_ring *ring = to_tx(pub);
 	struct rstream_link *link = pub->link;
@@ -696,6 +696,9 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		tx_yield(ring, true);
 		goto out;
 	}
+	pub->acked = acked;
+	if (queued > pub->size - (pub->written - acked) && how & RSTREAM_POST_CREDIT_FULL)
+		how |= RSTREAM_POST_CREDIT;
 	settled = tx_settled(ring);
 	space = tx_space(ring, frags, settled);
 	if (!space && !list_empty(frags))

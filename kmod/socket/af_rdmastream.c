@@ -257,7 +257,7 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
 	rstream_swap_ops(rs, newsock);
-	release_sock(newsock->sk);
+	rstream_unlock(rs);
 	return 0;
 }
 
@@ -398,7 +398,7 @@ static int shutdown_framed(struct rstream *rs, struct socket *sock, int how)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
 	WRITE_ONCE(rs->shutdown, rs->shutdown | how);
 	rstream_cork(rs, false);
-	rstream_push(rs);
+	rstream_flush(rs);
 	return 0;
 }
 

@@ -239,7 +239,6 @@ void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_TX);
 	peer_owes(rs);
 	rstream_ring_answer(rs);
-	rstream_push(rs);
 }
 
 static void rx_check(struct rstream *rs)
@@ -499,8 +498,8 @@ void rstream_ring_check(struct rstream *rs)
 	rstream_assert_held(rs);
 	if (rs->mode != RSTREAM_FRAMED)
 		return;
-	/* a push that is under way has frags in hand */
-	if (over && !rs->out.pushing)
+	/* a flush that is under way has frags in hand */
+	if (over && !rs->out.flushing)
 		tx_over(rs);
 	if (rs->error)
 		return;

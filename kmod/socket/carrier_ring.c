@@ -96,7 +96,6 @@ void rstream_link_wanted(struct rstream *rs)
 	if (!rstream_peer_active(rs->hello.peer) && !rs->granted.link_asked) {
 		rs->granted.link_asked = true;
 		set_bit(RSTREAM_WANT_LINK, &rs->want);
-		rstream_push(rs);
 	}
 }
 
@@ -239,7 +238,6 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_TX);
 	trace_rstream_grant(rs->sk, RSTREAM_DIR_RX, rs->rx.epoch,
 			    rs->rx.arrived, RSTREAM_R_NONE);
-	rstream_push(rs);
 	return RSTREAM_R_NONE;
 }
 
@@ -786,14 +784,35 @@ bool rstream_ring_autocorks(const struct rstream *rs)
 	return rs->txring && READ_ONCE(rs->txring->notify) && !rs->zc.awaited;
 }
 
-void rstream_push_ring(struct rstream *rs)
+/* Nothing is posted now, although the link may have called us. */
+void rstream_ring_yield(struct rstream *rs)
 {
-	u64 queued = rs->tx.written - rs->tx.sent, space;
+	if (rs->txring)
+		rstream_txring_yield(rs->txring);
+}
+
+/* Nothing fits: the peer has to read, unless it has read all and the device lags behind. */
+static void stalled(struct rstream *rs)
+{
+	/* what the post has found: credit that came since wakes nobody */
+	u64 acked = rs->txring->acked;
+
+	if (acked == rs->txring->written)
+		return;
+	/* a receiver that answers with crumbs is not asked for each */
+	if (jiffies - rs->taken.asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
+		ask_credit(rs, acked);
+	else
+		rstream_retry(rs, RSTREAM_RETRY_MS);
+}
+
+void rstream_ring_push(struct rstream *rs)
+{
+	u64 queued = rs->tx.written - rs->tx.sent;
 	/* the peer has answered nothing since: more may follow before this is there */
-	bool few = rstream_may_autocork(rs, queued), want;
+	bool few = rstream_may_autocork(rs, queued), ask = !rs->taken.asked;
 	unsigned int how = few && rs->taken.heard == rs->rx.arrived ? RSTREAM_POST_NOTIFY : 0;
 	ssize_t n;
-	s64 acked;
 
 	if (!rs->txring)
 		return;
@@ -804,22 +823,14 @@ void rstream_push_ring(struct rstream *rs)
 		rstream_txring_yield(rs->txring);
 		return;
 	}
-	acked = rstream_txring_acked(rs->txring);
-	if (acked < 0) {
-		rstream_txring_yield(rs->txring);
-		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
-		return;
-	}
-	space = rs->txring->size - (rs->txring->written - acked);
-	/* this will not all fit, or somebody is about to wait */
-	want = !rs->taken.asked && (queued > space || rs->zc.awaited ||
-				    !rstream_tx_room(rs));
-	if (want) {
+	/* before it is posted: the answer may come at once */
+	if (ask) {
 		WRITE_ONCE(rs->taken.asked, true);
-		how |= RSTREAM_POST_CREDIT;
+		how |= rs->zc.awaited || !rstream_tx_room(rs) ? RSTREAM_POST_CREDIT :
+								RSTREAM_POST_CREDIT_FULL;
 	}
-	n = rstream_txring_post(rs->txring, &rs->txq.frags, how);
-	if (want && (n <= 0 || !rs->txring->asks))
+	n = rstream_txring_post(rs->txring, &rs->txq.frags, queued, how);
+	if (ask && (n <= 0 || !rs->txring->asks))
 		WRITE_ONCE(rs->taken.asked, false);
 	if (n == -EPROTO)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
@@ -829,13 +840,8 @@ void rstream_push_ring(struct rstream *rs)
 		rs->txq.at = jiffies;
 		rs->stats.tx.ring_bytes += n;
 		rs->stats.tx.ring_msgs++;
-	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING &&
-		   acked != (s64)rs->txring->written) {
-		/* a receiver that answers with crumbs is not asked for each */
-		if (jiffies - rs->taken.asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
-			ask_credit(rs, acked);
-		else
-			rstream_retry(rs, RSTREAM_RETRY_MS);
+	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING) {
+		stalled(rs);
 	}
 }
 
@@ -958,8 +964,8 @@ static void ring_sent(struct rstream *rs)
 	WRITE_ONCE(rs->out.again, true);
 	/* pairs with rstream_ring_autocorks() and look_again(): they see that we were here */
 	smp_mb();
-	/* a device may be done before the push that posts has counted what it has sent */
-	if (!READ_ONCE(rs->out.pushing) && READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
+	/* a device may be done before the flush that posts has counted what it has sent */
+	if (!READ_ONCE(rs->out.flushing) && READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 }
 

@@ -72,7 +72,8 @@ void rstream_lent_end(struct rstream *rs);
 /* sending end */
 enum rstream_reason rstream_grant_got(struct rstream *rs, const struct rstream_record *rec);
 u64 rstream_switch_proof(const struct rstream *rs, const struct rstream_record *rec);
-void rstream_push_ring(struct rstream *rs);
+void rstream_ring_push(struct rstream *rs);
+void rstream_ring_yield(struct rstream *rs);
 bool rstream_ring_autocorks(const struct rstream *rs);
 void rstream_tx_waits(struct rstream *rs);
 size_t rstream_tx_reap(struct rstream *rs);

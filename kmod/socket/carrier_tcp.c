@@ -2,7 +2,7 @@
 /*
  * The tcp carrier and the control records: our bytes on the TCP connection.
  *
- * Sending, rstream_push(): whatever has to be said goes through a small buffer
+ * Sending, rstream_tcp_push(): whatever has to be said goes through a small buffer
  * (ctl) to TCP; a DATA record's payload follows from the transmit queue page
  * by page.  A header goes out only when all of its payload is in the queue, so
  * no record ever waits for the program.
@@ -426,26 +426,19 @@ static bool next_records(struct rstream *rs)
 	return any;
 }
 
-/* Nothing is posted now, although the link may have called us. */
-static void yield_ring(struct rstream *rs)
-{
-	if (rs->txring)
-		rstream_txring_yield(rs->txring);
-}
-
 static void push_all(struct rstream *rs)
 {
 	rs->out.blocked = true;
 	rs->out.autocorked = false;
 	do {
 		if (!push_ctl(rs) || !push_payload(rs)) {
-			yield_ring(rs);
+			rstream_ring_yield(rs);
 			return;		/* on_write_space() goes on */
 		}
 		if (rs->tx.state == RSTREAM_ON_RING)
-			rstream_push_ring(rs);
+			rstream_ring_push(rs);
 		else
-			yield_ring(rs);
+			rstream_ring_yield(rs);
 	} while (next_records(rs));
 	rs->out.blocked = false;
 
@@ -459,83 +452,8 @@ static void push_all(struct rstream *rs)
 	}
 }
 
-/* What keeps the bytes that are left from going on their way? */
-static void stall_look(struct rstream *rs)
-{
-	enum rstream_reason why = RSTREAM_R_NONE;
-
-	if (rs->txq.corked || rstream_tx_plain(rs))
-		why = RSTREAM_R_NONE;
-	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
-		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
-		      RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
-	else if (rs->tx.state < RSTREAM_ON_RING)
-		why = rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
-						   RSTREAM_R_STALL_WINDOW;
-	else if (rs->txring && rstream_link_is_up(rs->txring->link))
-		why = rs->txring->stalled;
-	if (why != rs->stats.stalls.why)
-		rstream_stalled(rs, why);
-}
-
-/* Bytes wait for others that were sent meanwhile: nobody else will tell. */
-static void look_again(struct rstream *rs)
-{
-	smp_mb();	/* pairs with ring_sent() */
-	if (READ_ONCE(rs->out.again) && rs->tx.state == RSTREAM_ON_RING &&
-	    rs->tx.written != rs->tx.sent)
-		rstream_queue(rs, RSTREAM_DO_PUSH);
-}
-
-/* Can the connection carry anything now?  If not, what was wanted is put off or given up. */
-static bool may_push(struct rstream *rs)
-{
-	struct sock *sk = rs->sk;
-
-	if (rs->error)
-		return false;
-	/* nobody will ask for it; TCP's orphans go on, too */
-	if (sk->sk_err && rstream_closed(rs) && sk->sk_state != TCP_CLOSE)
-		sock_error(sk);
-	if (sk->sk_err) {
-		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
-		rs->out.autocorked = false;
-		if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len ||
-		     rs->out.rec_left) && sk->sk_state != TCP_CLOSE)
-			rstream_retry(rs, RSTREAM_RETRY_MS);
-		return false;
-	}
-	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
-		/* TCP's FIN is out: nothing can be said any more */
-		if (sk->sk_shutdown & SEND_SHUTDOWN)
-			rs->want = 0;
-		return false;
-	}
-	return true;
-}
-
-/* Is there nothing for TCP, neither now nor left from before? */
-static bool only_ring(const struct rstream *rs)
-{
-	return rs->tx.state == RSTREAM_ON_RING && !rs->want && !rs->out.ctl_len &&
-	       !rs->out.rec_left && !rs->out.blocked && !rs->out.autocorked && !rs->tx.fin &&
-	       !rs->zc.on_tcp;
-}
-
-/* What goes there: as rstream_push(), without all that is about TCP's send. */
-static void push_only_ring(struct rstream *rs)
-{
-	WRITE_ONCE(rs->out.again, false);
-	WRITE_ONCE(rs->out.pushing, true);
-	rstream_push_ring(rs);
-	WRITE_ONCE(rs->out.pushing, false);
-	look_again(rs);
-	stall_look(rs);
-	if (rstream_hist_sent(rs))
-		rstream_tx_waits(rs);
-}
-
-void rstream_push(struct rstream *rs)
+/* TCP's send neither sleeps for memory here, nor keeps a record until another is acknowledged. */
+void rstream_tcp_push(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -543,27 +461,11 @@ void rstream_push(struct rstream *rs)
 	typeof(sk->sk_tsflags) tsflags = sk->sk_tsflags;
 	gfp_t gfp = sk->sk_allocation;
 	u8 nonagle = tp->nonagle;
-	u64 mem = rs->txq.mem;
 	bool nospace;
 
-	rstream_assert_held(rs);
-	if (rs->out.pushing || rs->in.parsing)
-		return;
-	if (!may_push(rs)) {
-		yield_ring(rs);
-		return;
-	}
-	if (only_ring(rs)) {
-		push_only_ring(rs);
-		if (!rs->want)
-			return;
-	}
-	WRITE_ONCE(rs->out.again, false);
-	WRITE_ONCE(rs->out.pushing, true);
 	/* TCP's send takes it for the wish of a program that sends again */
 	nospace = sock_flag(sk, SOCK_FASYNC) &&
 		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
-	/* no sleep for memory, and no record waits for the ACK of another */
 	sk->sk_allocation = sk_gfp_mask(sk, GFP_ATOMIC);
 	sk->sk_use_task_frag = task_frag && in_task();
 	rs->out.nagle = !(nonagle & TCP_NAGLE_OFF);
@@ -583,16 +485,9 @@ void rstream_push(struct rstream *rs)
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
 	}
-	WRITE_ONCE(rs->out.pushing, false);
-	look_again(rs);
-	stall_look(rs);
-	if (rstream_hist_sent(rs))
-		rstream_tx_waits(rs);
 	/* without memory and with nothing queued, TCP would never call us */
 	if (rs->out.blocked && tcp_rtx_and_write_queues_empty(sk))
 		rstream_retry(rs, RSTREAM_RETRY_MS);
-	if (rs->txq.mem < mem)
-		rstream_wake_writers(rs);
 }
 
 /* ---- receiving ---- */
@@ -898,9 +793,7 @@ static void parse_queue(struct rstream *rs)
 	 */
 	do {
 		seq = tcp_sk(sk)->copied_seq;
-		rs->in.parsing = true;
 		tcp_read_sock(sk, &desc, parse_actor);
-		rs->in.parsing = false;
 		stays = rstream_rx_plain(rs) && rstream_tcp_unread(sk) && !rs->error &&
 			rstream_prelude_ready(rs);
 	} while (!stays && rstream_rx_plain(rs) && rstream_tcp_unread(sk) &&
@@ -911,17 +804,15 @@ static void parse_queue(struct rstream *rs)
 	if (rs->rxq.bytes != ready || rs->rx.fin)
 		rstream_wake_readers(rs);
 	/* or perhaps TCP can be closed now */
-	if (rstream_hello_waits(rs))
-		rstream_hello_wait(rs);
-	else if (rs->want || rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
-		rstream_push(rs);
+	if (rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
+		rs->out.due = true;
 }
 
 void rstream_parse(struct rstream *rs)
 {
 	rstream_assert_held(rs);
 	/* its rings are gone: what a peer says of them must not be held against it */
-	if (rs->in.parsing || rstream_released(rs))
+	if (rstream_released(rs))
 		return;
 	if (!rstream_prelude_came(rs))
 		parse_queue(rs);

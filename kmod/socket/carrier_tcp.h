@@ -37,9 +37,10 @@ struct rstream_out {
 				 * FIN, that it was given; valid once HELLO is said
 				 */
 	u32 small_seq[2];	/* TCP sequence numbers behind the last two small DATA records */
-	bool pushing;		/* rstream_push() is at work (it may call itself by way of TCP) */
-	bool again;		/* the link has told of sent bytes, perhaps while @pushing */
-	bool nagle;		/* the program has not set TCP_NODELAY; valid while @pushing */
+	bool due;		/* but for @want and queued bytes: a window, TCP's end */
+	bool flushing;		/* rstream_flush() is at work, or TCP's send, which may call us */
+	bool again;		/* the link has told of sent bytes, perhaps while @flushing */
+	bool nagle;		/* the program has not set TCP_NODELAY; valid while @flushing */
 	bool blocked;		/* records or bytes wait for room in TCP's send queue */
 	bool autocorked;		/* bytes are queued until TCP has delivered others */
 };
@@ -50,13 +51,12 @@ struct rstream_in {
 	u32 skip_left;		/* payload bytes to pass over */
 	u32 seq;		/* TCP sequence number behind the last record */
 	u16 part_len;		/* bytes in rstream.part: a header or payload that is not whole */
-	bool parsing;		/* rstream_parse() is at work, as rstream_out.pushing */
 	bool throttled;		/* TCP has more, but not before rxq is read, or there is memory */
 };
 
 /* With the socket held. */
 u64 rstream_tcp_acked_at(const struct rstream *rs);
-void rstream_push(struct rstream *rs);
+void rstream_tcp_push(struct rstream *rs);
 void rstream_parse(struct rstream *rs);
 
 #endif

@@ -70,7 +70,7 @@ bool rstream_prelude_only(const struct rstream *rs)
 
 /* ---- what we send ---- */
 
-/* Is there nothing that rstream_push() could do, nor has it left anything undone? */
+/* Is there nothing that rstream_flush() could do, nor has it left anything undone? */
 bool rstream_prelude_idle(const struct rstream *rs)
 {
 	return rstream_tx_plain(rs) && rs->tx.written == rs->tx.sent && !rs->want &&
@@ -158,7 +158,7 @@ void rstream_prelude_late(struct rstream *rs)
 {
 	if (rs->server && !rs->offer.confirmed) {
 		WRITE_ONCE(rs->hello.may_speak, true);
-		rstream_push(rs);
+		rs->out.due = true;
 	}
 	if (!rs->in.part_len || !rstream_tx_plain(rs) || rs->rx.arrived != RSW_PRELUDE)
 		return;
@@ -221,14 +221,14 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 		msg->msg_controllen = 0;
 	}
 	iov_iter_truncate(&msg->msg_iter, n);
-	rs->out.pushing = true;
+	rs->out.flushing = true;
 	rs->tx.written += n;
 	rs->tx.sent += n;
 	sent = tcp_sendmsg_locked(rs->sk, msg, n);
 	back = n - max_t(ssize_t, sent, 0);
 	rs->tx.written -= back;
 	rs->tx.sent -= back;
-	rs->out.pushing = false;
+	rs->out.flushing = false;
 	WRITE_ONCE(rs->sk->sk_tsflags, tsflags);
 	msg->msg_controllen = control;
 	iov_iter_reexpand(&msg->msg_iter, left - n + back);
@@ -252,11 +252,11 @@ size_t rstream_prelude_send_easy(struct rstream *rs, struct msghdr *msg)
 	    (rs->plain.dir.tx == RSTREAM_SPAN && rs->sk->sk_tsflags))
 		return 0;
 	msg->msg_flags = (flags & MSG_MORE) | MSG_DONTWAIT | MSG_NOSIGNAL;
-	rs->out.pushing = true;
+	rs->out.flushing = true;
 	rs->tx.written += n;
 	rs->tx.sent += n;
 	sent = tcp_sendmsg_locked(rs->sk, msg, n);
-	rs->out.pushing = false;
+	rs->out.flushing = false;
 	msg->msg_flags = flags;
 	sent = max_t(ssize_t, sent, 0);
 	rs->tx.written -= n - sent;
@@ -265,8 +265,6 @@ size_t rstream_prelude_send_easy(struct rstream *rs, struct msghdr *msg)
 		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
 		count_sent(rs, sent);
 	}
-	if (rs->want)
-		rstream_push(rs);
 	return sent;
 }
 
@@ -280,11 +278,6 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 	ssize_t sent;
 	size_t n;
 
-	rstream_prelude_look(rs);
-	if (rs->want)
-		rstream_push(rs);	/* a further span, or HELLO */
-	if (!rstream_tx_plain(rs))
-		return 0;
 	n = min_t(u64, msg_data_left(msg), rstream_prelude_room(rs));
 	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->out.ctl_len ||
 	    rs->txq.corked)
@@ -294,8 +287,6 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
 		count_sent(rs, sent);
 	}
-	if (rs->want)
-		rstream_push(rs);
 	return sent ?: -EAGAIN;
 }
 
@@ -851,9 +842,7 @@ bool rstream_prelude_pull(struct rstream *rs, u64 end)
 
 	if (!rs->plain.lazy || rs->rxq.bytes > end)
 		return true;
-	rs->in.parsing = true;
 	tcp_read_sock(rs->sk, &desc, keep_actor);
-	rs->in.parsing = false;
 	return !rs->plain.lazy || rs->rxq.bytes > end;
 }
 

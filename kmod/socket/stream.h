@@ -31,6 +31,7 @@
 #include "carrier_leave.h"
 #include "carrier_ring.h"
 #include "carrier_tcp.h"
+#include "flush.h"
 #include "handshake.h"
 #include "option_hook.h"
 #include "prelude.h"

@@ -145,6 +145,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	rs->shutdown = SHUTDOWN_MASK;
 	rstream_cork(rs, false);
 	rstream_parse(rs);
+	rstream_flush_due(rs);
 	rstream_ring_landed(rs);
 	/* what a router has said is nobody's business any more; TCP goes on, too */
 	if (sk->sk_state != TCP_CLOSE)
@@ -154,7 +155,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	if (rstream_rx_ready(rs) || rstream_prelude_part(rs) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
 		/* RFC 2525, 2.17: unread data is lost, so reset, behind what was gathered */
-		rstream_push(rs);
+		rstream_flush(rs);
 		sock_set_flag(sk, SOCK_LINGER);
 		sk->sk_lingertime = 0;
 		return true;
@@ -173,7 +174,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	rstream_ring_landed(rs);
 	if (rstream_rx_ready(rs))
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
-	rstream_push(rs);
+	rstream_flush(rs);
 	linger(rs);
 	/* the peer's TCP is closed: it will send nothing more */
 	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))

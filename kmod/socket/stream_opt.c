@@ -85,7 +85,7 @@ void rstream_uncork(struct rstream *rs, bool now)
 	    (now || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
 		rstream_cork(rs, false);
 		if (rs->tx.written != rs->tx.sent || !rstream_hello_waits(rs))
-			rstream_push(rs);
+			rstream_flush(rs);
 	}
 	release_sock(rs->sk);
 }

@@ -138,16 +138,16 @@ void rstream_rx_ack(struct rstream *rs)
 	if (rstream_tx_plain(rs) || rs->plain.dir.rx == RSTREAM_SPAN)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
-		rstream_push(rs);	/* perhaps TCP can be closed now */
+		rs->out.due = true;	/* perhaps TCP can be closed now */
 	if (rs->rx.state == RSTREAM_ON_RING || rstream_ring_ended(rs))
 		return;
 	used = rs->rx.consumed + rs->rxq.window - rs->rx.limit;
-	if (!used || (used < rs->rxq.window / 2 && !is_quiet(rs)))
+	if (!used || test_bit(RSTREAM_WANT_ACK, &rs->want) ||
+	    (used < rs->rxq.window / 2 && !is_quiet(rs)))
 		return;
 	if (used >= rs->rxq.window / 2)
 		window_grow(rs);
 	set_bit(RSTREAM_WANT_ACK, &rs->want);
-	rstream_push(rs);
 }
 
 /* ---- waiting ---- */
@@ -186,8 +186,8 @@ int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
 
 	if (!*timeo)
 		return -EAGAIN;
-	if (rstream_hello_waits(rs))
-		rstream_push(rs);
+	if (rs->want || rs->out.due)
+		rstream_flush(rs);	/* HELLO, too, which no bytes of ours will accompany */
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	add_wait_queue(sk_sleep(sk), &wait);
@@ -206,10 +206,8 @@ void rstream_rx_accepted(struct rstream *rs)
 	WRITE_ONCE(rs->accepted, true);
 	/* TCP has room again, and its window goes with any record */
 	if (rs->mode == RSTREAM_FRAMED && rs->hello.in &&
-	    rs->rxq.mem >= READ_ONCE(sk->sk_rcvbuf) / 2) {
+	    rs->rxq.mem >= READ_ONCE(sk->sk_rcvbuf) / 2)
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
-		rstream_push(rs);
-	}
 }
 
 /* ---- receive calls ---- */
@@ -373,6 +371,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 			   recv_some(rs, msg, len - copied, &ahead, flags, stamp);
 		if (n > 0) {
 			copied += n;
+			rstream_flush_due(rs);	/* the call may go on for long */
 			continue;
 		}
 		err = n;
@@ -592,7 +591,7 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		ret = rstream_urg_recv(rs, msg, len, flags);
 	else
 		ret = recv_framed(rs, msg, len, flags, &stamp);
-	release_sock(sock->sk);
+	rstream_unlock(rs);
 	msg->msg_namelen = 0;
 	if (ret >= 0 && !(flags & MSG_OOB)) {
 		if (stamp && rstream_rx_timed(rs))

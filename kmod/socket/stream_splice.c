@@ -147,6 +147,7 @@ static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 		n = splice_some(rs, pipe, len - done);
 		if (n > 0) {
 			done += n;
+			rstream_flush_due(rs);	/* the call may go on for long */
 			continue;
 		}
 		err = n;
@@ -183,6 +184,6 @@ ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 	if (!ret)
 		return rs->tcp_ops->splice_read(sock, ppos, pipe, len, flags);
 	ret = splice_framed(rs, pipe, len, dontwait);
-	release_sock(sock->sk);
+	rstream_unlock(rs);
 	return ret;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * From the program to the transmit queue: send calls on a connection with
- * records.  What is queued here the carriers take (rstream_push()).
+ * records.  What is queued here the carriers take (rstream_flush()).
  *
  * The queue is made of page fragments.  A byte is copied once, into the
  * fragment, or not at all (stream_page.c); TCP and the RDMA device get the pages
@@ -16,8 +16,8 @@
 #include "af_rdmastream.h"
 #include "stream.h"
 
-/* Bytes copied between two pushes, so that carrier and copy overlap. */
-#define PUSH_EVERY	(128 * 1024)
+/* Bytes copied between two flushes, so that carrier and copy overlap. */
+#define FLUSH_EVERY	(128 * 1024)
 
 static u64 room(struct rstream *rs)
 {
@@ -31,7 +31,7 @@ static u64 room(struct rstream *rs)
 
 /* ---- autocorking ---- */
 
-/* Do they wait?  Then they are sent when it is there, without being pushed. */
+/* Do they wait?  Then they are sent when it is there, without a flush. */
 static bool autocorks(const struct rstream *rs)
 {
 	bool waits = rs->tx.state == RSTREAM_ON_RING ? rstream_ring_autocorks(rs) :
@@ -257,7 +257,7 @@ static int wait_room(struct rstream *rs, long *timeo)
 	while (!tx_over(rs) && !room(rs)) {
 		rstream_ask_room(rs);
 		rstream_tx_reap(rs);
-		rstream_push(rs);
+		rstream_flush(rs);
 		if (room(rs))
 			break;
 		if (!*timeo)
@@ -284,13 +284,22 @@ static int check_control(struct sock *sk, struct msghdr *msg)
 	return sock_cmsg_send(sk, msg, &sockc) ? -EINVAL : 0;
 }
 
+/* A further span begins, or HELLO goes out and what follows needs records? */
+static bool still_plain(struct rstream *rs)
+{
+	rstream_prelude_look(rs);
+	if (rs->want)
+		rstream_flush(rs);
+	return rstream_tx_plain(rs);
+}
+
 /* @done: bytes of the message that have been sent */
 static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t done)
 {
 	struct sock *sk = rs->sk;
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	bool urgent = msg->msg_flags & MSG_OOB;
-	size_t unpushed = 0;
+	size_t unflushed = 0;
 	struct ubuf_info *uarg;
 	ssize_t n;
 	u64 most;
@@ -310,7 +319,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	/* an error is fetched only if it is returned: a count comes first */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = 0;
-		if (rstream_tx_plain(rs) && (urgent || (!pages && !uarg)))
+		if (rstream_tx_plain(rs) && (urgent || (!pages && !uarg)) && still_plain(rs))
 			n = rstream_prelude_send(rs, msg);
 		if (n > 0) {
 			done += n;
@@ -322,11 +331,11 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		}
 		if (n > 0) {
 			done += n;
-			unpushed += n;
-			if (unpushed >= PUSH_EVERY && msg_data_left(msg)) {
+			unflushed += n;
+			if (unflushed >= FLUSH_EVERY && msg_data_left(msg)) {
 				rstream_cork(rs, false);
-				rstream_push(rs);
-				unpushed = 0;
+				rstream_flush(rs);
+				unflushed = 0;
 			}
 			continue;
 		}
@@ -334,8 +343,8 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		if (n != -EAGAIN)
 			break;
 		rstream_cork(rs, false);
-		rstream_push(rs);
-		unpushed = 0;
+		rstream_flush(rs);
+		unflushed = 0;
 		err = room(rs) ? wait_memory(rs, &timeo) :
 				 wait_room(rs, &timeo);
 	}
@@ -347,7 +356,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		rstream_cork(rs, !urgent && (msg->msg_flags & MSG_MORE ||
 					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
 		if (!autocorks(rs))
-			rstream_push(rs);
+			rstream_flush(rs);
 	}
 	rstream_zerocopy_end(uarg, done);
 	if (done)
@@ -447,7 +456,7 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 framed:
 		if (!ret)
 			ret = send_framed(rs, msg, pages);
-		release_sock(sk);
+		rstream_unlock(rs);
 		*result = ret;
 		return true;
 	}

@@ -24,11 +24,14 @@ static void on_data_ready(struct sock *sk)
 	}
 	if (rs->mode != RSTREAM_FRAMED) {
 		rstream_peek(rs);
+		if (rs->mode == RSTREAM_FRAMED)
+			rstream_flush_due(rs);
 		return;
 	}
-	if (!rs->in.parsing && rstream_prelude_came(rs))
+	if (rstream_prelude_came(rs))
 		return;
 	rstream_parse(rs);
+	rstream_flush_due(rs);
 	rstream_close_look(rs);
 }
 
@@ -43,7 +46,7 @@ static void on_write_space(struct sock *sk)
 		return;
 	}
 	if (!rstream_hello_waits(rs) && !rstream_prelude_idle(rs))
-		rstream_push(rs);
+		rstream_flush(rs);
 	rstream_wake_writers(rs);
 	rstream_close_look(rs);
 }
@@ -77,6 +80,7 @@ static bool framed_state_change(struct rstream *rs)
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
 		return false;
 	rstream_parse(rs);
+	rstream_flush_due(rs);
 	rstream_ring_landed(rs);
 	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
 	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error &&
@@ -104,6 +108,8 @@ static void on_state_change(struct sock *sk)
 		return;
 	else if (rs && rs->mode == RSTREAM_ASKED)
 		rstream_peek(rs);
+	if (rs && rs->mode == RSTREAM_FRAMED)
+		rstream_flush_due(rs);
 	rstream_tcp4.state_change(sk);
 }
 
@@ -214,7 +220,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_ipsec_look(rs);
 	rstream_tx_reap(rs);
 	rstream_cork_look(rs);
-	rstream_push(rs);
+	rstream_flush(rs);
 	rstream_wake_writers(rs);
 	if (rs->txq.room_asked)
 		rstream_ask_room(rs);	/* it was not enough to wake them */
@@ -241,8 +247,11 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 		return false;
 	if (rs->mode == RSTREAM_FRAMED)
 		work_framed(rs, todo);
-	if (todo & BIT(RSTREAM_DO_TIMEOUT))
+	if (todo & BIT(RSTREAM_DO_TIMEOUT)) {
 		work_timeout(rs);
+		if (rs->mode == RSTREAM_FRAMED)
+			rstream_flush_due(rs);
+	}
 	if (!rstream_closed(rs))
 		return false;
 	rstream_close_step(rs);

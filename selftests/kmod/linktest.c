@@ -349,7 +349,7 @@ static bool send_some(struct round *r)
 	if (list_empty(&r->frags))
 		return false;
 	/* now and then the last message asks, else a separate one does */
-	n = rstream_txring_post(r->tx, &r->frags, get_random_u32() % 2);
+	n = rstream_txring_post(r->tx, &r->frags, r->queued, get_random_u32() % 2);
 	if (n < 0) {
 		if (n != -ENOTCONN)
 			r->errors++;

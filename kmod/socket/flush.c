@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Flushing: what a stream has to say or to send goes out here.
+ *
+ * The code of a stream only notes what is due: a bit of rstream.want, bytes in the transmit
+ * queue, rstream_out.due.  Each entry (a system call, a callback of TCP, the worker) flushes
+ * once, at its end or before it sleeps.  A stream on a ring posts; everything else, and
+ * all records, are the business of carrier_tcp.c.
+ *
+ * Socket held; never sleeps.
+ */
+#include <net/tcp.h>
+
+#include "stream.h"
+
+/* What keeps the bytes that are left from going on their way? */
+static void stall_look(struct rstream *rs)
+{
+	enum rstream_reason why = RSTREAM_R_NONE;
+
+	if (rs->txq.corked || rstream_tx_plain(rs))
+		why = RSTREAM_R_NONE;
+	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
+		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
+		      RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
+	else if (rs->tx.state < RSTREAM_ON_RING)
+		why = rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
+						   RSTREAM_R_STALL_WINDOW;
+	else if (rs->txring && rstream_link_is_up(rs->txring->link))
+		why = rs->txring->stalled;
+	if (why != rs->stats.stalls.why)
+		rstream_stalled(rs, why);
+}
+
+/* Bytes wait for others that were sent meanwhile: nobody else will tell. */
+static void look_again(struct rstream *rs)
+{
+	smp_mb();	/* pairs with ring_sent() */
+	if (READ_ONCE(rs->out.again) && rs->tx.state == RSTREAM_ON_RING &&
+	    rs->tx.written != rs->tx.sent)
+		rstream_queue(rs, RSTREAM_DO_PUSH);
+}
+
+/* Can the connection carry anything now?  If not, what was wanted is put off or given up. */
+static bool may_flush(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (rs->error || rstream_released(rs))
+		return false;
+	/* nobody will ask for it; TCP's orphans go on, too */
+	if (sk->sk_err && rstream_closed(rs) && sk->sk_state != TCP_CLOSE)
+		sock_error(sk);
+	if (sk->sk_err) {
+		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
+		rs->out.autocorked = false;
+		if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len ||
+		     rs->out.rec_left) && sk->sk_state != TCP_CLOSE)
+			rstream_retry(rs, RSTREAM_RETRY_MS);
+		return false;
+	}
+	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
+		/* TCP's FIN is out: nothing can be said any more */
+		if (sk->sk_shutdown & SEND_SHUTDOWN)
+			rs->want = 0;
+		return false;
+	}
+	return true;
+}
+
+/* Is there nothing for TCP, neither now nor left from before? */
+static bool only_ring(const struct rstream *rs)
+{
+	return rs->tx.state == RSTREAM_ON_RING && !rs->want && !rs->out.ctl_len &&
+	       !rs->out.rec_left && !rs->out.blocked && !rs->out.autocorked && !rs->tx.fin &&
+	       !rs->zc.on_tcp;
+}
+
+void rstream_flush(struct rstream *rs)
+{
+	u64 mem = rs->txq.mem;
+	bool ring;
+
+	rstream_assert_held(rs);
+	/* TCP's send may work off the backlog: what becomes due there goes out in this flush */
+	if (rs->out.flushing)
+		return;
+	rs->out.due = false;
+	if (!may_flush(rs)) {
+		rstream_ring_yield(rs);
+		return;
+	}
+	WRITE_ONCE(rs->out.again, false);
+	WRITE_ONCE(rs->out.flushing, true);
+	ring = only_ring(rs);
+	if (ring)
+		rstream_ring_push(rs);
+	if (!ring || rs->want)
+		rstream_tcp_push(rs);
+	WRITE_ONCE(rs->out.flushing, false);
+	look_again(rs);
+	stall_look(rs);
+	if (rstream_hist_sent(rs))
+		rstream_tx_waits(rs);
+	if (rs->txq.mem < mem)
+		rstream_wake_writers(rs);
+}
+
+void rstream_flush_due(struct rstream *rs)
+{
+	if (!rs->want && !rs->out.due)
+		return;
+	if (rstream_hello_waits(rs))
+		rstream_hello_wait(rs);		/* for bytes to go with it */
+	else
+		rstream_flush(rs);
+}
+
+void rstream_unlock(struct rstream *rs)
+{
+	if (rs->mode == RSTREAM_FRAMED)
+		rstream_flush_due(rs);
+	release_sock(rs->sk);
+}
