@@ -64,7 +64,8 @@ static void link_nudge(struct rstream_link *link)
 		rstream_wr_write(link, 0, 0);
 		rstream_wr_post(link);
 	}
-	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe_work, msecs_to_jiffies(NUDGE_MS));
+	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe_work,
+			   msecs_to_jiffies(NUDGE_MS));
 }
 
 static void link_register_work(struct work_struct *work)

@@ -369,9 +369,10 @@ enum rstream_wq {
 	RSTREAM_WQ_LOST,	/* tells streams: never waits */
 	RSTREAM_WQ_DOWN,	/* drains queue pairs of links that were up */
 	RSTREAM_WQ_END,		/* releases what links have */
-	RSTREAM_WQ_TIMERS,	/* timers, events, pages: waits neither for a device nor for a peer */
+	RSTREAM_WQ_TIMERS,	/* timers, events, pages: waits for no device and no peer */
 	RSTREAM_WQS
 };
+
 extern struct workqueue_struct *rstream_wqs[RSTREAM_WQS];
 extern const struct rstream_link_ops *rstream_link_ops;	/* callbacks into the layer above */
 

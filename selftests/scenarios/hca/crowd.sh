@@ -33,7 +33,7 @@ cqs() { on 1 rdma -j res show hca1 | jq '.[0].cq'; }	# of host 1's device
 
 programs=()
 begin() {	# N: streams from host 0 to an address of host 1, until "go"
-	local shape=(-k inet -C $each -p 7500 -n 8M -t 250 --hold-at 50K --hold "$tmp/go.$1")
+	local shape=(-k inet -C "$each" -p 7500 -n 8M -t 250 --hold-at 50K --hold "$tmp/go.$1")
 	on 1 ip addr add "10.77.0.$((100 + $1))/24" dev eth0 || return
 	on_bg 1 rs_stream -s -l "10.77.0.$((100 + $1))" "${shape[@]}" >"$tmp/server.$1" 2>&1
 	programs+=($!)
