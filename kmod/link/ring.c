@@ -403,7 +403,8 @@ void rstream_rxring_keep(struct rstream_rxring *pub)
 	if (!rstream_link_is_dead(link) || ring->kept)
 		return;
 	if (pub->landed) {
-		copy = vmalloc(pub->landed);
+		/* whole pages: in softirq, vfree() puts a list entry there, which KASAN minds */
+		copy = vmalloc(PAGE_ALIGN(pub->landed));
 		if (!copy)
 			return;
 		memcpy(copy, pub->mem, pub->landed);
