@@ -420,7 +420,8 @@ static void link_lost_work(struct work_struct *work)
 	rstream_link_tell_streams(link, RSTREAM_LINK_EV_LOST);
 	spin_unlock_bh(&link->lock);
 	/* no stream waits for the drain of a link that was never up */
-	queue_work(rstream_wqs[link->was_up ? RSTREAM_WQ_DOWN : RSTREAM_WQ_END], &link->down_work);
+	queue_work(rstream_wqs[link->was_up ? RSTREAM_WQ_DOWN : RSTREAM_WQ_FAILED],
+		   &link->down_work);
 }
 
 /* See the top of this file. */

@@ -187,6 +187,7 @@ static int wqs_init(void)
 		[RSTREAM_WQ_MEMORY] = "memory",
 		[RSTREAM_WQ_LOST] = "lost",
 		[RSTREAM_WQ_DOWN] = "down",
+		[RSTREAM_WQ_FAILED] = "failed",
 		[RSTREAM_WQ_END] = "end",
 		[RSTREAM_WQ_TIMERS] = "timers",
 	};

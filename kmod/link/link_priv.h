@@ -368,6 +368,7 @@ enum rstream_wq {
 	RSTREAM_WQ_MEMORY,	/* further memory */
 	RSTREAM_WQ_LOST,	/* tells streams: never waits */
 	RSTREAM_WQ_DOWN,	/* drains queue pairs of links that were up */
+	RSTREAM_WQ_FAILED,	/* ... that never were; then their path is tried again */
 	RSTREAM_WQ_END,		/* releases what links have */
 	RSTREAM_WQ_TIMERS,	/* timers, events, pages: waits for no device and no peer */
 	RSTREAM_WQS

@@ -15,6 +15,8 @@ rtt_most=120		# per cent of the round trip alone
 load 20 || bail "cannot load the module"
 in_all sysctl -q -w net.ipv4.ip_local_port_range="10000 64000" \
 	net.core.somaxconn=16384 net.ipv4.tcp_max_syn_backlog=16384 fs.file-max=200000
+# nothing waits for a minute until sockets in TIME-WAIT are gone
+in_all sysctl -q -w net.ipv4.tcp_max_tw_buckets=0
 ulimit -n 50000 || bail "no room for $idle descriptors"
 # idle ones must not get rings
 set_net ring_mode=2 ring_threshold=65536 link_idle_ms=600000 hello_timeout_ms=60000

@@ -118,9 +118,13 @@ void hca_fault_init(struct hca_dev *dev)
 void hca_fault_slow(struct hca_dev *dev, enum hca_slow what)
 {
 	unsigned int ms = READ_ONCE(slow[what]);
+	unsigned long until = jiffies + msecs_to_jiffies(ms);
 
-	if (ms && sysfs_streq(READ_ONCE(fault_dev), dev_name(&dev->ib.dev)))
-		msleep(ms);
+	if (!ms || !sysfs_streq(READ_ONCE(fault_dev), dev_name(&dev->ib.dev)))
+		return;
+	/* 0 ends it, so that nothing of it is left for the next test */
+	while (READ_ONCE(slow[what]) && time_before(jiffies, until))
+		msleep(50);
 }
 
 static bool is_of(const struct hca_dev *dev, enum hca_fault what)

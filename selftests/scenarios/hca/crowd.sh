@@ -20,6 +20,7 @@ limit_queues $at_a_time || bail "cannot limit the workqueues"
 use ring
 set_net loopback=1 links_per_path=$each links_per_address=1000 cm_timeout_ms=20000 \
 	ring_threshold=4096 ring_idle_ms=600000
+hurry	# earlier scenarios may have left paths that wait
 
 up() { on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length'; }
 all_up() { [ "$(up)" -ge $((hosts * each)) ]; }
