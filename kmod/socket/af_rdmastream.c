@@ -453,6 +453,8 @@ static int rstream_release(struct socket *sock)
 		if (rs->mode == RSTREAM_FRAMED)
 			now = rstream_close(rs, sock);
 		release_sock(sk);
+		if (!now)
+			rstream_close_unlocked(sk);
 		sock_put(sk);
 	}
 	return now ? ops->release(sock) : 0;

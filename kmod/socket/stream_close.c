@@ -294,8 +294,9 @@ static bool release_needed(const struct sock *sk)
 
 /*
  * The program has closed, and now TCP has: end here, as TCP ends a socket that no
- * program has, if that needs no worker.  Whoever uses the sock, the caller of TCP's
- * callback above all, has a reference.  Return: rs is not the sock's any more.
+ * program has, if that needs no worker.  The rings end, too: what they keep may be all that the
+ * program's control group has.  Whoever uses the sock, the caller of TCP's callback above
+ * all, has a reference.  Return: rs is not the sock's any more.
  */
 bool rstream_close_end(struct rstream *rs)
 {
@@ -303,8 +304,22 @@ bool rstream_close_end(struct rstream *rs)
 
 	/* once forsaken it is the worker's */
 	if (!rstream_closed(rs) || rs->close.state >= RSTREAM_ORPHANED ||
-	    sk->sk_state != TCP_CLOSE || rs->error || rs->txring || rs->rxring ||
+	    sk->sk_state != TCP_CLOSE || rs->error ||
 	    sock_owned_by_user(sk) || release_needed(sk))
 		return false;
 	return rstream_tcp_end(sk);
+}
+
+/* The lock is released: has TCP closed meanwhile, by the backlog?  As tcp_close(). */
+void rstream_close_unlocked(struct sock *sk)
+{
+	struct rstream *rs;
+
+	local_bh_disable();
+	bh_lock_sock(sk);
+	rs = rstream_of(sk);
+	if (rs)
+		rstream_close_end(rs);
+	bh_unlock_sock(sk);
+	local_bh_enable();
 }

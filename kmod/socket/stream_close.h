@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct rstream;
+struct sock;
 struct socket;
 
 /* How far the end of a connection with records has come; each from the one before. */
@@ -33,5 +34,7 @@ void rstream_close_late(struct rstream *rs);
 void rstream_close_release(struct rstream *rs);
 bool rstream_close_over(struct rstream *rs);
 bool rstream_close_end(struct rstream *rs);
+
+void rstream_close_unlocked(struct sock *sk);	/* after rstream_close(), which left it to us */
 
 #endif

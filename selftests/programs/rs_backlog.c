@@ -21,6 +21,7 @@ static const char usage[] =
 "  -w MS        for which nobody could send any more before they are accepted\n"
 "  -r BYTES     SO_RCVBUF\n"
 "  -p PORT  -t SECONDS (limit)\n"
+"  -M FILE      print the number in it when all of a round have closed\n"
 "  -H           hold: when all are sent print how many bytes, go on when told by a\n"
 "               line on standard input\n";
 
@@ -30,6 +31,7 @@ static struct {
 	uint64_t bytes;
 	uint16_t port;
 	bool hold;
+	const char *memory;
 } opt = { .rounds = 1, .clients = 16, .wait_ms = 30, .bytes = 900000, .port = 7300 };
 
 struct client {
@@ -106,6 +108,18 @@ static struct client *client_of(struct client *clients, int served)
 	rs_die("a connection of nobody");
 }
 
+/* What the control group is charged for, say. */
+static void tell_memory(void)
+{
+	FILE *file = fopen(opt.memory, "r");
+	char line[64];
+
+	if (!file || !fgets(line, sizeof(line), file))
+		rs_die("%s: %m", opt.memory);
+	fclose(file);
+	fputs(line, stdout);
+}
+
 static void round_of(int listener, struct client *clients)
 {
 	uint64_t sent;
@@ -136,6 +150,8 @@ static void round_of(int listener, struct client *clients)
 		close(clients[i].fd);
 		close(clients[i].served);
 	}
+	if (opt.memory)
+		tell_memory();
 }
 
 int main(int argc, char **argv)
@@ -145,7 +161,7 @@ int main(int argc, char **argv)
 
 	rs_kind_parse("inet", &opt.kind);
 	alarm(rs_limit("60"));
-	while ((c = getopt(argc, argv, "k:n:C:z:w:r:p:t:H")) != -1) {
+	while ((c = getopt(argc, argv, "k:n:C:z:w:r:p:t:M:H")) != -1) {
 		switch (c) {
 		case 'k':
 			if (!rs_kind_parse(optarg, &opt.kind))
@@ -171,6 +187,9 @@ int main(int argc, char **argv)
 			break;
 		case 't':
 			alarm(rs_limit(optarg));
+			break;
+		case 'M':
+			opt.memory = optarg;
 			break;
 		case 'H':
 			opt.hold = true;
