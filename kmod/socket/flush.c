@@ -108,7 +108,7 @@ void rstream_flush(struct rstream *rs)
 
 void rstream_flush_due(struct rstream *rs)
 {
-	if (!rs->want && !rs->out.due)
+	if (rs->mode != RSTREAM_FRAMED || (!rs->want && !rs->out.due))
 		return;
 	if (rstream_hello_waits(rs))
 		rstream_hello_wait(rs);		/* for bytes to go with it */
@@ -118,7 +118,6 @@ void rstream_flush_due(struct rstream *rs)
 
 void rstream_unlock(struct rstream *rs)
 {
-	if (rs->mode == RSTREAM_FRAMED)
-		rstream_flush_due(rs);
+	rstream_flush_due(rs);
 	release_sock(rs->sk);
 }

@@ -7,7 +7,7 @@ struct rstream;
 
 /* All with the socket held; none sleeps, but for the backlog in rstream_unlock(). */
 void rstream_flush(struct rstream *rs);		/* bytes and records, as far as they may go */
-void rstream_flush_due(struct rstream *rs);	/* the same, if something but bytes is due */
+void rstream_flush_due(struct rstream *rs);	/* if something but bytes is due; in any mode */
 void rstream_unlock(struct rstream *rs);	/* end of a system call: flushes, release_sock() */
 
 #endif

@@ -24,8 +24,7 @@ static void on_data_ready(struct sock *sk)
 	}
 	if (rs->mode != RSTREAM_FRAMED) {
 		rstream_peek(rs);
-		if (rs->mode == RSTREAM_FRAMED)
-			rstream_flush_due(rs);
+		rstream_flush_due(rs);
 		return;
 	}
 	if (rstream_prelude_came(rs))
@@ -108,7 +107,7 @@ static void on_state_change(struct sock *sk)
 		return;
 	else if (rs && rs->mode == RSTREAM_ASKED)
 		rstream_peek(rs);
-	if (rs && rs->mode == RSTREAM_FRAMED)
+	if (rs)
 		rstream_flush_due(rs);
 	rstream_tcp4.state_change(sk);
 }
@@ -249,8 +248,7 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 		work_framed(rs, todo);
 	if (todo & BIT(RSTREAM_DO_TIMEOUT)) {
 		work_timeout(rs);
-		if (rs->mode == RSTREAM_FRAMED)
-			rstream_flush_due(rs);
+		rstream_flush_due(rs);
 	}
 	if (!rstream_closed(rs))
 		return false;
