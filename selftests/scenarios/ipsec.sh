@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 stock=6.12 timeout=300
+# vm: n=2 kernels=6.12 timeout=300
 # Connections that IPsec or a tunnel protects do not use RDMA, whether they are protected from
 # the start or a policy or route is added while rings are in use.
 # shellcheck source=selftests/scenarios/lib.sh

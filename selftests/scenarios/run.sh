@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 stock=6.12,6.1 timeout=600
+# vm: n=2 kernels=6.12,6.1,debug timeout=300
 # Programs that know only TCP, under "rsctl run": each method, and what happens where none
-# works.
+# works.  What needs the kernel of a real processor is in cgroup.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/run-lib.sh
+. "$(dirname "$0")/run-lib.sh"
 
 # Readable for every user.
 mkdir "$tmp/bin"
@@ -24,7 +26,6 @@ ok "no module: a dynamic one with children" on_tcp rsctl run sh -c \
 	'curl -s 127.0.0.1:1; curl -s 127.0.0.1:1; exit 0'
 ok "no module: supervised children" on_tcp rsctl run -S sh -c \
 	'rs_echo look; curl -s 127.0.0.1:1; exit 0'
-ends() { "${@:2}" >/dev/null 2>&1; [ $? = "$1" ]; }
 ok "no module: exit status of a static program" ends 2 rsctl run rs_echo
 ok "no module: exit status of a dynamic one" ends 7 rsctl run sh -c 'exit 7'
 
@@ -33,16 +34,6 @@ ok "a link comes up" want_link
 
 # ---- what a supervised program gets ----
 
-looks() {	# COMMAND...: 8 sockets, all ours, all as they were asked for
-	"$@" >"$tmp/out" 2>&1
-	cat "$tmp/out"
-	[ "$(grep -c 'fd=1 domain=0 protocol=6 cloexec=1 nonblock=1 uid=0 here ours' "$tmp/out")" = 8 ]
-}
-says() {	# WORDS COMMAND...
-	"${@:2}" >"$tmp/out" 2>&1
-	cat "$tmp/out"
-	grep -q -- "$1" "$tmp/out"
-}
 ok "sockets of a static program" looks rsctl run rs_echo look
 ok "... without privileges" looks setpriv --reuid 1000 --regid 1000 --clear-groups \
 	rsctl run rs_echo look
@@ -70,15 +61,6 @@ ok "--preload is refused for a static program" says "statically linked" rsctl ru
 
 # ---- programs ----
 
-bytes=$((2 * 1024 * 1024))
-# Checks that the data used rdmastream, most of it RDMA.
-by_rdma() {	# COMMAND...
-	mark 0
-	"$@" 2>&1 || return
-	growth 0 | grep -E '(active-opens|x-bytes) [1-9]'
-	(($(grown 0 active-opens) >= 1 && $(grown 0 ring-tx-bytes) > bytes / 2)) &&
-		(($(grown 0 ring-rx-bytes) > bytes / 2))
-}
 talk() {	# NAME PROGRAM...: one that is told host, port, bytes
 	ok "$1" by_rdma timeout 200 rsctl run -v "${@:2}" "$ADDR4_1" 7001 $bytes
 }
@@ -193,72 +175,9 @@ refuses() {
 }
 ok "invalid rules are refused" refuses
 
-# ---- a cgroup ----
-
-group=/sys/fs/cgroup/rsctl-run
-mkdir -p $group/below
-mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
-within() {	# COMMAND...: in a cgroup below it
-	(
-		echo "$BASHPID" >$group/below/cgroup.procs
-		exec "$@"
-	)
-}
-if rsctl cgroup on rsctl-run 2>"$tmp/err"; then
-	ok "a cgroup: switched on and listed" says " $group\$" rsctl cgroup
-	ok "... switching it on again is no error" rsctl cgroup on $group
-	ok "... static C" by_rdma within rs_echo talk "$ADDR4_1" 7001 $bytes
-	ok "... Python" by_rdma within rs_echo_py "$ADDR4_1" 7001 $bytes
-	ok "... all its sockets" looks within rs_echo look
-	ok "... not the sockets of other cgroups" says "here tcp" rs_echo look
-	rm -f "$tmp/go"
-	within sh -c 'until [ -e "$0" ]; do sleep 0.2; done; exec rs_echo look' "$tmp/go" >"$tmp/later" &
-	rsctl cgroup off rsctl-run
-	ok "... not when it is off" says "here tcp" within rs_echo look
-	ok "... which is no longer listed" test -z "$(rsctl -o cgroup | grep $group)"
-	rsctl cgroup on rsctl-run
-	touch "$tmp/go"
-	wait $!
-	ok "... also a process that was already running" looks cat "$tmp/later"
-	bpf=yes
-else
-	ok "a cgroup: refused by a kernel without the function" grep -q 'has no update_socket_protocol' "$tmp/err"
-	ok "... without traces" test -z "$(rsctl -o cgroup | grep $group)"
-	[ "$KERNEL" = 6.1 ] || ok "... but it should" false
-	bpf=no
-fi
 kill $server
 
 ok "no socket remains" wait_for 20 no_sockets
 ok "no supervisor remains" wait_for 20 ends 1 pgrep 'rsctl-(guard|worker)'
 ok "the module can be unloaded" wait_for 20 unload_module
-if [ $bpf = yes ]; then
-	ok "a cgroup without the module" says "here tcp" within rs_echo look
-	ok "... the module is loaded again" load
-	ok "... and is used" looks within rs_echo look
-	rsctl cgroup off rsctl-run
-	ok "... it can be unloaded" wait_for 20 unload_module
-
-	pins=/sys/fs/bpf/rdmastream-cgroup
-	rsctl cgroup on rsctl-run
-	ok "... switched off by its id" rsctl cgroup off "$(stat -c %i $group)"
-	ok "... which leaves no pin" test -z "$(ls $pins)"
-	rsctl cgroup on rsctl-run
-	rmdir $group/below $group
-	ok "... a removed cgroup is no longer listed" test -z "$(rsctl -o cgroup | grep -v CGROUP)"
-	ok "... and leaves no pin" test -z "$(ls $pins)"
-	mkdir $group
-	rsctl cgroup on rsctl-run
-	rmdir $group
-	mkdir $group
-	ok "... a new cgroup of the same name" rsctl cgroup on rsctl-run
-	ok "... has the only pin" test "$(ls $pins)" = "$(stat -c %i $group)"
-	rsctl cgroup off rsctl-run
-	chmod 777 $pins
-	ok "... refused: anybody may write to the directory of pins" ends 1 rsctl cgroup on rsctl-run
-	rmdir $pins
-	ln -s "$tmp" $pins
-	ok "... refused: the directory of pins is a symbolic link" ends 1 rsctl cgroup on rsctl-run
-	rm $pins
-fi
 done_testing
