@@ -204,6 +204,15 @@ class End:
     def close(self):
         self.qp.close()
 
+    def leave(self):
+        """As close(), but the host knows that the link has ended.
+
+        close() tells it once, and that may be lost: the host would find out by its probes.
+        """
+        with contextlib.suppress(Refused):
+            self.qp.ask("disconnect")
+        self.close()
+
     # ---- messages ----
 
     def say(self, kind, number=0, addr=0, rkey=0, data=b"", step=1):

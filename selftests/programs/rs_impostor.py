@@ -58,8 +58,12 @@ class Between:
         self.passive, self.active = sorted(halves, key=lambda half:
                                            half.ticket.host_instance)
         self.end = End(self.active.ticket, self.active.host, self.ours)
-        self.end.listen(OUR_PORT)
-        self.theirs, self.req = self.end.asked(60)
+        try:
+            self.end.listen(OUR_PORT)
+            self.theirs, self.req = self.end.asked(60)
+        except Refused:
+            self.end.close()
+            raise
 
 
 def must_refuse(host, ours, req):
@@ -105,7 +109,9 @@ def impostor_forwards_grants(between):
             expect((offset, epoch) == (0, 0), "the grant of another to be refused")
         expect(other.is_up() and between.end.is_up(), "both links, up")
     finally:
-        other.close()
+        # a host that does not know would make the next case wait
+        other.leave()
+        between.end.leave()
 
 
 def asked_for(half):
@@ -113,10 +119,14 @@ def asked_for(half):
     limit = time.monotonic() + 120
     while time.monotonic() < limit:
         end = End(half.ticket, half.host, Between.ours)
-        end.listen(OUR_PORT)
-        theirs, req = end.asked(60)
-        if struct.unpack("!Q", req[8:16]) == (half.ticket.token,):
-            return end, theirs, req
+        try:
+            end.listen(OUR_PORT)
+            theirs, req = end.asked(60)
+            if struct.unpack("!Q", req[8:16]) == (half.ticket.token,):
+                return end, theirs, req
+        except Refused:
+            end.close()
+            raise
         end.close()
     raise Failed("a request for this connection")
 

@@ -24,7 +24,7 @@
  *	fill OFFSET BYTES	-> ok
  *	state			-> ok NUMBER		of the queue pair: 3 is RTS
  *	hush			-> ok			no receive is posted any more
- *	disconnect		-> ok
+ *	disconnect		-> ok			the peer has heard of it, or was lost
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -474,10 +474,17 @@ static bool do_hush(const char *args)
 
 static bool do_disconnect(const char *args)
 {
+	struct pollfd fd = { .fd = channel->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+	bool ended = false;
+
 	(void)args;
 	rdma_disconnect(id);
-	printf("ok\n");
-	return true;
+	while (!ended && poll(&fd, 1, WAIT_MS) == 1 && !rdma_get_cm_event(channel, &event)) {
+		ended = event->event == RDMA_CM_EVENT_DISCONNECTED;
+		rdma_ack_cm_event(event);
+	}
+	return ended ? did(true) : no("time");
 }
 
 static const struct {
