@@ -38,10 +38,27 @@ static struct rx_ring *to_rx(struct rstream_rxring *ring)
 
 /* ---- messages without data ---- */
 
+/*
+ * A copy of what a ring holds.  In softirq, vfree() writes a list entry at the start of the
+ * memory, while a pipe may have pages of the copy: so a page of its own is in front of it.
+ */
+static void *copy_make(const void *mem, size_t n)
+{
+	void *all = vmalloc(PAGE_SIZE + PAGE_ALIGN(n));
+
+	return all ? memcpy(all + PAGE_SIZE, mem, n) : NULL;
+}
+
+static void copy_free(void *copy)
+{
+	if (copy)
+		vfree(copy - PAGE_SIZE);
+}
+
 static void rx_put_memory(struct rx_ring *ring)
 {
 	if (ring->kept)
-		vfree(ring->pub.mem);
+		copy_free(ring->pub.mem);
 	else
 		rstream_rmb_put(&ring->piece);
 }
@@ -403,11 +420,9 @@ void rstream_rxring_keep(struct rstream_rxring *pub)
 	if (!rstream_link_is_dead(link) || ring->kept)
 		return;
 	if (pub->landed) {
-		/* whole pages: in softirq, vfree() puts a list entry there, which KASAN minds */
-		copy = vmalloc(PAGE_ALIGN(pub->landed));
+		copy = copy_make(pub->mem, pub->landed);
 		if (!copy)
 			return;
-		memcpy(copy, pub->mem, pub->landed);
 	}
 	spin_lock_bh(&link->lock);
 	rstream_rmb_put(&ring->piece);

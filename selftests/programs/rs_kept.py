@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two ends of a stream for kept.sh, which tells them by files when to go on.
+
+rs_kept serve PORT DIR           reads; what comes behind @FIRST, it splices into a pipe first
+rs_kept talk HOST PORT DIR       writes
+"""
+import os
+import socket
+import sys
+import time
+
+FIRST, MORE, PAGE = 20000, 32768, 4096
+PROTOCOL = 257
+data = bytes((i * 7 + i // 251) % 255 + 1 for i in range(FIRST + MORE))
+
+
+def wait_for(path):
+    limit = time.monotonic() + 200
+    while not os.path.exists(path):
+        if time.monotonic() > limit:
+            sys.exit(f"{path} does not come")
+        time.sleep(0.02)
+
+
+def say(path):
+    open(path, "w", encoding="ascii").close()
+
+
+def receive(sock, size):
+    got = b""
+    while len(got) < size:
+        more = sock.recv(size - len(got))
+        if not more:
+            sys.exit(f"the end after {len(got)} of {size} bytes")
+        got += more
+    return got
+
+
+def serve(port, where):
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOL)
+    listener.bind(("", int(port)))
+    listener.listen()
+    sock, _ = listener.accept()
+    got = receive(sock, FIRST)
+    say(where + "/first")
+    reader, writer = os.pipe()
+    spliced = os.splice(sock.fileno(), writer, PAGE)
+    say(where + "/spliced")
+    wait_for(where + "/left")
+    got += os.read(reader, spliced)
+    got += receive(sock, len(data) - len(got))
+    wrong = [i for i, byte in enumerate(got) if byte != data[i]]
+    print(f"{spliced} bytes spliced; wrong: {wrong[:16]}")
+    sys.exit(bool(wrong))
+
+
+def talk(host, port, where):
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOL)
+    sock.connect((host, int(port)))
+    sock.sendall(data[:FIRST])
+    wait_for(where + "/go")
+    sock.sendall(data[FIRST:])
+    wait_for(where + "/end")
+
+
+{"serve": serve, "talk": talk}[sys.argv[1]](*sys.argv[2:])

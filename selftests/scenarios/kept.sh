@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# vm: n=2 kernels=6.12,6.1,debug timeout=150
+# A link dies before the SWITCH to its ring has come.  What has landed is copied, so that the
+# ring's memory is free.  A page of that copy that is in a pipe does not change when the stream
+# leaves the ring.
+# shellcheck source=selftests/scenarios/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+load || bail "cannot load the module"
+set_net ring_idle_ms=3600000
+in_all mkdir -p "$tmp"
+port=7100 program="$(realpath "$(dirname "$0")/../programs")/rs_kept.py"
+loss="$(dirname "$0")/loss.sh"
+
+has_said() { on 1 test -e "$tmp/$1"; }
+carrier() { on 1 rsctl -j sockets | jq -e "any(.[]; .rx.carrier == \"$1\")" >/dev/null; }
+rings() { on 1 rsctl -j links | jq -e "map(.rx_bytes // 0) | add $1" >/dev/null; }
+no_memory() { [ "$(on 1 rsctl -j memory | jq length)" = 0 ]; }
+no_up_link() { [ "$(on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length')" = 0 ]; }
+
+ok "VM 0 is drained: no link yet" rsctl drain on
+on_bg 1 python3 "$program" serve $port "$tmp" >"$tmp/serve"
+server=$!
+ok "a server listens" wait_for 20 listens 1 $port
+python3 "$program" talk "$ADDR4_1" $port "$tmp" &
+client=$!
+ok "the stream has begun" wait_for 20 has_said first
+mark 0
+ok "TCP of the sender is held back" on 1 nft "add table inet held;
+	add chain inet held in { type filter hook input priority 0; };
+	add chain inet held out { type filter hook output priority 0; };
+	add rule inet held in tcp dport $port drop"
+ok "a link comes up" rsctl drain off
+granted() { [ "$(grown 0 grants-rx)" -ge 1 ]; }
+ok "VM 0 gets a ring" wait_for 30 granted
+touch "$tmp/go"
+written() { [ "$(grown 0 ring-tx-bytes)" -ge 32768 ]; }
+ok "... and writes into it" wait_for 20 written
+ok "... which lands, although its SWITCH has not come" wait_for 20 rings ">= 32768"
+ok "... so it cannot be read yet" carrier tcp
+"$loss" drop
+ok "the link dies" wait_for 60 no_up_link
+ok "the memory of the ring is free" wait_for 60 no_memory
+ok "TCP of the sender goes on, but is not answered" on 1 nft "add rule inet held out tcp sport $port drop;
+	flush chain inet held in"
+ok "the program splices from the ring" wait_for 60 has_said spliced
+ok "... which it cannot have left yet" carrier ring
+on 1 nft delete table inet held
+ok "the stream has left the ring" wait_for 60 carrier tcp
+on 1 touch "$tmp/left"
+wait $server
+ok "every byte is right" test $? = 0
+diag <"$tmp/serve"
+touch "$tmp/end"
+wait $client
+ok "the sender ends" test $? = 0
+"$loss" pass
+ok "no socket remains" wait_for 30 no_sockets
+ok "the module can be unloaded" wait_for 20 unload_module
+done_testing
