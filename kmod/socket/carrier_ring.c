@@ -872,13 +872,13 @@ void rstream_rings_close(struct rstream *rs)
 	struct rstream_txring *tx = rs->txring;
 	struct rstream_rxring *rx = rs->rxring;
 
-	rs->txring = NULL;
-	rs->rxring = NULL;
 	if (tx) {
-		/* frags in flight become the link's */
+		/* the other frags in flight become the link's */
 		rstream_tx_reap(rs);
+		rs->txring = NULL;
 		rstream_txring_close(tx);
 	}
+	rs->rxring = NULL;
 	if (rx) {
 		rstream_lent_end(rs);
 		sk_mem_uncharge(rs->sk, rx->size);

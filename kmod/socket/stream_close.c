@@ -310,16 +310,23 @@ bool rstream_close_end(struct rstream *rs)
 	return rstream_tcp_end(sk);
 }
 
-/* The lock is released: has TCP closed meanwhile, by the backlog?  As tcp_close(). */
+/*
+ * After rstream_close(), without the lock: has the backlog closed TCP?  Then all is over, and this
+ * may sleep, so it need not wait for the worker.  @sk: with a reference.
+ */
 void rstream_close_unlocked(struct sock *sk)
 {
+	const struct proto_ops *ops = NULL;
+	struct socket sock = { .sk = sk };
 	struct rstream *rs;
 
-	local_bh_disable();
-	bh_lock_sock(sk);
+	if (READ_ONCE(sk->sk_state) != TCP_CLOSE)
+		return;
+	lock_sock(sk);
 	rs = rstream_of(sk);
-	if (rs)
-		rstream_close_end(rs);
-	bh_unlock_sock(sk);
-	local_bh_enable();
+	if (rs && rs->close.state < RSTREAM_ORPHANED && !rs->error && rstream_close_over(rs))
+		ops = rs->tcp_ops;
+	release_sock(sk);
+	if (ops)
+		ops->release(&sock);
 }

@@ -35,6 +35,6 @@ void rstream_close_release(struct rstream *rs);
 bool rstream_close_over(struct rstream *rs);
 bool rstream_close_end(struct rstream *rs);
 
-void rstream_close_unlocked(struct sock *sk);	/* after rstream_close(), which left it to us */
+void rstream_close_unlocked(struct sock *sk);	/* process context */
 
 #endif

@@ -86,12 +86,12 @@ static bool framed_state_change(struct rstream *rs)
 	    !rstream_rx_plain(rs))
 		WRITE_ONCE(sk->sk_err, EPIPE);
 	check_truncated(rs);
+	if (rstream_close_end(rs))
+		return true;
 	/* no RESUME will come, or nothing can go any more */
 	if (rs->tx.state == RSTREAM_LOST ||
 	    (sk->sk_state == TCP_CLOSE && (rs->txring || !list_empty(&rs->txq.frags))))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
-	if (rstream_close_end(rs))
-		return true;
 	rstream_close_look(rs);
 	return false;
 }
@@ -318,10 +318,11 @@ out:
 static void drop_connection(struct rstream *rs)
 {
 	rstream_close_release(rs);
+	/* first: a link without users ends, and is lost if it still has rings */
+	rstream_rings_close(rs);
 	rstream_unregister(rs);
 	if (rs->stats.stalls.why)
 		rstream_stalled(rs, RSTREAM_R_NONE);
-	rstream_rings_close(rs);
 	rstream_ipsec_forget(rs);
 	if (rs->hello.peer) {
 		rstream_peer_forget(rs->hello.peer, rs);
