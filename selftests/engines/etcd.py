@@ -18,6 +18,7 @@ import urllib.parse
 
 endpoints = sys.argv[-1].split(",")
 CLIENTS = 6
+LEADER_CHANGES = "leader", "proposal dropped", "request timed out"
 failures = []
 
 
@@ -25,8 +26,15 @@ def code(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def changing():
-    return sys.argv[1] == "work" and os.path.exists(sys.argv[2] + ".changing")
+def changed_since(then):
+    """Has the leader been changed by intention since then, or is it being changed?"""
+    if sys.argv[1] != "work":
+        return False
+    try:
+        with open(sys.argv[2] + ".changed", encoding="ascii") as file:
+            return float(file.read()) >= then
+    except FileNotFoundError:
+        return os.path.exists(sys.argv[2] + ".changing")
 
 
 class Client:
@@ -37,15 +45,18 @@ class Client:
         self.conn.auto_open = 0
 
     def call(self, method, **args):
-        """Asks again if, and only if, the leader is being changed by intention."""
+        """Asks again if, and only if, the leader was changed by intention meanwhile.
+
+        etcd then loses or refuses what is on its way to the former leader.
+        """
         while True:
-            excused = changing()
+            since = time.time()
             self.conn.request("POST", "/v3/kv/" + method, json.dumps(args))
             answer = self.conn.getresponse()
             text = answer.read().decode()
             if answer.status == 200:
                 return json.loads(text)
-            if not (excused or changing()) or "leader" not in text and "proposal dropped" not in text:
+            if not changed_since(since) or not any(why in text for why in LEADER_CHANGES):
                 raise ValueError(f"{method}: {answer.status} {text[:200]}")
 
     def put(self, key, value):
