@@ -10,6 +10,8 @@ import socket
 import sys
 import time
 
+from space import receive
+
 FIRST, MORE, PAGE = 20000, 32768, 4096
 PROTOCOL = 257
 data = bytes((i * 7 + i // 251) % 255 + 1 for i in range(FIRST + MORE))
@@ -25,16 +27,6 @@ def wait_for(path):
 
 def say(path):
     open(path, "w", encoding="ascii").close()
-
-
-def receive(sock, size):
-    got = b""
-    while len(got) < size:
-        more = sock.recv(size - len(got))
-        if not more:
-            sys.exit(f"the end after {len(got)} of {size} bytes")
-        got += more
-    return got
 
 
 def serve(port, where):
