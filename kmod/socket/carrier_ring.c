@@ -746,7 +746,7 @@ size_t rstream_tx_reap(struct rstream *rs)
 	if (acked > 0) {	/* the SWITCH's offset is the ring's first */
 		rstream_tx_credited(&rs->tx, acked);
 		rstream_hist_acked(rs);
-	} else if (acked < 0) {
+	} else if (acked < 0 && !rstream_released(rs)) {
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	}
 	if (freed)

@@ -3,7 +3,7 @@
  * A program closes a connection with records: what it wrote goes out, the peer's
  * last records are heard, and the socket ends without a program.
  *
- * Socket held; never sleeps, but for rstream_close().
+ * Socket held, but for rstream_close_unlocked(); only that and rstream_close() sleep.
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ipv6.h>
@@ -179,7 +179,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	/* the peer's TCP is closed: it will send nothing more */
 	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
 		return true;
-	/* from here on the worker releases the sock, or rstream_close_end() */
+	/* from here on the worker releases the sock, or rstream_close_end(), or .._unlocked() */
 	close_set(rs, RSTREAM_CLOSED);
 	detach_program(rs, sock);
 	if (!rstream_tx_done(rs))
@@ -324,7 +324,7 @@ void rstream_close_unlocked(struct sock *sk)
 		return;
 	lock_sock(sk);
 	rs = rstream_of(sk);
-	if (rs && rs->close.state < RSTREAM_ORPHANED && !rs->error && rstream_close_over(rs))
+	if (rs && !rs->error && rstream_close_over(rs))
 		ops = rs->tcp_ops;
 	release_sock(sk);
 	if (ops)

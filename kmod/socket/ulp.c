@@ -156,7 +156,8 @@ static bool work_lock(struct rstream *rs, bool owned)
 		return wait_event_timeout(sk->sk_lock.wq, work_own(sk), 1);
 	local_bh_disable();
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk)) {
+	/* accepted meanwhile: what is to be done may sleep */
+	if (!sock_owned_by_user(sk) && !rs->accepted) {
 		__release(&sk->sk_lock.slock);
 		return true;
 	}
