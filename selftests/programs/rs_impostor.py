@@ -45,6 +45,16 @@ class Half:
                 return payload
 
 
+def listens_for(half):
+    """An end, and the first REQ that comes to it."""
+    end = End(half.ticket, half.host, Between.ours)
+    try:
+        return end, *end.listen(OUR_PORT).asked(60)
+    except Refused:
+        end.close()
+        raise
+
+
 class Between:
     """Connections to both, each in the name of the other."""
     hosts, port, ours = None, None, None
@@ -57,13 +67,7 @@ class Between:
         # the one with the greater id makes the links
         self.passive, self.active = sorted(halves, key=lambda half:
                                            half.ticket.host_instance)
-        self.end = End(self.active.ticket, self.active.host, self.ours)
-        try:
-            self.end.listen(OUR_PORT)
-            self.theirs, self.req = self.end.asked(60)
-        except Refused:
-            self.end.close()
-            raise
+        self.end, self.theirs, self.req = listens_for(self.active)
 
 
 def must_refuse(host, ours, req):
@@ -118,15 +122,9 @@ def asked_for(half):
     """An end, and the REQ for it; requests for other connections are refused."""
     limit = time.monotonic() + 120
     while time.monotonic() < limit:
-        end = End(half.ticket, half.host, Between.ours)
-        try:
-            end.listen(OUR_PORT)
-            theirs, req = end.asked(60)
-            if struct.unpack("!Q", req[8:16]) == (half.ticket.token,):
-                return end, theirs, req
-        except Refused:
-            end.close()
-            raise
+        end, theirs, req = listens_for(half)
+        if struct.unpack("!Q", req[8:16]) == (half.ticket.token,):
+            return end, theirs, req
         end.close()
     raise Failed("a request for this connection")
 
