@@ -179,7 +179,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	/* the peer's TCP is closed: it will send nothing more */
 	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
 		return true;
-	/* from here on the worker releases the sock, or rstream_close_end(), or .._unlocked() */
+	/* from here on rstream_close_end(), rstream_close_unlocked() or the worker releases it */
 	close_set(rs, RSTREAM_CLOSED);
 	detach_program(rs, sock);
 	if (!rstream_tx_done(rs))
