@@ -42,9 +42,11 @@ ok "... so it cannot be read yet" carrier tcp
 "$loss" drop
 ok "the link dies" wait_for 60 no_up_link
 ok "the memory of the ring is free" wait_for 60 no_memory
-ok "TCP of the sender goes on, but is not answered" on 1 nft "add rule inet held out tcp sport $port drop;
+# An acknowledgement alone has no PSH.  It must pass: the SWITCH may be in the second segment.
+ok "TCP of the sender goes on, the RESUME is held back" on 1 nft "
+	add rule inet held out tcp sport $port tcp flags & psh == psh drop;
 	flush chain inet held in"
-ok "the program splices from the ring" wait_for 60 has_said spliced
+ok "the program splices from the ring" wait_for 60 has_said spliced || in_all ss -tinop | diag
 ok "... which it cannot have left yet" carrier ring
 on 1 nft delete table inet held
 ok "the stream has left the ring" wait_for 60 carrier tcp
