@@ -50,7 +50,16 @@ begin_rmmod() {
 	rsctl drain off >/dev/null
 	wait_for 60 eval 'rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60 >/dev/null && has_link 0'
 }
-end_rmmod() { wait_for 60 rmmod rdmastream; }
+end_rmmod() {
+	wait_for 60 rmmod rdmastream && return
+	{
+		lsmod
+		rsctl -d sockets
+		rsctl links
+		ss -tanop
+	} | diag
+	return 1
+}
 again_rmmod() {
 	new_rxe && insmod "$MODULE" && settings && below_us
 }
