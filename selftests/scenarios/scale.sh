@@ -119,8 +119,8 @@ ok "the slow reader has not read yet" kill -0 $slow_client
 
 # ---- round trips ----
 
-# The machine may be busy with other work.  So each round-trip time is divided by that of plain
-# TCP at the same moment, and the median of many quotients counts.
+# The machine may be busy with other work, which only adds.  So the shortest of many round-trip
+# times counts, divided by the shortest of plain TCP's meanwhile.
 rtt() {	# NAME
 	local i kind server=()
 	for kind in tcp ours; do
@@ -134,8 +134,12 @@ rtt() {	# NAME
 	kill "${server[@]}"
 	wait "${server[@]}" 2>/dev/null
 	diag "$1, us by TCP/ours: $(sed 's, ,/,' "$tmp/rtt.$1" | tr '\n' ' ')"
-	awk '$1 > 0 && $2 > 0 { print $2 / $1 }' "$tmp/rtt.$1" | sort -n |
-		awk '{ q[NR] = $1 } END { if (NR >= 9) print q[int((NR + 1) / 2)] }' >"$tmp/quotient.$1"
+	awk '$1 > 0 && $2 > 0 {
+			n++
+			if (!tcp || $1 < tcp) tcp = $1
+			if (!ours || $2 < ours) ours = $2
+		}
+		END { if (n >= 9) print ours / tcp }' "$tmp/rtt.$1" >"$tmp/quotient.$1"
 }
 one_rtt() {	# KIND PORT: microseconds of 64 bytes there and back
 	rs_bench -c "$ADDR4_1" -k "$1" -p "$2" -t 60 | awk '$1 == "rtt-64" { print $2 }'
