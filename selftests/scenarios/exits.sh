@@ -3,7 +3,7 @@
 # vm: n=1 kernels=debug timeout=900 append=kmemleak=on seed=1
 # Namespaces end and the module is unloaded while there are links, and in run n allocation n
 # below the module fails from then on, until a run has fewer.  All ends, and nothing is leaked.
-# From the environment: LIMIT (seconds), HOWS (netns rmmod), KINDS (slabs pages).
+# From the environment: LIMIT (seconds), HOWS (netns rmmod), KINDS (slabs pages), FROM (the first n).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/scenarios/hca-lib.sh
@@ -11,7 +11,7 @@
 # shellcheck source=selftests/scenarios/nomem-lib.sh
 . "$(dirname "$0")/nomem-lib.sh"
 
-: "${LIMIT:=3000}" "${HOWS:=netns rmmod}" "${KINDS:=slabs pages}"
+: "${LIMIT:=3000}" "${HOWS:=netns rmmod}" "${KINDS:=slabs pages}" "${FROM:=1}"
 
 settings() {	# [CMD...]: where
 	"$@" sysctl -q -w net.rdmastream.{ack_timeout=18,ring_mode=1,loopback=1,link_flap_decay_ms=100} \
@@ -29,7 +29,7 @@ begin_netns() {
 		ip -n h$i link set lo up && ip -n h$i link set eth0 up &&
 			ip -n h$i addr add 10.78.0.$((i + 1))/24 dev eth0 &&
 			host $i rdma link add hca$i type rs_hca netdev eth0 &&
-			settings host $i || return
+			settings host $i && host $i sysctl -q -w net.ipv4.tcp_fin_timeout=5 || return
 	done
 	nsenter --net=/run/netns/h1 rs_stream -s -k inet -p 7500 -n 1M --hold-at 50K --hold "$tmp/never" -t 600 >/dev/null 2>&1 &
 	programs=($!)
@@ -38,10 +38,26 @@ begin_netns() {
 	programs+=($!)
 	wait_for 60 has_rings host 0
 }
+# Each looks for FINs that are lost, and the other end waits for those.
+no_more_streams() {
+	local i left=0
+	for i in 0 1; do none_left host $i || left=1; done
+	return $left
+}
+unused() { [ "$(</sys/module/rdmastream/refcnt)" = 0 ]; }
+in_use() {
+	for host in "" "host 0" "host 1"; do
+		$host rsctl -d sockets
+		$host rsctl links
+		$host ss -tanop
+	done
+	lsmod
+} 2>/dev/null
 end_netns() {
 	kill -9 "${programs[@]}"
 	wait "${programs[@]}" 2>/dev/null
-	ip netns del h0 && ip netns del h1 && wait_for 60 no_devices
+	wait_for 10 no_more_streams || { in_use | diag; return 1; }
+	ip netns del h0 && ip netns del h1 && wait_for 60 no_devices && wait_for 10 unused
 }
 
 # ---- the module: a link of this host with itself is idle when it is unloaded ----
@@ -50,16 +66,7 @@ begin_rmmod() {
 	rsctl drain off >/dev/null
 	wait_for 60 eval 'rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60 >/dev/null && has_link 0'
 }
-end_rmmod() {
-	wait_for 60 rmmod rdmastream && return
-	{
-		lsmod
-		rsctl -d sockets
-		rsctl links
-		ss -tanop
-	} | diag
-	return 1
-}
+end_rmmod() { wait_for 60 rmmod rdmastream || { in_use | diag; return 1; } }
 again_rmmod() {
 	new_rxe && insmod "$MODULE" && settings && below_us
 }
@@ -69,7 +76,7 @@ again_netns() { :; }
 
 each() {	# HOW KNOB NAME
 	local n
-	for ((n = 1; ; n++)); do
+	for ((n = FROM; ; n++)); do
 		[ $SECONDS -lt "$LIMIT" ] || { diag "$1: $3 $n and the rest take too long"; return 1; }
 		"begin_$1" || { ok "$1: begins" false; return 1; }
 		say "$1: number $n of $3 fails"

@@ -44,15 +44,15 @@ sys.exit(result["timed_out"] or
              for sides in conns.values() for side, errors in sides.items()))'
 }
 # TCP drops a FIN for which it has no memory, and does not retry: any socket then stays without
-# a timer until an administrator ends it.
-none_left() {
+# a timer until an administrator ends it, or waits for the other end's FIN.
+none_left() {	# [CMD...]: where
 	local state from to
-	ss -Hton state last-ack state fin-wait-1 state closing | grep -v timer: |
+	"$@" ss -Hton state last-ack state fin-wait-1 state closing | grep -v timer: |
 		while read -r state _ _ from to _; do
 			diag "$state, and no FIN under way: $from $to" >&3
-			ss -HKtn src "$from" dst "$to" >/dev/null
+			"$@" ss -HKtn src "$from" dst "$to" >/dev/null
 		done
-	no_sockets
+	! "$@" rsctl -j sockets | grep -q '"mode"'
 }
 on_ring() { rsctl -o sockets | grep -q 'framed *ring *ring'; }
 # rxe's own management QP does not survive a failed allocation.
