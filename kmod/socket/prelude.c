@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bytes without records.
+ * Bytes that are sent without records: the prelude and spans.
  *
- * The prelude: a connection whose option says so begins as plain TCP, without
- * HELLO and records, so that a short one costs what TCP costs.
+ * The prelude: if the option asks for it, a connection begins as plain TCP, without HELLO
+ * and records, so that a short connection costs no more than with TCP.
  *
- * Each direction has its own, of RSW_PRELUDE bytes at most:
+ * Each direction has its own prelude, of at most RSW_PRELUDE bytes:
  *
  *	plain bytes ... | HELLO | records ...
  *
- * HELLO comes behind the last of these bytes, or earlier in answer to the peer's:
- * from then on that it has said HELLO an end looks for the other's among the bytes
- * that come.  TCP's FIN in the prelude is the stream's.
+ * An end sends HELLO after the last of these bytes, or earlier to answer the peer's HELLO.
+ * Once it has sent HELLO, it looks for the peer's among the received bytes.  TCP's FIN in
+ * the prelude ends the stream.
  *
- * Who reaches the end of its prelude without reason to say HELLO goes on as it
- * began: the connection is plain for good.  That is a server that does not know
- * whether its client has seen the option, and whoever has had the peer's FIN, for
- * the peer cannot answer.  If HELLO and FIN cross, records go one way, with TCP's
- * own window, and no ring.
+ * At the end of its prelude, an end that cannot expect an answer to HELLO does not send it:
+ * the connection stays plain for good.  Such an end is a server that does not know whether
+ * its client has seen the option, or an end that has received the peer's FIN.  If HELLO and
+ * FIN cross, only one direction has records; TCP's own window limits it, and it has no ring.
  *
- * Spans: records are for rings.  Where none is to be had each direction leaves them, with
- * the record PLAIN, for so many bytes as that says:
+ * Spans: records exist for the sake of rings.  While no ring is available, each direction
+ * does without them again: a PLAIN record states how many plain bytes follow it:
  *
  *	records ... PLAIN | plain bytes ... PLAIN | plain bytes ... HELLO | records ...
  *
- * Both do, for no control record can be said in a span; and both come back, with HELLO,
- * when one of them has reached the end of a span and there may be a ring again.
+ * Both directions do this together, because a span has no room for control records.  Both
+ * return to records, with HELLO, when one of them has reached the end of a span and a ring
+ * may be available again.
  *
- * What is here is received without being touched: as long as no HELLO is due it
- * stays in TCP's queue, counted by rstream_prelude.lazy, until the program reads it.
+ * Received plain bytes are not touched: as long as no HELLO is due, they stay in TCP's queue,
+ * counted by rstream_prelude.lazy, until the program reads them.
  *
- * Socket held; never sleeps, but for the copies from and to programs.
+ * Socket held; never sleeps, except while it copies from and to programs.
  */
 #include <net/tcp.h>
 
@@ -38,12 +38,12 @@
 #include "option_hook.h"
 #include "stream.h"
 
-/* No limit that a stream would reach. */
+/* More than any stream will ever reach. */
 #define ENDLESS	BIT_ULL(62)
 
 /*
- * The first span, bytes, and how often the next ones double: a stream that moves much comes
- * by the end of one often enough to see that there is a ring, and pays for few ends.
+ * Length of the first span in bytes, and how often the following ones double.  A busy stream
+ * reaches the end of a span often enough to notice that a ring is available, but pays for few.
  */
 #define SPAN_FIRST	SZ_64K
 #define SPAN_GROWTH	4
@@ -55,22 +55,22 @@ void rstream_prelude_begin(struct rstream *rs)
 	rstream_plain_begin(&rs->plain.dir, RSW_PRELUDE);
 	rs->plain.tx_start = tp->write_seq;
 	rs->plain.rx_start = tp->copied_seq;
-	/* whether the client has seen our option we may hear later, by its HELLO */
+	/* the client's HELLO may still show that it has seen our option */
 	if (rs->server && !rs->offer.confirmed)
 		rstream_timer(rs, RSTREAM_UNCONFIRMED_MS);
 }
 
-/* Nothing of the connection but plain TCP so far? */
+/* Is the connection plain TCP at present, with nothing of ours under way in either direction? */
 bool rstream_prelude_only(const struct rstream *rs)
 {
-	/* a GRANT will be answered by records */
+	/* a peer with our GRANT will answer it in records */
 	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && list_empty(&rs->txq.frags) &&
 	       !rs->out.rec_left && !rs->out.ctl_len && rs->rx.state == RSTREAM_ON_TCP;
 }
 
 /* ---- what we send ---- */
 
-/* Is there nothing that rstream_flush() could do, nor has it left anything undone? */
+/* Is there nothing for rstream_flush() to do, and nothing left over from the last one? */
 bool rstream_prelude_idle(const struct rstream *rs)
 {
 	return rstream_tx_plain(rs) && rs->tx.written == rs->tx.sent && !rs->want &&
@@ -78,16 +78,16 @@ bool rstream_prelude_idle(const struct rstream *rs)
 	       !rs->out.autocorked && !rs->txring && !rs->zc.on_tcp;
 }
 
-/* Bytes that may go without a record. */
+/* How many bytes may still be sent without a record. */
 u64 rstream_prelude_room(const struct rstream *rs)
 {
 	return rs->plain.dir.tx == RSTREAM_PLAIN ? ENDLESS : rs->plain.dir.tx_end - rs->tx.sent;
 }
 
-/* HELLO is next; look for that of the peer. */
+/* Send HELLO next, and expect the peer's. */
 void rstream_hello_say(struct rstream *rs)
 {
-	if (rs->registered) {		/* behind a span: said before */
+	if (rs->registered) {		/* after a span: it repeats the first HELLO */
 		set_bit(RSTREAM_WANT_HELLO, &rs->want);
 		return;
 	}
@@ -98,7 +98,7 @@ void rstream_hello_say(struct rstream *rs)
 		rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 }
 
-/* The peer's FIN has come: our HELLO is not answered any more, our records go as TCP lets them. */
+/* The peer's FIN means that it cannot answer our HELLO: only TCP's window limits our records. */
 static bool one_way(struct rstream *rs)
 {
 	if (!rstream_plain_over(&rs->plain.dir))
@@ -113,14 +113,14 @@ static void span_leave(struct rstream *rs)
 	clear_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	rstream_span_leave(&rs->plain.dir);
 	rstream_hello_say(rs);
-	/* a GRANT is to be answered, and the FIN has come that was behind it */
+	/* we return to answer a GRANT, but the peer has sent FIN since: its HELLO won't come */
 	if (rs->rx.fin && rs->plain.dir.rx == RSTREAM_SPAN)
 		one_way(rs);
 }
 
 /*
- * May there be a ring by now: one that we grant, or the peer?  Not while the program leaves much
- * unread: the peer's HELLO is behind that, and until it comes we may send little.
+ * Can we expect to grant a ring, or to be granted one?  Don't return to records while the program
+ * leaves much unread: the peer's HELLO follows that data, and we may send little until it arrives.
  */
 static bool hopes(struct rstream *rs)
 {
@@ -137,7 +137,7 @@ static bool hopes(struct rstream *rs)
 	return true;
 }
 
-/* There are bytes to send: do they still go without a record? */
+/* There are bytes to send: at the end of a prelude or span, decide what follows it. */
 void rstream_prelude_look(struct rstream *rs)
 {
 	if (rs->tx.sent != rs->plain.dir.tx_end)
@@ -153,7 +153,7 @@ void rstream_prelude_look(struct rstream *rs)
 	}
 }
 
-/* A server has waited for what would confirm its option, or HELLO is late. */
+/* The timer has expired: the server's option is still not confirmed, or HELLO is late. */
 void rstream_prelude_late(struct rstream *rs)
 {
 	if (rs->server && !rs->offer.confirmed) {
@@ -162,23 +162,23 @@ void rstream_prelude_late(struct rstream *rs)
 	}
 	if (!rs->in.part_len || !rstream_tx_plain(rs) || rs->rx.arrived != RSW_PRELUDE)
 		return;
-	/* what looks like a HELLO at the end of the prelude is one: the rest is on its way */
+	/* after a complete magic the rest of a HELLO should be on its way: wait longer for it */
 	if (rs->in.part_len < RSW_MAGIC_LEN || !rstream_hello_wait_on(rs))
 		rstream_prelude_no_hello(rs, true);
 }
 
-/* TCP's FIN is the stream's. */
+/* End our stream with TCP's FIN, if FIN is wanted and all data has been sent. */
 void rstream_prelude_fin(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	/* the peer may use the ring that we have granted, and its loss is told by a record */
+	/* the peer may use the ring that we have granted; if it is lost, we have to send RESUME */
 	if (rs->plain.dir.tx == RSTREAM_SPAN && rs->rx.state != RSTREAM_ON_TCP)
 		return;
-	/* behind a span comes what can't be said in it; but what comes now is bounded by TCP */
+	/* records may follow a span, but no ACK for what arrives now: its window is TCP's */
 	rs->want &= rs->plain.dir.tx == RSTREAM_SPAN ? ~BIT(RSTREAM_WANT_ACK) :
 						       BIT(RSTREAM_WANT_FIN);
-	/* PLAIN may still be on its way to TCP */
+	/* TCP may not have taken all of PLAIN yet */
 	if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || rs->tx.written != rs->tx.sent ||
 	    rs->out.ctl_len)
 		return;
@@ -200,8 +200,8 @@ static void count_sent(struct rstream *rs, size_t n)
 }
 
 /*
- * What TCP takes of it, straight away.  It may work off what has come meanwhile, and
- * the peer's HELLO among that: ours follows these bytes.
+ * Give @n bytes to TCP now, or as many as it takes.  Its send may process the backlog, which
+ * may contain the peer's HELLO: "flushing" and tx.sent make ours follow these bytes.
  */
 static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 {
@@ -215,7 +215,7 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 	msg->msg_flags = (flags & kept) | MSG_DONTWAIT | MSG_NOSIGNAL;
 	if (n < left)
 		msg->msg_flags |= MSG_MORE;
-	/* as with records, for which SOF_TIMESTAMPING_OPT_ID would count, too */
+	/* as with records: SOF_TIMESTAMPING_OPT_ID would count their bytes, too */
 	if (rs->plain.dir.tx == RSTREAM_SPAN) {
 		WRITE_ONCE(rs->sk->sk_tsflags, tsflags & ~SOF_TIMESTAMPING_TX_RECORD_MASK);
 		msg->msg_controllen = 0;
@@ -237,8 +237,8 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 }
 
 /*
- * What most sends are: all of it goes to TCP, with no other wish and nothing before it.
- * Return: bytes; what is left, or all if it is not so, goes by rstream_prelude_send()
+ * Fast path for the common send: no special flags, nothing queued before it, and room for all
+ * of it.  Return: bytes sent; the rest, if any, has to go through rstream_prelude_send()
  */
 size_t rstream_prelude_send_easy(struct rstream *rs, struct msghdr *msg)
 {
@@ -269,8 +269,8 @@ size_t rstream_prelude_send_easy(struct rstream *rs, struct msghdr *msg)
 }
 
 /*
- * Straight to TCP.  Return: bytes, 0 if they have to be queued, -EAGAIN without room,
- * or why not.
+ * Send straight to TCP.  Return: bytes sent, 0 if they have to be queued, -EAGAIN if there is
+ * no room, or another error of TCP.
  */
 ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 {
@@ -292,7 +292,7 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 
 /* ---- spans ---- */
 
-/* Is there no hope of a ring, for what we know at present? */
+/* Is a ring out of reach, as far as we know? */
 static bool ringless(const struct rstream *rs)
 {
 	switch (READ_ONCE(rs->reason)) {
@@ -306,7 +306,7 @@ static bool ringless(const struct rstream *rs)
 	}
 }
 
-/* There are bytes to send in records: had they better go without? */
+/* There are bytes to send in records: should they go in a span instead? */
 bool rstream_span_due(const struct rstream *rs)
 {
 	return rs->hello.plain && !rs->txring && !rs->rxring && !rs->want &&
@@ -315,7 +315,7 @@ bool rstream_span_due(const struct rstream *rs)
 	       rstream_span_may_begin(&rs->plain.dir) && ringless(rs);
 }
 
-/* PLAIN goes to TCP next, behind what is in rstream.ctl. */
+/* PLAIN goes to TCP next, after what is in rstream.ctl. */
 static void put_plain(struct rstream *rs, struct rstream_record *rec)
 {
 	*rec = (struct rstream_record) {
@@ -334,14 +334,15 @@ static void put_plain(struct rstream *rs, struct rstream_record *rec)
 }
 
 /*
- * What is to be said between records and spans.  In a span it is PLAIN only; a grant is
- * answered in records, and the peer looks for our HELLO then.  Return: it is in @rec
+ * Control records in a span, and PLAIN, which begins one.  A span can only be followed by
+ * PLAIN or HELLO.  To answer a GRANT we return to records at once: the peer then looks for
+ * our HELLO.  Return: true if a record is due, in @rec
  */
 bool rstream_span_control(struct rstream *rs, struct rstream_record *rec)
 {
 	if (test_and_clear_bit(RSTREAM_WANT_LINK, &rs->want)) {
 		rs->granted.link_asked = false;
-		rs->plain.ring = true;	/* or at least say so */
+		rs->plain.ring = true;	/* back in records we can ask again */
 	}
 	if (rs->plain.dir.tx == RSTREAM_SPAN && test_bit(RSTREAM_WANT_SWITCH, &rs->want)) {
 		span_leave(rs);
@@ -353,13 +354,13 @@ bool rstream_span_control(struct rstream *rs, struct rstream_record *rec)
 	return true;
 }
 
-/* A ring is used: the next time that there is none may be short. */
+/* A ring is in use.  The next time without one may be short, so begin with short spans. */
 void rstream_span_useful(struct rstream *rs)
 {
 	rs->plain.grown = 0;
 }
 
-/* PLAIN has come; @seq: TCP sequence number of what follows it. */
+/* PLAIN has arrived; @seq: TCP sequence number of the byte after it. */
 enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq)
 {
 	enum rstream_reason reason;
@@ -370,7 +371,7 @@ enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq)
 	reason = rstream_span_got(&rs->plain.dir, rs->rx.arrived, len, &answer);
 	if (reason)
 		return reason;
-	/* but what answers ours may have crossed our SWITCH */
+	/* only a PLAIN that answers ours may have crossed our SWITCH */
 	if (answer && rs->tx.state > RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RECORD;
 	rs->plain.rx_start = seq - (u32)rs->rx.arrived;
@@ -379,7 +380,7 @@ enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq)
 	return RSTREAM_R_NONE;
 }
 
-/* The next of what is queued goes without a header.  Return: bytes. */
+/* The next queued bytes go without a header.  Return: how many. */
 u32 rstream_prelude_data(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent;
@@ -395,9 +396,9 @@ u32 rstream_prelude_data(struct rstream *rs)
 	return n;
 }
 
-/* ---- what comes ---- */
+/* ---- what arrives ---- */
 
-/* @n bytes of the program's have come. */
+/* @n bytes of data have arrived. */
 static bool arrived(struct rstream *rs, size_t n)
 {
 	if (rstream_closing(rs)) {	/* as TCP: data after close is reset */
@@ -411,13 +412,13 @@ static bool arrived(struct rstream *rs, size_t n)
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
 	if (rs->af_ops)
-		rstream_option_off(rs);		/* the server has heard of us */
+		rstream_option_off(rs);		/* the server needs no CONFIRM now */
 	if (rs->hist)
 		rstream_hist_arrived(rs, rs->rx.arrived);
 	return true;
 }
 
-/* Bytes of the stream up to the end of TCP's queue. */
+/* Stream offset of the end of TCP's queue. */
 static u64 stream_here(const struct rstream *rs)
 {
 	const struct sk_buff *tail = skb_peek_tail(&rs->sk->sk_receive_queue);
@@ -431,7 +432,7 @@ static u64 stream_here(const struct rstream *rs)
 	return rs->rx.arrived + max(more, 0);
 }
 
-/* Is PLAIN before that place in TCP's stream?  It is near to what has come; the span is long. */
+/* Is @seq beyond the span being received?  @seq is near rx.arrived; the span may exceed 4 GiB. */
 static bool beyond_span(const struct rstream *rs, u32 seq)
 {
 	s32 ahead = seq - (rs->plain.rx_start + (u32)rs->rx.arrived);
@@ -441,8 +442,8 @@ static bool beyond_span(const struct rstream *rs, u32 seq)
 }
 
 /*
- * TCP's urgent byte.  TCP's queue would not be read beyond it: its mark becomes ours
- * when the byte is here.
+ * Turn TCP's urgent mark into ours.  Once the byte has arrived, clear TCP's mark, because
+ * tcp_read_sock() would stop there.
  */
 static void take_mark(struct rstream *rs)
 {
@@ -460,11 +461,11 @@ static void take_mark(struct rstream *rs)
 	}
 }
 
-/* TCP's FIN has come, and no HELLO. */
+/* TCP's FIN has arrived, without HELLO. */
 static void peer_ends(struct rstream *rs)
 {
 	rstream_rx_fin(&rs->rx, rs->rx.arrived);
-	/* nothing can be said behind it, nor our GRANT be answered */
+	/* the peer can send nothing after it, not even an answer to our GRANT */
 	if (rs->rx.state == RSTREAM_GRANTED)
 		rstream_switch_back_got(rs, rs->rx.arrived);
 	if (!one_way(rs) || rs->hello.in)
@@ -475,13 +476,13 @@ static void peer_ends(struct rstream *rs)
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
 }
 
-/* May HELLO come before the peer's prelude or span ends? */
+/* Can the peer's HELLO arrive before the end of its prelude or span? */
 static bool looks_for_hello(const struct rstream *rs)
 {
 	return rstream_plain_looks(&rs->plain.dir, rs->rx.state == RSTREAM_GRANTED);
 }
 
-/* The byte behind the span that we receive, which is here. */
+/* The byte after the span that we receive.  It has arrived. */
 static u8 byte_behind_span(struct rstream *rs)
 {
 	u32 seq = rs->plain.rx_start + (u32)rs->plain.dir.rx_end;
@@ -503,9 +504,10 @@ static u8 byte_behind_span(struct rstream *rs)
 }
 
 /*
- * What has come up to @here goes on behind the end of a span.  If the program has yet to read
- * what is before, PLAIN can stay there meanwhile: to read it now would empty TCP's queue.  Not
- * HELLO, whose sender waits for ours; and not so much that there may be one behind PLAIN.
+ * TCP's queue extends beyond the end of a span, up to @here.  While the program has yet to read
+ * the span, PLAIN may stay there: to take it, we would have to take all data before it, too.
+ * HELLO may not stay, because its sender waits for ours; nor may so much that another span may
+ * end in it, with HELLO.
  */
 static bool may_stay(struct rstream *rs, u64 here)
 {
@@ -516,14 +518,14 @@ static bool may_stay(struct rstream *rs, u64 here)
 	       byte_behind_span(rs) == RSW_PLAIN;
 }
 
-/* Are there bytes in rstream.part that may be the program's? */
+/* Are there bytes in rstream.part that may turn out to be data? */
 bool rstream_prelude_part(const struct rstream *rs)
 {
 	return rs->in.part_len && rstream_rx_plain(rs) &&
 	       (rs->plain.dir.rx != RSTREAM_SPAN || rs->rx.arrived != rs->plain.dir.rx_end);
 }
 
-/* Is what comes next left to TCP? */
+/* Does what comes next stay in TCP's queue? */
 bool rstream_prelude_stays(struct rstream *rs)
 {
 	u64 here;
@@ -536,8 +538,8 @@ bool rstream_prelude_stays(struct rstream *rs)
 }
 
 /*
- * Look at what has come and leave it where it is, if no HELLO can be in it.
- * Return: false if it has to be parsed.
+ * If TCP's queue cannot contain a HELLO, count the data there and leave it.
+ * Return: false if the queue has to be parsed.
  */
 bool rstream_prelude_ready(struct rstream *rs)
 {
@@ -562,8 +564,8 @@ bool rstream_prelude_ready(struct rstream *rs)
 }
 
 /*
- * The same where nothing is to be decided, at less cost: both directions are plain, and neither
- * the end of a span nor of the stream has come.  Return: false if it is not so.
+ * Fast path of rstream_prelude_ready(): both directions are plain, and neither the end of a span
+ * nor that of the stream has arrived.  Return: false if this is not the case.
  */
 bool rstream_prelude_came(struct rstream *rs)
 {
@@ -588,12 +590,15 @@ bool rstream_prelude_came(struct rstream *rs)
 	return true;
 }
 
-/* Records have come, and TCP's FIN without one; with ours out TCP is closed then. */
+/*
+ * If our TCP FIN is out, and the peer's arrives after records but without a FIN record, the stream
+ * is truncated.  TCP is closed by then, so there is nothing to reset: only report it.
+ */
 void rstream_prelude_cut(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	/* first seen when TCP says so: the program has not fetched it yet */
+	/* noted when TCP reports it: later, the program may have fetched sk_err */
 	if (sk->sk_state == TCP_CLOSE && sk->sk_err)
 		rs->plain.reset = true;
 	if (rs->plain.dir.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
@@ -607,7 +612,7 @@ void rstream_prelude_cut(struct rstream *rs)
 	sk_error_report(sk);
 }
 
-/* Has the stream ended?  Everything that has come has been seen. */
+/* Has the peer's stream ended?  Everything that has arrived has been processed. */
 void rstream_prelude_over(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
@@ -622,8 +627,8 @@ void rstream_prelude_over(struct rstream *rs)
 }
 
 /*
- * At most.  A peer that has received our HELLO answers it; the answer may follow its prelude
- * if ours was still on its way when the peer went on without records.
+ * How many bytes may come before HELLO, at most.  The peer answers our HELLO even after the end
+ * of its prelude, if ours was still on its way when the peer continued without records.
  */
 static u64 bytes_before_hello(const struct rstream *rs)
 {
@@ -633,7 +638,7 @@ static u64 bytes_before_hello(const struct rstream *rs)
 	return on ? ENDLESS : rs->plain.dir.rx_end - rs->rx.arrived;
 }
 
-/* To the queue from which all is read that is not read at once. */
+/* Move data from TCP to rxq.  What was "lazy" has been counted before. */
 static unsigned int keep(struct rstream *rs, struct sk_buff *skb,
 			 unsigned int off, unsigned int len)
 {
@@ -650,7 +655,7 @@ static unsigned int keep(struct rstream *rs, struct sk_buff *skb,
 	return len;
 }
 
-/* Up to the first byte that a HELLO could begin with. */
+/* How many bytes come before the first one that could begin a HELLO. */
 static unsigned int before_hello(struct sk_buff *skb, unsigned int off,
 				 unsigned int len)
 {
@@ -670,8 +675,8 @@ static unsigned int before_hello(struct sk_buff *skb, unsigned int off,
 }
 
 /*
- * Keep what can't be HELLO of this piece of TCP's stream.  Return: bytes; 0: no
- * memory, or *@hello: here it may begin, or goes on.
+ * Queue the bytes at @off that cannot be HELLO.  Return: how many; 0 without memory, or,
+ * with *@hello set, if a HELLO may begin or continue at @off.
  */
 unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
 				   unsigned int off, unsigned int len,
@@ -691,7 +696,7 @@ unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
 	return 0;
 }
 
-/* The first @n bytes of rstream.part were the program's. */
+/* The first @n bytes of rstream.part have turned out to be data. */
 static bool give_back(struct rstream *rs, unsigned int n)
 {
 	if (!rstream_rx_add_bytes(rs, rs->part, n))
@@ -703,8 +708,8 @@ static bool give_back(struct rstream *rs, unsigned int n)
 }
 
 /*
- * What rstream.part begins with is no HELLO, or @none of it is.  Without memory it
- * is done again when rstream_parse() comes by.
+ * rstream.part does not begin with a HELLO or, if @none, contains no beginning of one.
+ * Without memory, rstream_parse() tries again later.
  */
 void rstream_prelude_no_hello(struct rstream *rs, bool none)
 {
@@ -719,13 +724,13 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->in.part_len - 1);
 
 		if (!left && rs->plain.dir.rx == RSTREAM_SPAN) {
-			/* PLAIN begins here, or what should be HELLO is none */
+			/* PLAIN begins here, unless it should be HELLO but is not one */
 			if (none || rs->part[0] == (u8)RSW_MAGIC[0])
 				rstream_fail(rs, none ? RSTREAM_R_TRUNCATED :
 					     RSTREAM_R_BAD_RECORD, ECONNRESET);
 			return;
 		}
-		if (!left) {	/* nor is ours needed */
+		if (!left) {	/* the peer stays plain, so we need not send HELLO, either */
 			rstream_plain_for_good(&rs->plain.dir);
 			rs->reason = RSTREAM_R_NO_HELLO;
 			rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
@@ -746,12 +751,12 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 	rstream_wake_readers(rs);
 }
 
-/* The peer's HELLO is here: ours is due. */
+/* The peer's HELLO has arrived: send ours, unless we have. */
 void rstream_prelude_heard(struct rstream *rs)
 {
-	rs->plain.ring = false;		/* we come back now */
+	rs->plain.ring = false;		/* we return to records now */
 	if (rs->plain.dir.tx == RSTREAM_SPAN)
-		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* a further one */
+		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* no further span */
 	if (rstream_plain_heard(&rs->plain.dir, rs->sk->sk_shutdown & SEND_SHUTDOWN))
 		rstream_hello_say(rs);
 	else if (rs->plain.dir.tx == RSTREAM_ENDED)
@@ -760,7 +765,7 @@ void rstream_prelude_heard(struct rstream *rs)
 		set_bit(RSTREAM_WANT_ACK, &rs->want);	/* our window counts again */
 }
 
-/* Where we can't tell the peer when to stop TCP has to: take no more than that. */
+/* Can only TCP's window stop the peer, because we cannot send it a limit? */
 static bool by_tcp(const struct rstream *rs)
 {
 	return rs->plain.dir.tx == RSTREAM_ENDED || rs->plain.dir.rx == RSTREAM_SPAN ||
@@ -768,8 +773,8 @@ static bool by_tcp(const struct rstream *rs)
 }
 
 /*
- * Is the peer's HELLO among what comes now?  Without it we may not send, so it cannot wait for
- * a program that sends before it reads: there is as much room as the memory of the queue.
+ * Can what arrives now contain the peer's HELLO?  We may not send without it, so it must not
+ * wait for a program that sends before it reads: only the memory of rxq limits what we take.
  */
 static bool hello_comes(struct rstream *rs)
 {
@@ -783,13 +788,13 @@ bool rstream_prelude_full(struct rstream *rs)
 	return by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window && !hello_comes(rs);
 }
 
-/* Do bytes that the program does not read, or a want of memory, keep us from what follows? */
+/* Does unread data, or a lack of memory, keep us from taking more from TCP? */
 bool rstream_rx_held(struct rstream *rs)
 {
 	return rs->in.throttled || rs->plain.held || rstream_prelude_full(rs);
 }
 
-/* Both directions are plain, and what comes is left to TCP: a reader need do nothing. */
+/* Both directions are plain, and data stays with TCP: a reader has nothing to do but copy. */
 bool rstream_prelude_untouched(const struct rstream *rs)
 {
 	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && !rs->plain.held &&
@@ -806,7 +811,7 @@ void rstream_prelude_more(struct rstream *rs)
 	rstream_prelude_cut(rs);
 }
 
-/* A reader that finds nothing in the queue; TCP may have closed behind what it still has. */
+/* A reader finds rxq empty, but TCP may still have data, even if it is closed. */
 void rstream_prelude_refill(struct rstream *rs)
 {
 	if (!rs->rxq.bytes && (rs->plain.held || rs->plain.dir.tx == RSTREAM_ENDED))
@@ -831,9 +836,8 @@ static int keep_actor(read_descriptor_t *desc, struct sk_buff *skb,
 }
 
 /*
- * Of what is left with TCP, the byte @end behind the next goes to the queue, and no
- * more than comes with it: TCP gives the peer room for as much.
- * Return: false without memory.
+ * Move data that was left with TCP to rxq, until that holds more than @end bytes.  Not more than
+ * necessary, because TCP opens its window by as much.  Return: false without memory.
  */
 bool rstream_prelude_pull(struct rstream *rs, u64 end)
 {
@@ -859,7 +863,7 @@ static int copy_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	return n;
 }
 
-/* Up to @len bytes from TCP's queue.  Return: bytes or -EFAULT. */
+/* Copy up to @len bytes from TCP's queue to the program.  Return: bytes or -EFAULT. */
 int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len)
 {
 	read_descriptor_t desc = { .arg.data = msg };

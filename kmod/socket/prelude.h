@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Bytes without records: the first ones, and spans of them later. */
+/* Bytes that are sent without records: the prelude, and spans. */
 #ifndef RSTREAM_PRELUDE_H
 #define RSTREAM_PRELUDE_H
 
@@ -14,18 +14,18 @@ struct rstream_record;
 struct sk_buff;
 
 struct rstream_prelude {
-	u64 lazy;		/* bytes that are in TCP's queue; read locklessly */
-	u64 tx_from;		/* tcp_sock.bytes_acked when all before the first span is there */
+	u64 lazy;		/* arrived bytes left in TCP's queue; read locklessly */
+	u64 tx_from;		/* tcp_sock.bytes_acked when all before the first span is acked */
 	u32 tx_start;		/* TCP sequence number of the first byte that we send */
-	u32 rx_start;		/* TCP sequence number of what comes, less its offset */
+	u32 rx_start;		/* TCP sequence number of a received byte, less its offset */
 	struct rstream_plains dir;	/* which direction is without records */
-	u8 grown;		/* the next span is so many doublings longer than the first */
-	bool part_back;		/* bytes in rstream.part are the program's, without memory */
-	bool held;		/* TCP has more, but not before rxq is read */
+	u8 grown;		/* how often the length of the next span was doubled */
+	bool part_back;		/* rstream.part begins with data, for which there was no memory */
+	bool held;		/* TCP has more, which we take once rxq has been read */
 	bool reset;		/* TCP has ended with an error */
-	bool ring;		/* there may be a ring: come back at the end of the span */
-	u8 behind;		/* the byte behind the span that ends at @behind_at */
-	u64 behind_at;		/* stream offset, 0: none is known */
+	bool ring;		/* a ring may be possible: return to records when the span ends */
+	u8 behind;		/* the byte after the span that ends at @behind_at */
+	u64 behind_at;		/* stream offset, 0: not known */
 };
 
 /* All with the socket held. */
@@ -34,7 +34,7 @@ bool rstream_prelude_only(const struct rstream *rs);
 void rstream_hello_say(struct rstream *rs);
 void rstream_prelude_late(struct rstream *rs);
 
-/* Spans: away from records where no ring is to be had. */
+/* Spans: no records while no ring is available. */
 bool rstream_span_due(const struct rstream *rs);
 bool rstream_span_control(struct rstream *rs, struct rstream_record *rec);
 enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq);
@@ -49,7 +49,7 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg);
 u32 rstream_prelude_data(struct rstream *rs);
 void rstream_prelude_fin(struct rstream *rs);
 
-/* what comes */
+/* what arrives */
 bool rstream_prelude_came(struct rstream *rs);
 bool rstream_prelude_ready(struct rstream *rs);
 unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
