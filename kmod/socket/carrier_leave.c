@@ -3,28 +3,28 @@
  * Leaving a ring: back to the tcp carrier when the ring's link is lost, when a
  * grant is refused, or when the receiver wants its memory back.
  *
- * A loss.  The sender may notice the loss first, or the receiver:
+ * Lost: the sender may be the first to notice, or the receiver, which then omits BROKEN:
  *
  *	sender				receiver
  *	  |--------- BROKEN(epoch) ------->|	its link is given up, too
  *	  |<-- RESUME(epoch, count), ACK --|	count: bytes that were in the ring
- *	  |	(frags back from the link, those beyond count to the queue)
- *	  |----- SWITCH(offset, tcp) ----->|	the ring is not needed any more
+ *	  |	(takes frags back from the link, queues those beyond count again)
+ *	  |----- SWITCH(offset, tcp) ----->|	the ring is no longer needed
  *	  |------------ DATA ------------->|	from that offset on
  *
- * The count is exact: nothing is counted once the link is BROKEN, what the
- * device may still write lies behind it, and is sent again.  The sender has all
- * of it: frags are kept until the receiver's software has credited them.
+ * The count is exact: nothing is counted any more once the link is BROKEN.  What the device
+ * still writes is beyond the count, and is sent again.  The sender has all of it, because it
+ * keeps frags until the receiver's software has credited them.
  *
- * Taken back.  The receiver says REVOKE(epoch); when all is credited the sender says
- * SWITCH(tcp).  If the program has not read all the sender says STOPPED(epoch) first:
- * from then on the receiver moves what comes in the ring to its queue and credits it,
- * pages that are lent, too, because nobody will write them.  Before STOPPED it does not: a
- * sender that went on writing would fill the queue without end.
+ * Taken back: the receiver sends REVOKE(epoch); when everything is credited, the sender
+ * sends SWITCH(tcp).  If the program has not read everything, the sender sends STOPPED(epoch)
+ * first.  From then on the receiver moves the ring's bytes to its queue and credits them,
+ * even in lent pages, because nobody will write there.  It does not do so before STOPPED,
+ * because a sender that kept writing would fill the queue without limit.
  *
- * Nothing here waits.  rstream_ring_check() is called whenever a link has told something
- * (EV_LOST, EV_DRAINED), a record has come that names a ring, or TCP has closed, and looks at
- * what is true now.  Socket held.
+ * Nothing here sleeps.  rstream_ring_check() is called after each event: a link is lost or
+ * drained (EV_LOST, EV_DRAINED), a record names a ring, TCP has closed.  It acts on the
+ * present state, whatever the event was.  Socket held.
  */
 #include <net/tcp.h>
 
@@ -32,15 +32,15 @@
 #include "base/trace.h"
 #include "stream.h"
 
-/* How often a stream that waits for its peer looks again, ms. */
+/* How often a stream that waits for its peer checks again, ms. */
 #define TICK_MS		1000
 /*
- * A peer whose TCP works but that owes RESUME, or the SWITCH without which memory
- * is not ours again, is broken itself.  After an outage it may not say anything
- * before its next retransmission.
+ * If its TCP works, a peer that owes RESUME, or the SWITCH that gives our memory back, and
+ * does not send it, is broken itself.  After an outage, though, it may be silent until its
+ * next retransmission.
  */
 #define RESUME_TIMEOUT	(2 * TCP_RTO_MAX)
-/* After a refused grant the next one waits this long at first, ms. */
+/* First pause after a refused grant, ms. */
 #define REFUSED_MS	100
 #define REFUSED_MAX	8	/* doublings */
 
@@ -50,7 +50,7 @@ static void tick(struct rstream *rs, unsigned int ms)
 		rstream_timer(rs, ms);
 }
 
-/* From now on, if it has not owed anything before. */
+/* Note since when the peer owes an answer. */
 static void peer_owes(struct rstream *rs)
 {
 	if (!rs->leave.owed_since)
@@ -58,7 +58,7 @@ static void peer_owes(struct rstream *rs)
 	tick(rs, TICK_MS);
 }
 
-/* A grant was not possible or not wanted: try again, ever later. */
+/* A grant was impossible or refused: try again, after pauses that grow. */
 void rstream_ring_later(struct rstream *rs)
 {
 	tick(rs, REFUSED_MS << rs->leave.refused);
@@ -81,23 +81,23 @@ static void rx_drop(struct rstream *rs,
 	rstream_lent_end(rs);
 	sk_mem_uncharge(rs->sk, ring->size);
 	release(ring);
-	rs->granted.landed = 0;	/* the link's callback does not come any more */
+	rs->granted.landed = 0;	/* there are no more callbacks for this ring */
 }
 
-/* The next @n bytes of the ring are in the queue. */
+/* The ring's next @n bytes have been copied to rxq. */
 static void ring_moved(struct rstream *rs, u64 n)
 {
 	rs->stats.rx.ring_bytes += n;
 	WRITE_ONCE(rs->granted.moved, rs->rx.base + rstream_ring_at(rs) + n);
-	/* lockless readers must not count them twice: pairs with rx_ready() */
+	/* lockless readers must not count them twice: pairs with rstream_rx_ready() */
 	smp_store_release(&rs->rxq.bytes, rs->rxq.bytes + n);
 	if (n)
-		rstream_wake_readers(rs);	/* a reader in between saw too few */
+		rstream_wake_readers(rs);	/* between the two writes, it saw too few */
 }
 
 /*
- * What the program has not read goes from the ring to the queue.
- * Return: false without memory for some of it.
+ * Move what the program has not read from the ring to rxq.
+ * Return: false if there was no memory for some of it.
  */
 bool rstream_ring_move(struct rstream *rs)
 {
@@ -105,7 +105,7 @@ bool rstream_ring_move(struct rstream *rs)
 	u64 from = rstream_ring_at(rs);
 	u64 to = rs->rx.arrived - rs->rx.base, n;
 
-	/* the program was faster than we, and has what does not count: it is reset */
+	/* the program has read bytes that were refused later: the connection is being reset */
 	if (from > to)
 		return true;
 	n = rstream_rx_save(rs, ring->mem, ring->size, from, to, false);
@@ -114,8 +114,8 @@ bool rstream_ring_move(struct rstream *rs)
 }
 
 /*
- * So do the next @n bytes that it holds, or as many as there is memory for.  They are
- * credited when the program reads them.
+ * Move the ring's next @n bytes to rxq, or as many as there is memory for.  They are credited
+ * when the program reads them.
  */
 void rstream_ring_keep(struct rstream *rs, u64 n)
 {
@@ -126,7 +126,7 @@ void rstream_ring_keep(struct rstream *rs, u64 n)
 					       from, from + n, true));
 }
 
-/* Return: false without memory; then records have to wait, but not for long. */
+/* Empty and release the ring.  Return: false without memory; records then wait for a retry. */
 bool rstream_ring_leave(struct rstream *rs)
 {
 	if (!rstream_ring_move(rs))
@@ -136,7 +136,7 @@ bool rstream_ring_leave(struct rstream *rs)
 	return true;
 }
 
-/* Another grant, now or after a while? */
+/* Grant another ring, now or after a pause. */
 static void grant_next(struct rstream *rs, bool refused, bool lost)
 {
 	if (rs->rx.fin)
@@ -150,14 +150,14 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 }
 
-/* The sender has gone back to tcp, or was never away. */
+/* The sender is back on tcp or, if @refused, has never left it. */
 static void rx_left(struct rstream *rs, bool refused)
 {
 	if (refused) {
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED_TX);
 		trace_rstream_refuse(rs->sk, RSTREAM_DIR_RX, rs->rx.epoch,
 				     rs->rx.arrived, RSTREAM_R_GRANT_REFUSED);
-		/* it says so on TCP: the memory is ours when the link's end says DONE */
+		/* SWITCH to tcp proves nothing: only DONE on the link returns the memory */
 		rx_drop(rs, rstream_rxring_release);
 	} else {
 		rstream_ring_leave(rs);
@@ -175,7 +175,7 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 		return RSTREAM_R_BAD_SWITCH;
 	rstream_ring_landed(rs);
 	lost = rs->rx.lost || !rstream_link_is_up(rs->rxring->link);
-	/* readers go on in the ring while we leave it */
+	/* until we have left the ring, readers still look there */
 	WRITE_ONCE(rs->leave.leaving, !refused);
 	reason = rstream_rx_switch(&rs->rx, offset, 0);
 	if (reason) {
@@ -187,7 +187,7 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 				 !revoked || lost ?
 				 rstream_link_reason(rs->rxring->link) :
 				 rs->leave.revoked_for);
-	/* they were not waited for */
+	/* the sender has not waited for them */
 	clear_bit(RSTREAM_WANT_RESUME, &rs->want);
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rx_left(rs, refused);
@@ -209,7 +209,7 @@ enum rstream_reason rstream_stopped_got(struct rstream *rs, u32 epoch)
 	return reason;
 }
 
-/* A GRANT that has not gone out needs no answer. */
+/* Withdraw a GRANT that has not been sent: no answer is needed. */
 static bool grant_withdraw(struct rstream *rs)
 {
 	if (!test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want))
@@ -220,8 +220,8 @@ static bool grant_withdraw(struct rstream *rs)
 }
 
 /*
- * We want the ring back: because it is idle, or (NONE) to grant one of another
- * size.
+ * Take the ring back.  @why: RING_IDLE; NONE: to grant another one instead, or because the
+ * program closes.
  */
 void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
 {
@@ -259,7 +259,7 @@ static void rx_check(struct rstream *rs)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		return;
 	}
-	/* wait for SWITCH, which proves that it is our peer who has written */
+	/* wait for SWITCH, which proves that it was our peer that wrote into the ring */
 	if (rs->rx.state == RSTREAM_GRANTED) {
 		peer_owes(rs);
 		return;
@@ -271,16 +271,16 @@ static void rx_check(struct rstream *rs)
 	set_bit(RSTREAM_WANT_RESUME, &rs->want);
 	set_bit(RSTREAM_WANT_ACK, &rs->want);
 	peer_owes(rs);
-	rstream_wake_readers(rs);	/* perhaps nothing more will come */
+	rstream_wake_readers(rs);	/* perhaps no further bytes will arrive */
 }
 
 enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)
 {
-	/* only SWITCH proves the identity of the peer; before, it may not end the link */
+	/* before SWITCH has proved its identity, the peer may not end the link */
 	if (epoch != rs->rx.epoch || rs->rx.state == RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RESUME;
 	if (!rs->rxring || rs->rx.state == RSTREAM_ON_TCP || rs->rx.lost)
-		return RSTREAM_R_NONE;	/* it crossed our RESUME */
+		return RSTREAM_R_NONE;	/* it has crossed our RESUME */
 	rstream_link_break(rs->rxring->link, RSTREAM_END_PEER_BROKEN);
 	rx_check(rs);
 	return RSTREAM_R_NONE;
@@ -302,7 +302,7 @@ static void tx_close_ring(struct rstream *rs)
 	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
 }
 
-/* The grant can't be used: say so. */
+/* The grant can't be used: tell the peer, by SWITCH to tcp. */
 void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
 {
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED_RX);
@@ -317,7 +317,7 @@ void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
 		set_bit(RSTREAM_WANT_SWITCH, &rs->want);
 }
 
-/* What @count bytes of the ring cover is dropped. Return: bytes that remain. */
+/* Drop the ring's first @count bytes from @frags. Return: bytes that remain. */
 static u64 trim(struct rstream *rs, struct list_head *frags, u64 count)
 {
 	struct rstream_frag *frag, *next;
@@ -350,7 +350,7 @@ static void tx_rewind(struct rstream *rs)
 	if (rstream_txring_recall(rs->txring, &frags) < 0)
 		return;		/* EV_DRAINED follows */
 	again = rstream_tx_rewind(&rs->tx);
-	if (trim(rs, &frags, count) != again)	/* credited more than it has */
+	if (trim(rs, &frags, count) != again)	/* the peer has credited more than @count */
 		rstream_fail(rs, RSTREAM_R_BAD_RESUME, ECONNRESET);
 	list_splice(&frags, &rs->txq.frags);
 	tx_close_ring(rs);
@@ -360,8 +360,8 @@ static void tx_rewind(struct rstream *rs)
 }
 
 /*
- * The peer's TCP is closed, so no RESUME will come.  It closes in order only
- * when it has all up to our FIN; else its program has gone away.
+ * TCP's FIN has arrived, so no RESUME will come.  The peer sends it after all of our stream, up
+ * to our FIN, has arrived; or earlier, if its program has closed.
  */
 static void tx_unanswered(struct rstream *rs)
 {
@@ -374,8 +374,8 @@ static void tx_unanswered(struct rstream *rs)
 }
 
 /*
- * All that was credited must be ours again: what follows by TCP shall not be
- * complete before it.
+ * Has the link given back all frags?  They are credited, but bytes that follow on TCP must
+ * not complete before they have.
  */
 static bool tx_reaped(struct rstream *rs)
 {
@@ -383,7 +383,7 @@ static bool tx_reaped(struct rstream *rs)
 	if (rs->txq.mem == rs->tx.written - rs->tx.sent)
 		return true;
 	if (!rstream_txring_sent(rs->txring))
-		return false;		/* told by ring_space() */
+		return false;		/* ring_space() will tell */
 	rstream_tx_reap(rs);
 	if (rs->txq.mem == rs->tx.written - rs->tx.sent)
 		return true;
@@ -391,7 +391,7 @@ static bool tx_reaped(struct rstream *rs)
 	return false;
 }
 
-/* All is credited: go; else the next credit comes with an interrupt. */
+/* Leave the ring if all is credited; otherwise ask for a credit that interrupts. */
 static void tx_leave(struct rstream *rs)
 {
 	s64 acked;
@@ -420,15 +420,15 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);
 	else if (rs->tx.state == RSTREAM_LEAVING)
 		tx_leave(rs);
-	/* what is not credited may be lent: now it can be */
+	/* perhaps lent pages are not credited: after STOPPED they can be */
 	if (rs->tx.state == RSTREAM_LEAVING)
 		set_bit(RSTREAM_WANT_STOPPED, &rs->want);
 	return RSTREAM_R_NONE;
 }
 
 /*
- * TCP is closed: nothing can be sent or asked for any more.  MSG_ZEROCOPY completes, for
- * bytes in flight on a ring as soon as the ring has drained.
+ * TCP is closed: nothing can be sent or requested any more.  MSG_ZEROCOPY completes; for bytes
+ * in flight on a ring, as soon as that is drained.
  */
 static void tx_over(struct rstream *rs)
 {
@@ -476,13 +476,13 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 {
 	enum rstream_reason reason;
 
-	rstream_tx_reap(rs);	/* the last credits count */
+	rstream_tx_reap(rs);	/* first take in the last credits */
 	reason = rstream_tx_resume(&rs->tx, epoch, count);
 	if (reason || !rs->txring)
 		return reason;
 	trace_rstream_resume(rs->sk, RSTREAM_DIR_TX, epoch, rs->tx.base + count,
 			     RSTREAM_R_NONE);
-	/* of no use without the peer's end */
+	/* the peer has given up its end, so ours is of no use */
 	rstream_link_break(rs->txring->link, RSTREAM_END_PEER_RESUMES);
 	tx_check(rs);
 	return RSTREAM_R_NONE;
@@ -515,7 +515,7 @@ static bool owes_resume(const struct rstream *rs)
 
 static bool owes_switch(const struct rstream *rs)
 {
-	/* behind the end of TCP nothing comes */
+	/* nothing arrives after TCP's FIN */
 	if (!rs->rxring || rs->sk->sk_shutdown & RCV_SHUTDOWN)
 		return false;
 	return rs->rx.lost || rs->rx.recall != RSTREAM_KEPT ||
@@ -523,14 +523,14 @@ static bool owes_switch(const struct rstream *rs)
 		!rstream_link_is_up(rs->rxring->link));
 }
 
-/* It can't leave a ring of which we do not credit what is lent. */
+/* The peer can't leave our ring as long as lent pages keep us from crediting it. */
 static bool is_held_up(const struct rstream *rs)
 {
 	return READ_ONCE(rs->loan.wait.page) && rs->rx.recall == RSTREAM_REVOKED &&
 	       !rs->rx.lost && !owes_resume(rs);
 }
 
-/* Has the peer got what it is to answer?  Until then TCP's own timeouts count. */
+/* Has TCP delivered what the peer has to answer?  Until then, TCP's own timeouts apply. */
 static bool is_told(const struct rstream *rs)
 {
 	return !rs->out.ctl_len && tcp_rtx_and_write_queues_empty(rs->sk) &&
@@ -538,7 +538,7 @@ static bool is_told(const struct rstream *rs)
 			     BIT(RSTREAM_WANT_REVOKE) | BIT(RSTREAM_WANT_GRANT)));
 }
 
-/* The timer of a stream whose HELLOs are exchanged. */
+/* Timer of a stream after both HELLOs have been exchanged. */
 void rstream_ring_tick(struct rstream *rs)
 {
 	if (rs->sk->sk_state == TCP_CLOSE)
@@ -548,7 +548,7 @@ void rstream_ring_tick(struct rstream *rs)
 	} else {
 		if (!is_told(rs) || is_held_up(rs) || rstream_rx_held(rs))
 			rs->leave.owed_since = jiffies | 1;
-		/* its SWITCH may wait for as long as our program does not read */
+		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
 		if (rs->rxring && rs->rx.state == RSTREAM_GRANTED)
 			rstream_rxring_keep(rs->rxring);
 		if (time_after(jiffies, rs->leave.owed_since + RESUME_TIMEOUT)) {

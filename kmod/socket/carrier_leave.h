@@ -14,11 +14,11 @@ struct rstream_leave {
 	unsigned long owed_since;	/* jiffies when the peer was told that it owes RESUME or
 					 * SWITCH; 0: it owes nothing
 					 */
-	u8 refused;		/* grants in a row that the peer did not take up */
-	u8 revoked_for;		/* enum rstream_reason: RING_IDLE, or NONE: for another size */
+	u8 refused;		/* grants in a row that were impossible or refused */
+	u8 revoked_for;		/* enum rstream_reason, as for rstream_ring_revoke() */
 	u8 idle_msgs;		/* DATA records since the ring was taken back, while RING_IDLE */
-	u8 tx_why;		/* enum rstream_reason of the SWITCH to tcp that is wanted */
-	bool leaving;		/* the sender has left the ring we granted, what is unread is
+	u8 tx_why;		/* enum rstream_reason: why we switch to tcp */
+	bool leaving;		/* the sender has left the ring we granted, but unread bytes are
 				 * still in it; read locklessly
 				 */
 };
