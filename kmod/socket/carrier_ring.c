@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ring carrier: when a ring is granted and taken up, bytes into and out of
- * it, and what the link tells us.
+ * The ring carrier: granting rings and taking up grants, moving bytes into and out of rings,
+ * callbacks of the link.
  *
- * Between the streams (socket held) and link.h.  The rx_* and tx_* functions
- * are called with the socket held; the three at the end are the link's
- * callbacks: softirq, a lock of the link, and no more than noting and queueing.
+ * Sits between the streams and link.h.  Functions are called with the socket held unless they
+ * say otherwise.  The callbacks at the end run in softirq under a lock of the link, and only
+ * take notes and queue work.
  */
 #include <linux/err.h>
 #include <net/proto_memory.h>
@@ -17,7 +17,7 @@
 #include "ipsec.h"
 #include "stream.h"
 
-/* ---- making the wish for a link known ---- */
+/* ---- requesting a link ---- */
 
 static int link_local_dev(const struct sock *sk)
 {
@@ -89,7 +89,7 @@ void rstream_link_want_more(struct rstream *rs)
 	rstream_peer_want_more(rs->hello.peer, &route);
 }
 
-/* The passive side can only ask the other one. */
+/* Request a link.  Only the active side makes links; the passive side asks it by LINK. */
 void rstream_link_wanted(struct rstream *rs)
 {
 	want_link(rs);
@@ -110,8 +110,8 @@ void rstream_link_asked(struct rstream *rs)
 /* ---- proofs ---- */
 
 /*
- * That @rec, a GRANT or a SWITCH which we send or have got, comes from the end of
- * @link that it must come from, and for this connection: its tokens are new.
+ * Proof that @rec, a GRANT or SWITCH that we send (@ours) or have received, comes from the right
+ * end of @link and was made for this connection, whose tokens nobody else has.
  */
 static u64 record_proof(const struct rstream *rs, struct rstream_link *link,
 			bool ours, const struct rstream_record *rec)
@@ -139,20 +139,20 @@ u64 rstream_switch_proof(const struct rstream *rs,
 
 /* ---- receiving end ---- */
 
-/* The first ring of a stream, bytes; it grows where that helps. */
+/* Size of a stream's first ring, bytes, and the factor by which it grows where that helps. */
 #define RING_FIRST	SZ_32K
 #define RING_GROWTH	8
 /*
- * A ring that was half full and then read to its end so often, each time within so much
- * of the last, is too small.
+ * A ring is too small if it was half full and then emptied this often, each time within
+ * RING_FILL_TIME of the last.
  */
 #define RING_FILLS	4
 #define RING_FILL_TIME	(10 * HZ)
-/* DATA records or bytes after which a stream whose ring was idle is busy. */
+/* After so many DATA records, or one of so many bytes, a stream whose ring was idle is busy. */
 #define BUSY_MSGS	4
 #define BUSY_BYTES	SZ_16K
 
-/* Why no ring is granted, for what the stream can tell; NONE: grant. */
+/* Why this stream may not grant a ring, not considering links and IPsec; NONE: it may. */
 static enum rstream_reason grant_policy(const struct rstream *rs)
 {
 	const struct rstream_net *rn = rs->rn;
@@ -173,7 +173,7 @@ static enum rstream_reason grant_policy(const struct rstream *rs)
 	return RSTREAM_R_NONE;
 }
 
-/* How large a ring of this stream may be: ring_size, or the program's wish. */
+/* Maximum size of this stream's rings: ring_size, or what the program's SO_RCVBUF allows. */
 static u32 ring_most(const struct rstream *rs)
 {
 	const struct rstream_net *rn = rs->rn;
@@ -183,7 +183,7 @@ static u32 ring_most(const struct rstream *rs)
 	return READ_ONCE(rn->set.ring_size);
 }
 
-/* And how large the next one will be. */
+/* Size of its next ring. */
 static u32 ring_size(const struct rstream *rs)
 {
 	return max(min(rs->granted.next ?: RING_FIRST, ring_most(rs)), RSTREAM_RING_MIN);
@@ -209,7 +209,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 			rstream_ring_later(rs);
 			return RSTREAM_R_RMB_LIMIT;
 		}
-		/* on -EAGAIN we shall be told when there is more memory */
+		/* after -EAGAIN, the link tells us when it has more memory */
 		if (PTR_ERR(ring) != -EAGAIN)
 			rstream_link_wanted(rs);
 		return RSTREAM_R_WAIT_LINK;
@@ -232,7 +232,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	};
 	rs->granted.rec.grant.proof = record_proof(rs, link, true, &rs->granted.rec);
 	sk_mem_charge(rs->sk, ring->size);
-	/* poll() must not find it readable: after rx.state */
+	/* after rx.state, or a lockless poll() might take it for readable */
 	smp_store_release(&rs->rxring, ring);
 	set_bit(RSTREAM_WANT_GRANT, &rs->want);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_TX);
@@ -242,7 +242,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 }
 
 /*
- * Why there is no ring for what the peer sends, or NONE.  Counted when it is news.
+ * Note why we have not granted a ring; NONE: nothing prevents it.  Counted only when it changes.
  * Any context.
  */
 void rstream_no_ring(struct rstream *rs, enum rstream_reason why)
@@ -258,7 +258,7 @@ void rstream_grant_try(struct rstream *rs)
 	enum rstream_reason reason;
 	struct rstream_link *link;
 
-	/* before accept() nobody would be charged for it */
+	/* before accept(), there is nobody to charge for it */
 	if (rs->mode != RSTREAM_FRAMED || !rs->hello.in || !rs->accepted || rstream_closing(rs) ||
 	    rs->error || rs->rx.fin || rs->rxring ||
 	    rs->rx.state != RSTREAM_ON_TCP ||
@@ -269,7 +269,7 @@ void rstream_grant_try(struct rstream *rs)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		return;
 	}
-	/* what earlier rings have left would become ever more */
+	/* otherwise, unread bytes of earlier rings would pile up without limit */
 	rs->granted.full = rs->rxq.bytes > rs->rxq.window;
 	if (rs->granted.full)
 		return;
@@ -279,7 +279,7 @@ void rstream_grant_try(struct rstream *rs)
 	} else if (!reason) {
 		link = rstream_peer_link(rs->hello.peer, ring_size(rs));
 		if (link && rstream_tx_plain(rs)) {
-			/* GRANT is a record: when the span is over */
+			/* no GRANT without records: wait for the end of the span */
 			rs->plain.ring = true;
 			reason = RSTREAM_R_WAIT_LINK;
 			rstream_link_put(link);
@@ -288,7 +288,7 @@ void rstream_grant_try(struct rstream *rs)
 			rstream_link_put(link);
 		} else {
 			rstream_link_wanted(rs);
-			/* the last try tells more */
+			/* the result of the last attempt tells more */
 			reason = rs->reason == RSTREAM_R_LINK_FAILED ||
 				 rs->reason == RSTREAM_R_PEER_DRAINED ?
 				 rs->reason : RSTREAM_R_WAIT_LINK;
@@ -297,7 +297,7 @@ void rstream_grant_try(struct rstream *rs)
 	rstream_no_ring(rs, reason);
 }
 
-/* A link, even if the stream does not want a ring yet. */
+/* Request a link, even if the stream does not want a ring yet. */
 void rstream_link_try(struct rstream *rs)
 {
 	enum rstream_reason reason = grant_policy(rs);
@@ -307,7 +307,7 @@ void rstream_link_try(struct rstream *rs)
 		rstream_link_wanted(rs);
 }
 
-/* Bytes have moved on tcp: is it time for a ring now? */
+/* Bytes have moved on tcp: is it time for a ring? */
 void rstream_grant_look(struct rstream *rs)
 {
 	const struct rstream_net *rn = rs->rn;
@@ -335,7 +335,7 @@ static u64 ring_consumed(const struct rstream *rs)
 	return rs->rx.consumed > rs->rx.base ? rs->rx.consumed - rs->rx.base : 0;
 }
 
-/* Give up this ring; the next one shall have @next bytes. */
+/* Replace this ring by one of @next bytes. */
 static void ring_replace(struct rstream *rs, u32 next)
 {
 	rs->granted.next = next;
@@ -347,12 +347,12 @@ static bool ring_replace_paid(struct rstream *rs, u32 next)
 {
 	if (!rstream_charge_spare(rs, next))
 		return false;
-	sk_mem_reclaim(rs->sk);		/* it is charged when it is granted */
+	sk_mem_reclaim(rs->sk);		/* grant_ring() charges it for good */
 	ring_replace(rs, next);
 	return true;
 }
 
-/* Another link to the peer has fewer rings: shall ours go there? */
+/* If another link to the peer has fewer rings, move ours there. */
 void rstream_ring_relocate(struct rstream *rs)
 {
 	const struct rstream_rxring *ring = rs->rxring;
@@ -365,7 +365,7 @@ void rstream_ring_relocate(struct rstream *rs)
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_RINGS_MOVED);
 }
 
-/* The link has seen nothing in our ring for long. */
+/* The link has not seen any data in our ring for long. */
 void rstream_ring_idle(struct rstream *rs)
 {
 	rstream_ring_landed(rs);
@@ -400,7 +400,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	return RSTREAM_R_NONE;
 }
 
-/* Take note of what has landed; it may have come before its SWITCH. */
+/* Count what has landed in the ring, unless it is still ahead of its SWITCH. */
 void rstream_ring_landed(struct rstream *rs)
 {
 	enum rstream_reason reason;
@@ -408,7 +408,7 @@ void rstream_ring_landed(struct rstream *rs)
 
 	if (!rs->rxring || rs->rx.state != RSTREAM_ON_RING)
 		return;
-	/* pairs with message_data(): the bytes are there */
+	/* pairs with message_data(): the bytes are in memory */
 	landed = smp_load_acquire(&rs->rxring->landed);
 	reason = rstream_rx_landed(&rs->rx, landed);
 	if (reason)
@@ -423,8 +423,8 @@ static u32 larger_ring(const struct rstream *rs)
 }
 
 /*
- * The program has read all.  If there was much, more would have been on its way in a
- * larger ring.
+ * The program has read everything.  If there was much, a larger ring would have held more, and
+ * the sender would have waited less.
  */
 static void ring_emptied(struct rstream *rs)
 {
@@ -436,7 +436,7 @@ static void ring_emptied(struct rstream *rs)
 	if (next <= rs->rxring->size)
 		return;
 	rs->granted.filled = false;
-	/* there was no memory for it */
+	/* a larger one could not be charged lately */
 	if (time_before(jiffies, rs->granted.filled_at))
 		return;
 	if (time_after(jiffies, rs->granted.filled_at + RING_FILL_TIME))
@@ -453,12 +453,9 @@ static void ring_emptied(struct rstream *rs)
 		rs->granted.filled_at = jiffies + RING_FILL_TIME;
 }
 
-/* ---- what is lent ---- */
+/* ---- lent pages ---- */
 
-/*
- * A sender that waits for pages which others than us refer to: when to look again,
- * and for how long at most.
- */
+/* If the sender waits for lent pages: the shortest and longest time until we look again. */
 #define LENT_FIRST	msecs_to_jiffies(4)
 #define LENT_LONG	msecs_to_jiffies(512)
 
@@ -468,7 +465,10 @@ static void lent_told(struct rstream_lent *lent)
 		      RSTREAM_DO_CREDIT);
 }
 
-/* The ring's first lent page below @end; @wait: the one to wait for, NULL: none. */
+/*
+ * The ring offset of the first byte below @end in a lent page.  @wait: the last lent page within a
+ * quarter of the ring, or else the first one; NULL: none is lent.
+ */
 static u64 first_lent(const struct rstream *rs, u64 end, struct page **wait)
 {
 	struct rstream_rxring *ring = rs->rxring;
@@ -490,8 +490,8 @@ static u64 first_lent(const struct rstream *rs, u64 end, struct page **wait)
 }
 
 /*
- * How far the ring's memory, consumed up to @consumed, can be written again.  If
- * not so far, we are told when as much is back as is worth a credit.
+ * Up to where the ring, of which the program has consumed @consumed bytes, can be written again.
+ * If lent pages limit that, lent_told() is called when enough for a credit is back.
  */
 static u64 lent_until(struct rstream *rs, u64 consumed)
 {
@@ -499,7 +499,7 @@ static u64 lent_until(struct rstream *rs, u64 consumed)
 	struct page *wait;
 
 	if (rs->granted.credited >= end && !rs->loan.wait.page)
-		return consumed;	/* the rule */
+		return consumed;	/* usually, nothing is lent */
 	do {
 		first = first_lent(rs, end, &wait);
 	} while (wait && !rstream_lent_wait(&rs->loan.wait, wait));
@@ -515,8 +515,8 @@ static u64 lent_until(struct rstream *rs, u64 consumed)
 }
 
 /*
- * The sender waits for it: look again when it has waited for twice as long.
- * Return: it has waited for long.
+ * The sender waits for lent pages: look again when it has waited for twice as long.
+ * Return: true if it has waited for long.
  */
 static bool lent_look(struct rstream *rs)
 {
@@ -535,7 +535,7 @@ void rstream_lent_init(struct rstream *rs)
 	rs->loan.wait.told = lent_told;
 }
 
-/* The ring is not the stream's any more. */
+/* The ring no longer belongs to the stream. */
 void rstream_lent_end(struct rstream *rs)
 {
 	rstream_lent_forget(&rs->loan.wait);
@@ -545,7 +545,7 @@ void rstream_lent_end(struct rstream *rs)
 
 /* ---- credit ---- */
 
-/* In answer to a sender that waits. */
+/* Send a credit that interrupts, to a sender that waits. */
 static void credit_told(struct rstream *rs, u64 until)
 {
 	WRITE_ONCE(rs->rxring->want_credit, false);
@@ -554,9 +554,10 @@ static void credit_told(struct rstream *rs, u64 until)
 }
 
 /*
- * The sender will write no more: all is credited, read or not, so that it need not keep
- * it any longer.  One that shall write no more is told of what has been read at once;
- * what is lent it must not write until it says STOPPED.
+ * Credit a sender that writes no more, or shall write no more.  After FIN or STOPPED everything
+ * is credited, read or not, so that the sender need not keep it any longer.  Between REVOKE and
+ * STOPPED, what the program has read is credited at once, but not lent pages, where the sender
+ * may still write.
  */
 static void credit_all(struct rstream *rs)
 {
@@ -578,9 +579,9 @@ static void credit_all(struct rstream *rs)
 }
 
 /*
- * Credit when a quarter of the ring is to be told; a sender that waits is told
- * by interrupt, then or when the ring is empty.  What is lent, and what is behind
- * it, is not credited.
+ * Credit whenever another quarter of the ring has been consumed, silently unless the sender
+ * waits.  A sender that waits also gets a credit when the ring is empty.  Lent pages, and what
+ * follows them, are not credited.
  */
 static void credit(struct rstream *rs)
 {
@@ -599,7 +600,7 @@ static void credit(struct rstream *rs)
 	}
 	until = lent_until(rs, consumed);
 	news = until - rs->granted.credited;
-	/* rx.consumed is out before want_credit is looked at, and vice versa */
+	/* rx.consumed is written before want_credit is read; ring_data() does the opposite */
 	smp_mb();
 	waits = READ_ONCE(ring->want_credit);
 	if (waits && (news >= ring->size / 4 ||
@@ -613,12 +614,12 @@ static void credit(struct rstream *rs)
 		rs->granted.credited = until;
 	} else if (waits && until < consumed && lent_look(rs) &&
 		   !rstream_rx_enough(rs)) {
-		/* reader and sender wait for each other, as long as somebody likes */
+		/* reader and sender wait for each other, until the pages are returned */
 		if (news) {
 			credit_told(rs, until);
 			return;
 		}
-		/* even beyond its share: there is no other way out */
+		/* even if that is more than the socket can pay: there is no other way out */
 		ring_replace(rs, larger_ring(rs));
 		return;
 	}
@@ -628,9 +629,9 @@ static void credit(struct rstream *rs)
 }
 
 /*
- * The program closes: what the sender sends from now on is reset.  It shall do that by TCP,
- * which answers for us when we are gone, and behind our FIN it cannot be told so.  Nor would
- * it get room in the ring for what pipes have of it.
+ * The program closes, so the answer to further data is a reset.  Take the ring back, so that data
+ * arrives by TCP, which answers even when we are gone.  After our FIN we could not ask for that.
+ * And where pages are lent to pipes, the sender would get no more room in the ring.
  */
 void rstream_ring_closing(struct rstream *rs)
 {
@@ -644,15 +645,15 @@ void rstream_ring_read(struct rstream *rs, size_t len)
 	credit(rs);
 }
 
-/* The sender waits, or has said that it ends here, and nobody reads just now. */
+/* Credit a sender that waits, or has sent FIN or STOPPED, although no read does it now. */
 void rstream_ring_answer(struct rstream *rs)
 {
-	smp_mb();	/* FIN, STOPPED: pairs with ring_data(), or it sees them */
+	smp_mb();	/* pairs with ring_data(): it sees FIN and STOPPED, or we see its bytes */
 	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING)
 		credit(rs);
 }
 
-/* What is lent is not waited for any longer. */
+/* Wait no longer for lent pages to come back. */
 void rstream_lent_hurry(struct rstream *rs)
 {
 	rstream_ring_answer(rs);
@@ -688,7 +689,7 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	enum rstream_reason reason;
 	struct rstream_link *link;
 
-	/* our SWITCH to tcp is not out: the peer can't have seen it */
+	/* the peer may not grant again before our SWITCH to tcp, which is still to be sent */
 	if (test_bit(RSTREAM_WANT_SWITCH, &rs->want))
 		return RSTREAM_R_BAD_GRANT;
 	reason = rstream_tx_grant(&rs->tx, rec->grant.epoch);
@@ -723,7 +724,7 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	}
 	rs->txring = ring;
 	if (rs->tx.fin || rstream_closed(rs) || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
-		rstream_grant_refuse(rs, RSTREAM_R_NONE);	/* no need */
+		rstream_grant_refuse(rs, RSTREAM_R_NONE);	/* we need no ring any more */
 		return RSTREAM_R_NONE;
 	}
 	rs->taken.link = rstream_link_id(ring->link);
@@ -732,13 +733,13 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	return RSTREAM_R_NONE;
 }
 
-/* Forget frags that nobody needs. Return: bytes of memory given back. */
+/* Free frags that nobody needs any more.  Return: bytes freed. */
 size_t rstream_tx_reap(struct rstream *rs)
 {
 	size_t freed, cost;
 	s64 acked;
 
-	/* behind RESUME its count decides what is kept */
+	/* after RESUME, its count decides what is kept */
 	if (!rs->txring || rs->tx.resumed)
 		return 0;
 	freed = rstream_txring_reap(rs->txring, &acked,
@@ -751,14 +752,15 @@ size_t rstream_tx_reap(struct rstream *rs)
 	}
 	if (freed)
 		rstream_tx_gone(rs, freed, cost);
-	/* not for less: it takes a lock of the link */
+	/* writers don't reap for less, because it takes a lock of the link */
 	rs->txq.reap_at = rs->txq.mem + rstream_autocork_max(rs);
 	return freed;
 }
 
 /*
- * Ask to be told of space, once.  An honest peer's answer brings some.  If one does not, it
- * is not asked anew at once: else two that answer each other at once would do nothing else.
+ * Ask the peer for a credit that interrupts, unless we wait for one already.  An honest peer
+ * answers with more space.  If the answer brought none, wait before asking again: otherwise, both
+ * hosts might do nothing but ask and answer.
  */
 static void ask_credit(struct rstream *rs, u64 acked)
 {
@@ -769,7 +771,7 @@ static void ask_credit(struct rstream *rs, u64 acked)
 		rstream_retry(rs, RSTREAM_RETRY_MS);
 		return;
 	}
-	/* before it is posted: the answer may come at once */
+	/* before the request is posted, because the answer may come at once */
 	WRITE_ONCE(rs->taken.asked, true);
 	rs->taken.asked_at = jiffies;
 	rs->taken.asked_with = acked;
@@ -777,29 +779,29 @@ static void ask_credit(struct rstream *rs, u64 acked)
 		WRITE_ONCE(rs->taken.asked, false);
 }
 
-/* Does the ring tell when the bytes that are on their way are there?  So few wait for it. */
+/* Will ring_sent() tell us when the bytes in flight have arrived?  Then a few bytes can wait. */
 bool rstream_ring_autocorks(const struct rstream *rs)
 {
-	smp_mb();	/* pairs with ring_sent(): it sees what is queued */
+	smp_mb();	/* pairs with ring_sent(): it sees the queued bytes, or we see ->notify */
 	return rs->txring && READ_ONCE(rs->txring->notify) && !rs->zc.awaited;
 }
 
-/* Nothing is posted now, although the link may have called us. */
+/* We post nothing now, although the link may have scheduled us. */
 void rstream_ring_yield(struct rstream *rs)
 {
 	if (rs->txring)
 		rstream_txring_yield(rs->txring);
 }
 
-/* Nothing fits: the peer has to read, unless it has read all and the device lags behind. */
+/* Nothing fits: ask for credit, unless the peer has read all and only our device is late. */
 static void stalled(struct rstream *rs)
 {
-	/* what the post has found: credit that came since wakes nobody */
+	/* the credit that the post has found: what came since has not woken anybody */
 	u64 acked = rs->txring->acked;
 
 	if (acked == rs->txring->written)
 		return;
-	/* a receiver that answers with crumbs is not asked for each */
+	/* don't ask too often a receiver that answers with small credits */
 	if (jiffies - rs->taken.asked_at > msecs_to_jiffies(RSTREAM_RETRY_MS))
 		ask_credit(rs, acked);
 	else
@@ -809,7 +811,7 @@ static void stalled(struct rstream *rs)
 void rstream_ring_push(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent;
-	/* the peer has answered nothing since: more may follow before this is there */
+	/* if the peer has sent nothing since our last post, more may be written before it does */
 	bool few = rstream_may_autocork(rs, queued), ask = !rs->taken.asked;
 	unsigned int how = few && rs->taken.heard == rs->rx.arrived ? RSTREAM_POST_NOTIFY : 0;
 	ssize_t n;
@@ -817,13 +819,13 @@ void rstream_ring_push(struct rstream *rs)
 	if (!rs->txring)
 		return;
 	if (queued && rstream_ipsec_moved(rs))
-		rstream_ipsec_look(rs);		/* the link may end, or this stream */
+		rstream_ipsec_look(rs);		/* may end the link or the connection */
 	if (!queued || rs->error || !rstream_link_is_up(rs->txring->link) || rs->txq.corked ||
 	    !rstream_urg_heard(rs) || (few && rstream_ring_autocorks(rs))) {
 		rstream_txring_yield(rs->txring);
 		return;
 	}
-	/* before it is posted: the answer may come at once */
+	/* before the post, because the answer may come at once */
 	if (ask) {
 		WRITE_ONCE(rs->taken.asked, true);
 		how |= rs->zc.awaited || !rstream_tx_room(rs) ? RSTREAM_POST_CREDIT :
@@ -845,7 +847,7 @@ void rstream_ring_push(struct rstream *rs)
 	}
 }
 
-/* A writer is about to sleep: somebody must wake it. */
+/* A writer is about to sleep: make sure that something will wake it. */
 void rstream_tx_waits(struct rstream *rs)
 {
 	s64 acked;
@@ -854,15 +856,15 @@ void rstream_tx_waits(struct rstream *rs)
 			    rs->tx.state != RSTREAM_LEAVING))
 		return;
 	acked = rstream_txring_acked(rs->txring);
-	/* no answer tells more if all is credited; a ring that waits will be scheduled */
+	/* don't ask if all is credited, or if the link will schedule the ring anyway */
 	if ((rs->tx.state == RSTREAM_LEAVING ||
 	     rs->txring->stalled != RSTREAM_R_STALL_SLOT) &&
 	    acked != (s64)rs->txring->written)
 		ask_credit(rs, acked);
-	/* what is acknowledged can't be freed before it has completed, too */
+	/* credited frags can be freed only after their writes have completed */
 	rstream_txring_sent(rs->txring);
 	if (rs->zc.on_tcp)
-		rstream_retry(rs, RSTREAM_RETRY_MS);	/* nobody tells when TCP has it */
+		rstream_retry(rs, RSTREAM_RETRY_MS);	/* TCP does not tell when it is done */
 }
 
 /* ---- both ---- */
@@ -873,7 +875,7 @@ void rstream_rings_close(struct rstream *rs)
 	struct rstream_rxring *rx = rs->rxring;
 
 	if (tx) {
-		/* the other frags in flight become the link's */
+		/* the remaining frags in flight now belong to the link */
 		rstream_tx_reap(rs);
 		rs->txring = NULL;
 		rstream_txring_close(tx);
@@ -891,7 +893,7 @@ void rstream_rings_close(struct rstream *rs)
 
 /* ---- callbacks of the link ---- */
 
-/* Bytes come by the link, so a program that polls shall poll that.  TCP does so for its packets. */
+/* Busy polling has to poll what delivers the bytes: the link.  TCP does so for its packets. */
 static void mark_napi(struct rstream *rs, const struct rstream_rxring *ring)
 {
 #ifdef CONFIG_NET_RX_BUSY_POLL
@@ -900,7 +902,7 @@ static void mark_napi(struct rstream *rs, const struct rstream_rxring *ring)
 #endif
 }
 
-/* As rstream_wake_readers(), at less cost where nothing but bytes is waited for. */
+/* Like rstream_wake_readers(), but cheaper if readers can only wait for data. */
 static void wake_readers(struct rstream *rs, const struct rstream_rxring *ring)
 {
 	u64 here = READ_ONCE(rs->rx.base) + ring->landed;
@@ -922,7 +924,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 		return;
 	}
 	smp_mb();	/* pairs with credit(), and with rstream_close() */
-	/* what comes before its SWITCH is looked at then: link->lock is between */
+	/* bytes ahead of their SWITCH are checked when that arrives; link->lock orders both */
 	if (rstream_closing(rs) &&
 	    READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
 	    ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) {
@@ -930,7 +932,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}
-	if (ring->landed != rs->granted.landed) {	/* no mere request for credit */
+	if (ring->landed != rs->granted.landed) {	/* not just a request for credit */
 		rs->granted.landed = ring->landed;
 		mark_napi(rs, ring);
 		rs->stats.rx.ring_msgs++;
@@ -941,7 +943,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 			rstream_hist_arrived(rs, READ_ONCE(rs->rx.base) +
 						 ring->landed);
 	}
-	/* all consumed, or the end is here: no reader will come by to answer */
+	/* if all is consumed, or the end has arrived, no read may follow that would credit */
 	if ((READ_ONCE(ring->want_credit) &&
 	     ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) ||
 	    READ_ONCE(rs->rx.recall) != RSTREAM_KEPT ||
@@ -962,9 +964,9 @@ static void ring_space(struct rstream *rs, struct rstream_txring *ring,
 static void ring_sent(struct rstream *rs)
 {
 	WRITE_ONCE(rs->out.again, true);
-	/* pairs with rstream_ring_autocorks() and look_again(): they see that we were here */
+	/* pairs with rstream_ring_autocorks() and look_again(): they see that writes completed */
 	smp_mb();
-	/* a device may be done before the flush that posts has counted what it has sent */
+	/* the writes may complete before the flush that posted them has updated tx.sent */
 	if (!READ_ONCE(rs->out.flushing) && READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 }
@@ -988,11 +990,11 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 	case RSTREAM_LINK_EV_FAILED:
 	case RSTREAM_LINK_EV_DECLINED:
 		WRITE_ONCE(rs->granted.link_asked, false);
-		/* it waits for what its peer wants, not for a ring of ours */
+		/* it does not wait for a ring of its own; the peer wanted the link */
 		if (READ_ONCE(rs->reason) == RSTREAM_R_RING_IDLE)
 			break;
 		rstream_no_ring(rs, no_link_reason(rs, ev));
-		/* waiters are tried again, but this one may wait for something that never comes */
+		/* links are retried for waiters, but this one may never get what it waits for */
 		rstream_queue(rs, RSTREAM_DO_LATER);
 		break;
 	case RSTREAM_LINK_EV_IDLE:

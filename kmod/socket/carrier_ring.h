@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Rings: granted, taken up, written and read. */
+/* Rings: granting, taking up, writing and reading. */
 #ifndef RSTREAM_CARRIER_RING_H
 #define RSTREAM_CARRIER_RING_H
 
@@ -13,41 +13,41 @@ struct rstream;
 
 /* The ring that we granted, and how large the next one is to be. */
 struct rstream_granted {
-	struct rstream_record rec;	/* its GRANT, while it is wanted */
+	struct rstream_record rec;	/* its GRANT, until that is sent */
 	u32 link;		/* id of its link; a copy for rsctl, read locklessly */
 	u32 size;		/* bytes, likewise */
-	u64 credited;		/* bytes whose consumption the sender has been told */
+	u64 credited;		/* bytes credited to the sender */
 	u64 moved;		/* stream offset up to which ring bytes were moved to rxq */
-	u64 landed;		/* that of the ring as the last callback of the link saw it */
-	u32 next;		/* bytes of the next ring, 0: the first */
-	u8 fills;		/* how often the ring was half full and then read to its end */
-	unsigned long filled_at;	/* jiffies when that was last; not tried before */
-	bool filled;		/* it was half full and has not been read to its end since */
-	bool end_told;		/* the sender was told of the credit at the end of its stream */
+	u64 landed;		/* ring->landed at the link's last callback */
+	u32 next;		/* size of the next ring, bytes; 0: that of a first one */
+	u8 fills;		/* how often the ring was half full and then emptied */
+	unsigned long filled_at;	/* jiffies when that was last, or before which it is ignored */
+	bool filled;		/* it was half full and has not been emptied since */
+	bool end_told;		/* the last credit, for all of the stream, was sent */
 	bool full;		/* rxq has more than the window: no ring until that is read */
-	bool link_asked;	/* the peer, who makes the links, has been asked for one */
+	bool link_asked;	/* the peer, which makes the links, has been asked for one */
 };
 
-/* Pages of the ring that we granted, which pipes have. */
+/* Lent pages of the ring that we granted. */
 struct rstream_loan {
 	struct rstream_lent wait;	/* for one of them */
-	u64 to;			/* ring offset behind the last byte that was lent */
-	u64 first;		/* ring offset of the first of them when it was last looked at */
-	unsigned long since;	/* when the sender began to wait, jiffies; 0: it doesn't */
+	u64 to;			/* ring offset after the last byte that was lent */
+	u64 first;		/* ring offset of the first one when we last looked */
+	unsigned long since;	/* jiffies when the sender began to wait; 0: it doesn't */
 };
 
 /* The ring that we write to. */
 struct rstream_taken {
-	u32 link, size;		/* as of the one that we granted */
-	u64 heard;		/* bytes that had come when we last sent on it */
-	u64 asked_with;		/* ring offset that was credited when it was last asked for */
+	u32 link, size;		/* as in struct rstream_granted */
+	u64 heard;		/* rx.arrived when we last posted to it */
+	u64 asked_with;		/* ring bytes credited when we last asked for credit */
 	unsigned long asked_at;	/* jiffies then */
-	bool asked;		/* an interrupting credit was asked for and has not come */
+	bool asked;		/* a credit that interrupts was requested, but has not arrived */
 	int routes;		/* rstream_routes_genid() when @route was found */
-	struct dst_entry *route;	/* that was found to be unprotected last; a reference */
+	struct dst_entry *route;	/* the last one found to be unprotected; a reference */
 };
 
-/* All with the socket held, if nothing else is said. */
+/* All with the socket held, unless stated otherwise. */
 void rstream_link_wanted(struct rstream *rs);
 void rstream_link_want_more(struct rstream *rs);
 void rstream_link_try(struct rstream *rs);
