@@ -21,9 +21,9 @@ struct rstream_granted {
 	u64 landed;		/* ring->landed at the link's last callback */
 	u32 next;		/* size of the next ring, bytes; 0: that of a first one */
 	u8 fills;		/* how often the ring was half full and then emptied */
-	unsigned long filled_at;	/* jiffies when that was last, or before which it is ignored */
+	unsigned long filled_at;	/* jiffies when that was last; ignored before */
 	bool filled;		/* it was half full and has not been emptied since */
-	bool end_told;		/* the last credit, for all of the stream, was sent */
+	bool end_told;		/* credit_all() has credited everything */
 	bool full;		/* rxq has more than the window: no ring until that is read */
 	bool link_asked;	/* the peer, which makes the links, has been asked for one */
 };

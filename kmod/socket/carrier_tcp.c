@@ -2,16 +2,15 @@
 /*
  * The tcp carrier and the control records: our bytes on the TCP connection.
  *
- * Sending, rstream_tcp_push(): whatever has to be said goes through a small buffer
- * (ctl) to TCP; a DATA record's payload follows from the transmit queue page
- * by page.  A header goes out only when all of its payload is in the queue, so
- * no record ever waits for the program.
+ * Sending, rstream_tcp_push(): control records and headers go to TCP through a small buffer
+ * (ctl); the payload of a DATA record follows page by page from the transmit queue.  A header
+ * is sent only when all of its payload is queued, so no record ever waits for the program.
  *
- * Receiving, rstream_parse(): in TCP's own context, whether the program reads
- * or not.  Payload is kept as clones of TCP's skbs; the window that we gave
- * the peer bounds them, so TCP's own window does not close over a program that
- * does not read, and a control record does not wait behind data.  It does when there
- * is no memory to charge: what is left with TCP then is read as the program reads.
+ * Receiving, rstream_parse(): runs as data arrives, whether the program reads or not.  Payload
+ * is kept as clones of TCP's skbs, limited by the window that we have sent to the peer.  So
+ * TCP's own window stays open even if the program does not read, and control records don't
+ * wait behind data.  The exception is a lack of memory: then data is left with TCP, and taken
+ * as the program reads.
  *
  * Socket held; never sleeps.
  */
@@ -22,22 +21,21 @@
 #include "option_hook.h"
 #include "stream.h"
 
-/* Send flags: don't wait; the program gets its signals from us. */
+/* Don't sleep; we send SIGPIPE ourselves. */
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
 #define SMALL_PAYLOAD	512
 /*
- * accept() charges whole pages of what it finds in sk_forward_alloc and sk_rmem_alloc,
- * but does not look at what we have sent by then.  As long as that is less than a page
- * it is charged exactly.
+ * accept() charges the pages that it finds in sk_forward_alloc and sk_rmem_alloc, but ignores
+ * what we have sent by then.  As long as that is less than a page, the charge is exact.
  */
 #define CHILD_WMEM	(PAGE_SIZE / 2)
 
-/* How often memory is looked for while a program has enough to read, ms. */
+/* How often we try again to get memory while the program has something to read, ms. */
 #define THROTTLED_MS	250
 
 /* ---- sending ---- */
 
-/* tcp_sock.bytes_acked when TCP has delivered what it has. */
+/* The value of tcp_sock.bytes_acked when all that TCP has now will be acknowledged. */
 u64 rstream_tcp_acked_at(const struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
@@ -60,8 +58,8 @@ static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 }
 
 /*
- * The payload that goes to TCP together with its header, or NULL.  To copy few bytes
- * once more costs less than a second call.
+ * The payload that is passed to TCP in one call with its header, or NULL.  Copying a few bytes
+ * once more is cheaper than a second call.
  */
 static struct rstream_frag *small_payload(struct rstream *rs)
 {
@@ -74,7 +72,7 @@ static struct rstream_frag *small_payload(struct rstream *rs)
 	       !PageHighMem(frag->page) ? frag : NULL;
 }
 
-/* Does TCP's FIN follow at once? */
+/* Will TCP's FIN follow at once? */
 static bool is_last(const struct rstream *rs)
 {
 	return rs->close.state == RSTREAM_CLOSING && !sock_flag(rs->sk, SOCK_LINGER) &&
@@ -105,7 +103,7 @@ static int send_ctl(struct rstream *rs)
 	return min(n, head);
 }
 
-/* Return: true when the buffer is empty. */
+/* Return: true if the buffer is empty now. */
 static bool push_ctl(struct rstream *rs)
 {
 	int n;
@@ -137,7 +135,7 @@ static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
 	return sent;
 }
 
-/* Return: true when the record's payload is with TCP. */
+/* Return: true if TCP has all of the record's payload now. */
 static bool push_payload(struct rstream *rs)
 {
 	while (rs->out.rec_left) {
@@ -188,7 +186,7 @@ static void put_switch(struct rstream *rs)
 		rstream_switched(rs, RSTREAM_DIR_TX, RSTREAM_INFO_CARRIER_RING,
 				 rs->tx.sent, RSTREAM_R_RING_GRANTED);
 	} else if (rs->stats.tx.switched.to != RSTREAM_INFO_CARRIER_TCP) {
-		/* else the grant was refused: nothing changes */
+		/* otherwise, the grant was refused, and the carrier does not change */
 		rstream_switched(rs, RSTREAM_DIR_TX, RSTREAM_INFO_CARRIER_TCP,
 				 rs->tx.sent, rs->leave.tx_why);
 	}
@@ -211,7 +209,7 @@ static void put_revoke(struct rstream *rs)
 	put_record(rs, &rec);
 }
 
-/* Said before the SWITCH that ends this epoch. */
+/* Precedes the SWITCH that ends this epoch. */
 static void put_stopped(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_STOPPED };
@@ -231,19 +229,19 @@ static void put_resume(struct rstream *rs)
 	put_record(rs, &rec);
 }
 
-/* Ahead of the urgent byte, whichever carrier that takes. */
+/* URG goes ahead of the urgent byte, on whichever carrier that travels. */
 static bool put_urg(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_URG, .offset = rs->urg.sent };
 
 	if (!rs->hello.urg)
-		return false;	/* it has been sent before HELLO said so */
+		return false;	/* the program sent it before HELLO told us */
 	put_record(rs, &rec);
 	rs->urg.sent_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 	return true;
 }
 
-/* FIN comes behind the last byte, on whichever carrier that went. */
+/* FIN is sent after the last byte, on whichever carrier that went. */
 static bool put_fin(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_FIN };
@@ -262,7 +260,7 @@ static bool is_wanted(struct rstream *rs, enum rstream_want what)
 	return test_and_clear_bit(what, &rs->want);
 }
 
-/* The peer's TCP is closed: it would answer records with a reset. */
+/* The peer has closed TCP, and would answer records with a reset. */
 static bool peer_gone(const struct rstream *rs)
 {
 	return rs->sk->sk_shutdown & RCV_SHUTDOWN && rs->plain.dir.rx == RSTREAM_RECORDS;
@@ -294,7 +292,7 @@ static bool next_control(struct rstream *rs)
 		}
 		return false;
 	}
-	if (rs->plain.dir.rx == RSTREAM_ENDED)	/* nothing that wants an answer */
+	if (rs->plain.dir.rx == RSTREAM_ENDED)	/* the peer can't answer anything else */
 		rs->want &= BIT(RSTREAM_WANT_FIN);
 	if (rs->hello.in && is_wanted(rs, RSTREAM_WANT_URG) && put_urg(rs))
 		return true;
@@ -307,7 +305,7 @@ static bool next_control(struct rstream *rs)
 	else if (is_wanted(rs, RSTREAM_WANT_STOPPED))
 		put_stopped(rs);
 	else if (!test_bit(RSTREAM_WANT_PLAIN, &rs->want) && is_wanted(rs, RSTREAM_WANT_SWITCH))
-		put_switch(rs);		/* the peer waits for that PLAIN, in records */
+		put_switch(rs);		/* a PLAIN that answers the peer's comes first */
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
 		put_ack(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
@@ -323,7 +321,7 @@ static bool next_control(struct rstream *rs)
 	return true;
 }
 
-/* Has TCP bytes that only an ACK will let it send? */
+/* Does TCP have bytes that it can send only after an ACK? */
 static bool tcp_is_full(const struct tcp_sock *tp)
 {
 	return tp->write_seq != tp->snd_nxt &&
@@ -332,9 +330,9 @@ static bool tcp_is_full(const struct tcp_sock *tp)
 }
 
 /*
- * Few bytes wait for an ACK: if TCP waits for it, too, or, without TCP_NODELAY, has
- * two small records under way.  (RFC 896 lets the second wait for the first; but to
- * write twice and then read is common, and would be slow.)  on_write_space() goes on.
+ * A few bytes wait for an ACK if TCP waits for one, too, or, without TCP_NODELAY, if two small
+ * records are unacknowledged.  (In RFC 896, already the second waits for the first; but programs
+ * often write twice and then read, which would be slow.)  on_write_space() continues.
  */
 static bool autocorks(const struct rstream *rs, u64 queued)
 {
@@ -355,13 +353,13 @@ static void small_look(struct rstream *rs, u32 len)
 		rs->out.small_seq[1] = rs->out.small_seq[0];
 		rs->out.small_seq[0] = tp->write_seq + rs->out.ctl_len + len;
 	} else if (!after(rs->out.small_seq[0], tp->snd_una)) {
-		/* before they are so old that they seem to be new */
+		/* keep them close to snd_una, before sequence numbers wrap */
 		rs->out.small_seq[1] = tp->snd_una;
 		rs->out.small_seq[0] = tp->snd_una;
 	}
 }
 
-/* Begin a DATA record with what is queued and allowed. */
+/* Begin a DATA record with as many queued bytes as the window allows. */
 static bool next_data(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_DATA };
@@ -394,7 +392,7 @@ static bool next_data(struct rstream *rs)
 	return true;
 }
 
-/* Is there room for the next one? */
+/* Is there room in the buffer for the next record? */
 static bool ctl_room(const struct rstream *rs)
 {
 	unsigned int most = test_bit(RSTREAM_WANT_HELLO, &rs->want) ? RSW_HELLO_MAX :
@@ -403,13 +401,13 @@ static bool ctl_room(const struct rstream *rs)
 	return rs->out.ctl_len + most <= sizeof(rs->ctl);
 }
 
-/* Records for one call of TCP's send.  Return: false if there is none. */
+/* Put records for one call of TCP's send into the buffer.  Return: false if none is due. */
 static bool next_records(struct rstream *rs)
 {
 	bool any = false;
 
 	if (!rs->accepted && rs->sk->sk_wmem_queued >= CHILD_WMEM)
-		return false;	/* on_write_space() goes on */
+		return false;	/* on_write_space() continues */
 	if (rstream_tx_plain(rs) && rs->tx.written != rs->tx.sent)
 		rstream_prelude_look(rs);
 	if (rstream_tx_plain(rs)) {
@@ -433,7 +431,7 @@ static void push_all(struct rstream *rs)
 	do {
 		if (!push_ctl(rs) || !push_payload(rs)) {
 			rstream_ring_yield(rs);
-			return;		/* on_write_space() goes on */
+			return;		/* on_write_space() continues */
 		}
 		if (rs->tx.state == RSTREAM_ON_RING)
 			rstream_ring_push(rs);
@@ -442,7 +440,7 @@ static void push_all(struct rstream *rs)
 	} while (next_records(rs));
 	rs->out.blocked = false;
 
-	/* both streams have ended, all is here: no record is needed any more */
+	/* both streams have ended and everything is here: no further record is needed */
 	if (rs->tx.fin && rs->rx.fin && !rs->want &&
 	    rs->rx.arrived == rs->rx.fin_at &&
 	    !(rs->sk->sk_shutdown & SEND_SHUTDOWN) && rstream_tx_done(rs)) {
@@ -452,7 +450,7 @@ static void push_all(struct rstream *rs)
 	}
 }
 
-/* TCP's send neither sleeps for memory here, nor keeps a record until another is acknowledged. */
+/* Here, TCP's send must neither sleep for memory nor let a record wait for an ACK (Nagle). */
 void rstream_tcp_push(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -463,29 +461,29 @@ void rstream_tcp_push(struct rstream *rs)
 	u8 nonagle = tp->nonagle;
 	bool nospace;
 
-	/* TCP's send takes it for the wish of a program that sends again */
+	/* TCP's send clears this flag, as if the program had called it */
 	nospace = sock_flag(sk, SOCK_FASYNC) &&
 		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
 	sk->sk_allocation = sk_gfp_mask(sk, GFP_ATOMIC);
 	sk->sk_use_task_frag = task_frag && in_task();
 	rs->out.nagle = !(nonagle & TCP_NAGLE_OFF);
 	tp->nonagle = TCP_NAGLE_OFF;
-	/* a packet that comes back with its time would show a program what HELLO says */
+	/* a timestamp comes with the packet, so the program would see HELLO */
 	WRITE_ONCE(sk->sk_tsflags, tsflags & ~SOF_TIMESTAMPING_TX_RECORD_MASK);
 	push_all(rs);
 	WRITE_ONCE(sk->sk_tsflags, tsflags);
-	rstream_zerocopy_waits(rs);	/* before its number is old */
+	rstream_zerocopy_waits(rs);	/* before sequence number zc.seq wraps */
 	tp->nonagle = nonagle;
 	sk->sk_allocation = gfp;
 	sk->sk_use_task_frag = task_frag;
 	if (nospace)
 		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	/* 32 KiB that an idle socket can spare, if send calls don't use them, too */
+	/* an idle socket need not keep these 32 KiB, unless send calls use them, too */
 	if (sk->sk_frag.page && sk_page_frag(sk) != &sk->sk_frag) {
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
 	}
-	/* without memory and with nothing queued, TCP would never call us */
+	/* without memory and with empty queues, TCP would never call us back */
 	if (rs->out.blocked && tcp_rtx_and_write_queues_empty(sk))
 		rstream_retry(rs, RSTREAM_RETRY_MS);
 }
@@ -553,8 +551,8 @@ static unsigned int gather(struct rstream *rs, struct sk_buff *skb,
 }
 
 /*
- * Bytes to be gathered of what may be a HELLO.  If it is none then no more of them are behind
- * the end of a span than the record there has.
+ * How many bytes of a possible HELLO to gather.  If it turns out not to be one, they must not
+ * extend beyond the end of the PLAIN record that may follow a span.
  */
 static unsigned int hello_need(const struct rstream *rs)
 {
@@ -584,7 +582,7 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 				   rstream_role_nonce(rs, role), &hello,
 				   &used)) {
 	case RSTREAM_HELLO_PART:
-		if (!rs->hello.in && rstream_tx_plain(rs))	/* perhaps it is none */
+		if (!rs->hello.in && rstream_tx_plain(rs))	/* perhaps it is not one */
 			rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 		return n;
 	case RSTREAM_HELLO_WHOLE:
@@ -667,7 +665,7 @@ static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
 	return n;
 }
 
-/* Does HELLO follow, or go on?  Behind a span it may be PLAIN. */
+/* Does HELLO begin or continue here?  After a span it may be PLAIN instead. */
 static bool is_hello(const struct rstream *rs, struct sk_buff *skb, unsigned int off)
 {
 	u8 first = rs->part[0];
@@ -681,19 +679,19 @@ static bool is_hello(const struct rstream *rs, struct sk_buff *skb, unsigned int
 	return first == (u8)RSW_MAGIC[0];
 }
 
-/* Return: bytes used of this piece of TCP's stream, 0: no memory, later. */
+/* Return: bytes used of this piece of TCP's stream, 0: try again later. */
 static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 			       unsigned int off, unsigned int len)
 {
 	unsigned int n;
 	bool hello;
 
-	/* bytes of the ring come before those that follow here */
+	/* bytes in the ring precede those that follow here */
 	if (rs->leave.leaving && !rstream_ring_leave(rs))
 		return 0;
 	if (rs->plain.part_back || rstream_prelude_full(rs))
 		return 0;
-	if (rs->in.data_left && rstream_closing(rs)) {	/* begun before that */
+	if (rs->in.data_left && rstream_closing(rs)) {	/* the record began before close() */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return 0;
 	}
@@ -729,7 +727,7 @@ static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	while (used < len) {
 		unsigned int n;
 
-		if (rs->error)		/* about to be reset: swallow */
+		if (rs->error)		/* about to be reset: discard */
 			return len;
 		n = parse_some(rs, skb, off + used, len - used);
 		if (!n && !rs->error)
@@ -740,8 +738,9 @@ static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
 }
 
 /*
- * Was all taken, or does it stay with TCP?  If not, and the program has something to read,
- * that will help.
+ * After parsing: what is left in TCP's queue either stays there on purpose, or there was no
+ * memory for it.  Then try again; less often if the program has something to read, because
+ * reading frees memory.
  */
 static void look_at_rest(struct rstream *rs, bool stays)
 {
@@ -752,7 +751,7 @@ static void look_at_rest(struct rstream *rs, bool stays)
 	if (throttled)
 		rstream_retry(rs, rs->rxq.bytes ? THROTTLED_MS : RSTREAM_RETRY_MS);
 	else if (rs->in.throttled && sk->sk_shutdown & RCV_SHUTDOWN)
-		rstream_queue(rs, RSTREAM_DO_PUSH);	/* was the stream whole? */
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
 	WRITE_ONCE(rs->in.throttled, throttled);
 	if (!stays)
 		rs->plain.held = rstream_prelude_full(rs) && rstream_tcp_unread(sk);
@@ -761,8 +760,8 @@ static void look_at_rest(struct rstream *rs, bool stays)
 }
 
 /*
- * Is TCP's urgent byte, at which reading stops, in a record?  No peer of ours sends that;
- * but records carry TCP's mark that are just before a span with that byte.
+ * Is TCP's urgent byte, at which tcp_read_sock() stops, in a record?  No honest peer sends that.
+ * But TCP's mark may also be announced with records, if the byte is in the span after them.
  */
 static bool urgent_in_record(const struct rstream *rs)
 {
@@ -788,8 +787,8 @@ static void parse_queue(struct rstream *rs)
 	if (skb_queue_empty(&sk->sk_receive_queue) && !rstream_rx_plain(rs))
 		return;
 	/*
-	 * Behind PLAIN bytes stay with TCP again, which must not find its urgent byte where it
-	 * would be read next: it would pass it over.
+	 * Bytes after PLAIN stay with TCP again.  rstream_prelude_ready() has to take over TCP's
+	 * urgent mark before the queue is read up to it, because TCP would skip that byte.
 	 */
 	do {
 		seq = tcp_sk(sk)->copied_seq;
@@ -803,7 +802,7 @@ static void parse_queue(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 	if (rs->rxq.bytes != ready || rs->rx.fin)
 		rstream_wake_readers(rs);
-	/* or perhaps TCP can be closed now */
+	/* the flush may send more now, or close TCP */
 	if (rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
 		rs->out.due = true;
 }
@@ -811,7 +810,7 @@ static void parse_queue(struct rstream *rs)
 void rstream_parse(struct rstream *rs)
 {
 	rstream_assert_held(rs);
-	/* its rings are gone: what a peer says of them must not be held against it */
+	/* our rings are gone, so what the peer says about them would seem wrong */
 	if (rstream_released(rs))
 		return;
 	if (!rstream_prelude_came(rs))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Records onto TCP and out of it. */
+/* Sending and receiving records on TCP. */
 #ifndef RSTREAM_CARRIER_TCP_H
 #define RSTREAM_CARRIER_TCP_H
 
@@ -9,7 +9,7 @@
 
 struct rstream;
 
-/* Room for a HELLO and records behind it. */
+/* Room for a HELLO and records after it. */
 #define RSTREAM_CTL_SPACE	(RSW_HELLO_MAX + 2 * RSTREAM_RECORD_MAX)
 
 /* Bits of rstream.want: control records to be sent, in this order. */
@@ -28,30 +28,30 @@ enum rstream_want {
 	RSTREAM_WANT_FIN,
 };
 
-/* What is between a stream and TCP's send. */
+/* State between a stream and TCP's send. */
 struct rstream_out {
 	u16 ctl_len;		/* bytes in rstream.ctl, on their way to TCP */
-	u16 ctl_off;		/* those that TCP has taken */
-	u32 rec_left;		/* payload bytes that TCP is still owed for the last DATA header */
-	u64 payload_end;	/* tcp_sock.bytes_acked when TCP has delivered the last payload, or
-				 * FIN, that it was given; valid once HELLO is said
+	u16 ctl_off;		/* how many of them TCP has taken */
+	u32 rec_left;		/* payload bytes of the last DATA header that TCP has not got yet */
+	u64 payload_end;	/* tcp_sock.bytes_acked when TCP has delivered the last payload or
+				 * FIN that it was given; valid once HELLO is sent
 				 */
-	u32 small_seq[2];	/* TCP sequence numbers behind the last two small DATA records */
-	bool due;		/* but for @want and queued bytes: a window, TCP's end */
-	bool flushing;		/* rstream_flush() is at work, or TCP's send, which may call us */
-	bool again;		/* the link has told of sent bytes, perhaps while @flushing */
+	u32 small_seq[2];	/* TCP sequence numbers after the last two small DATA records */
+	bool due;		/* a flush is due, although @want and the queue may not show it */
+	bool flushing;		/* in rstream_flush() or TCP's send, which may call us */
+	bool again;		/* ring_sent() was called, perhaps while @flushing */
 	bool nagle;		/* the program has not set TCP_NODELAY; valid while @flushing */
 	bool blocked;		/* records or bytes wait for room in TCP's send queue */
 	bool autocorked;		/* bytes are queued until TCP has delivered others */
 };
 
-/* What is between TCP's receive queue and a stream. */
+/* State between TCP's receive queue and a stream. */
 struct rstream_in {
-	u32 data_left;		/* payload bytes to come of the present DATA record */
-	u32 skip_left;		/* payload bytes to pass over */
-	u32 seq;		/* TCP sequence number behind the last record */
-	u16 part_len;		/* bytes in rstream.part: a header or payload that is not whole */
-	bool throttled;		/* TCP has more, but not before rxq is read, or there is memory */
+	u32 data_left;		/* payload bytes of the present DATA record still to arrive */
+	u32 skip_left;		/* payload bytes to skip */
+	u32 seq;		/* TCP sequence number after the last record */
+	u16 part_len;		/* bytes in rstream.part: an incomplete header or payload */
+	bool throttled;		/* TCP has more, but we lack memory until rxq has been read */
 };
 
 /* With the socket held. */
