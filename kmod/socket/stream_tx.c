@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the program to the transmit queue: send calls on a connection with
- * records.  What is queued here the carriers take (rstream_flush()).
+ * From the program to the transmit queue: send calls on a connection with records.  The
+ * carriers take from the queue (rstream_flush()).
  *
- * The queue is made of page fragments.  A byte is copied once, into the
- * fragment, or not at all (stream_page.c); TCP and the RDMA device get the pages
- * by reference; few bytes in a record TCP copies.
+ * The queue consists of page fragments.  A byte is copied once, into a fragment, or not at
+ * all (stream_page.c).  TCP and the RDMA device get the pages by reference, but TCP copies
+ * the payload of small records.
  */
 #include <linux/bvec.h>
 #include <linux/sched/signal.h>
@@ -31,7 +31,10 @@ static u64 room(struct rstream *rs)
 
 /* ---- autocorking ---- */
 
-/* Do they wait?  Then they are sent when it is there, without a flush. */
+/*
+ * Do the queued bytes wait until those in flight have arrived?  Then that event sends them, and
+ * no flush is needed now.
+ */
 static bool autocorks(const struct rstream *rs)
 {
 	bool waits = rs->tx.state == RSTREAM_ON_RING ? rstream_ring_autocorks(rs) :
@@ -44,8 +47,8 @@ static bool autocorks(const struct rstream *rs)
 /* ---- state ---- */
 
 /*
- * Bytes that TCP has not delivered.  Records behind the last payload or FIN don't count,
- * those before it do.
+ * Bytes that TCP has not delivered.  Records count if they precede the last payload or FIN, but
+ * not after it.
  */
 static u64 tcp_unacked(const struct rstream *rs)
 {
@@ -53,21 +56,22 @@ static u64 tcp_unacked(const struct rstream *rs)
 	s64 records = rs->out.payload_end - acked;
 	s64 plain = rstream_tcp_acked_at(rs) - max(acked, rs->plain.tx_from);
 
-	/* HELLO is behind it; there is PLAIN in it, now and then */
+	/* plain bytes not followed by HELLO yet, and the PLAIN records between them */
 	if (!rstream_tx_plain(rs) && !test_bit(RSTREAM_WANT_HELLO, &rs->want))
 		plain = 0;
 	return max(records, 0LL) + max(plain, 0LL);
 }
 
 /*
- * As SIOCOUTQ counts: what the peer's kernel is not known to have.  On a ring that is what
- * has not completed, asking makes the last ones complete; and what TCP had before, or FIN.
+ * For SIOCOUTQ: bytes that the peer's kernel is not known to have.  On a ring, those are the
+ * writes that have not completed (rstream_txring_sent() makes the last ones complete), and what
+ * TCP has not delivered from before, or FIN.
  */
 u64 rstream_tx_unacked(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent;
 
-	/* credited or not, but FIN */
+	/* all that the peer has not acknowledged, or FIN */
 	if (rs->tx.state == RSTREAM_LOST)
 		return max(rs->tx.written - rs->tx.acked, tcp_unacked(rs));
 	if (rs->tx.state < RSTREAM_ON_RING)
@@ -91,16 +95,16 @@ static struct rstream_frag *tail_frag(struct rstream *rs,
 	       frag->off + frag->len == pfrag->offset ? frag : NULL;
 }
 
-#define REFILL_LEAST	32	/* as sk_page_frag_refill() has it */
+#define REFILL_LEAST	32	/* as in sk_page_frag_refill() */
 
 static bool used_up(const struct page_frag *pfrag)
 {
-	/* a page that nobody else refers to begins anew */
+	/* sk_page_frag_refill() reuses a page that nobody else refers to */
 	return !pfrag->page || (pfrag->offset + REFILL_LEAST > pfrag->size &&
 				page_ref_count(pfrag->page) > 1);
 }
 
-/* As sk_page_frag_refill(), but first of what the ring's link has sent. */
+/* Like sk_page_frag_refill(), but prefers pages that the ring's link has sent and kept. */
 static bool refill(struct rstream *rs, struct page_frag *pfrag)
 {
 	struct page *page = NULL;
@@ -115,7 +119,7 @@ static bool refill(struct rstream *rs, struct page_frag *pfrag)
 	return true;
 }
 
-/* All at once where the pages are mapped in a row; copy_page_from_iter() takes each by itself. */
+/* Without highmem, copy across pages at once; copy_page_from_iter() copies page by page. */
 static size_t copy_in(const struct page_frag *pfrag, size_t n, struct iov_iter *from)
 {
 	if (PageHighMem(pfrag->page))
@@ -125,7 +129,7 @@ static size_t copy_in(const struct page_frag *pfrag, size_t n, struct iov_iter *
 
 /*
  * Copy up to @max bytes into one fragment.
- * Return: bytes, -EFAULT, or -EAGAIN if memory has to be waited for.
+ * Return: bytes, -EFAULT, or -EAGAIN if the caller has to wait for memory.
  */
 static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 {
@@ -170,8 +174,8 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 
 /*
  * Queue some of the message, up to @max bytes.
- * @pages:	the caller refers to pages
- * @uarg:	the program's memory is to be sent as it is; or NULL
+ * @pages:	the caller passes pages to refer to (MSG_SPLICE_PAGES, sendpage)
+ * @uarg:	send the program's memory in place (MSG_ZEROCOPY); or NULL
  */
 static ssize_t queue_some(struct rstream *rs, struct msghdr *msg, u64 max,
 			  bool pages, struct ubuf_info *uarg)
@@ -182,7 +186,7 @@ static ssize_t queue_some(struct rstream *rs, struct msghdr *msg, u64 max,
 		return rstream_tx_pin(rs, msg, max, uarg);
 	if (pages) {
 		n = rstream_tx_refer(rs, msg, max);
-		/* not those behind it, which are perhaps worth it */
+		/* copy at most this segment: the next ones may be worth referring to */
 		max = min_t(u64, max, iov_iter_single_seg_count(&msg->msg_iter));
 	}
 	return n ?: copy_some(rs, msg, max);
@@ -199,7 +203,7 @@ static int tx_error(struct rstream *rs)
 	return 0;
 }
 
-/* Something that ends a wait for room; leaves sk_err to be fetched. */
+/* Does something end a wait for room?  Does not fetch sk_err. */
 static bool tx_over(const struct rstream *rs)
 {
 	return READ_ONCE(rs->sk->sk_err) || READ_ONCE(rs->error) ||
@@ -207,7 +211,7 @@ static bool tx_over(const struct rstream *rs)
 	       READ_ONCE(rs->sk->sk_shutdown) & SEND_SHUTDOWN;
 }
 
-/* Tell everybody who could make room that a writer waits for it. */
+/* Note that a writer waits for room, wherever that may come from. */
 void rstream_ask_room(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -219,8 +223,8 @@ void rstream_ask_room(struct rstream *rs)
 }
 
 /*
- * There is room but no memory, for the host or for the control group: nobody
- * tells when that changes, so look again in a while, as TCP does.
+ * There is room in the queue, but no memory, on the host or in the control group.  Nobody tells
+ * us when that changes, so try again in a while, as TCP does.
  */
 static int wait_memory(struct rstream *rs, long *timeo)
 {
@@ -231,7 +235,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 
 	if (!*timeo) {
 		rstream_ask_room(rs);
-		rstream_retry(rs, RSTREAM_RETRY_MS);	/* wakes those who wait for an edge */
+		rstream_retry(rs, RSTREAM_RETRY_MS);	/* wakes edge-triggered epoll */
 		return -EAGAIN;
 	}
 	if (signal_pending(current))
@@ -246,7 +250,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	return min(err, 0);
 }
 
-/* Sleep until there is room, an error, a signal or the time is over. */
+/* Sleep until there is room, an error, a signal or a timeout. */
 static int wait_room(struct rstream *rs, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
@@ -274,7 +278,7 @@ static int wait_room(struct rstream *rs, long *timeo)
 	return err;
 }
 
-/* What can be said in control messages is checked, as TCP does it. */
+/* Check control messages, as TCP does. */
 static int check_control(struct sock *sk, struct msghdr *msg)
 {
 	struct sockcm_cookie sockc = { .tsflags = READ_ONCE(sk->sk_tsflags) };
@@ -284,7 +288,7 @@ static int check_control(struct sock *sk, struct msghdr *msg)
 	return sock_cmsg_send(sk, msg, &sockc) ? -EINVAL : 0;
 }
 
-/* A further span begins, or HELLO goes out and what follows needs records? */
+/* At the end of a prelude or span, PLAIN or HELLO may have to go out: is what follows plain? */
 static bool still_plain(struct rstream *rs)
 {
 	rstream_prelude_look(rs);
@@ -293,7 +297,7 @@ static bool still_plain(struct rstream *rs)
 	return rstream_tx_plain(rs);
 }
 
-/* @done: bytes of the message that have been sent */
+/* @done: bytes of the message that were sent before */
 static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t done)
 {
 	struct sock *sk = rs->sk;
@@ -316,7 +320,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	if (rs->txring && (rs->txq.mem >= rs->txq.reap_at || rs->zc.awaited))
 		rstream_tx_reap(rs);
-	/* an error is fetched only if it is returned: a count comes first */
+	/* don't fetch an error yet: if bytes were sent, their count is returned instead */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = 0;
 		if (rstream_tx_plain(rs) && (urgent || (!pages && !uarg)) && still_plain(rs))
@@ -348,7 +352,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		err = room(rs) ? wait_memory(rs, &timeo) :
 				 wait_room(rs, &timeo);
 	}
-	/* EPIPE: disconnected meanwhile, perhaps it is another connection already */
+	/* EPIPE: disconnected meanwhile; this may be another connection already */
 	if (done && err != -EPIPE &&
 	    !(rstream_tx_plain(rs) && rs->tx.sent == rs->tx.written)) {
 		if (urgent && !rstream_tx_plain(rs))
@@ -380,9 +384,9 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 }
 
 /*
- * A server that sends before its client's HELLO is there.  If the client has
- * confirmed our option its HELLO is under way; otherwise it may still be, for a
- * while: wait, then it is plain TCP.  Return: 0 when decided.
+ * The server's program sends before the client's HELLO has arrived.  If the client has confirmed
+ * our option, HELLO is on its way; otherwise it may be: wait a while before we fall back to plain
+ * TCP.  Return: 0 if the mode is decided.
  */
 static int wait_decision(struct rstream *rs, struct msghdr *msg)
 {
@@ -418,7 +422,7 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
 }
 
-/* A connect() under way: the mode is not known yet. */
+/* connect() is in progress: the mode is not known yet. */
 static int wait_connect(struct rstream *rs, struct msghdr *msg)
 {
 	struct sock *sk = rs->sk;
@@ -428,10 +432,7 @@ static int wait_connect(struct rstream *rs, struct msghdr *msg)
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
 }
 
-/*
- * Return: true if the call was ours and @ret is its result, false if it is
- * TCP's.
- */
+/* Return: true if the call was ours, with its result in @result; false if it is TCP's. */
 static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 		      int *result)
 {
@@ -439,7 +440,7 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 	struct rstream *rs = rstream_of(sk);
 	int ret = 0;
 
-	/* IDLE, too: another thread may connect before TCP would have the lock */
+	/* IDLE is ours, too: another thread may connect before TCP takes the lock */
 	if (!rstream_lock_ours(rs, sock))
 		return false;
 	if (rs->mode == RSTREAM_FRAMED)
@@ -474,7 +475,7 @@ int rstream_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 	return rstream_of(sock->sk)->tcp_ops->sendmsg(sock, msg, len);
 }
 
-/* What sendmsg with MSG_SPLICE_PAGES was before. */
+/* For kernels that have ->sendpage() instead of MSG_SPLICE_PAGES. */
 ssize_t rstream_sendpage(struct socket *sock, struct page *page, int off,
 			 size_t len, int flags)
 {
