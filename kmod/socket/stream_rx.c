@@ -2,8 +2,8 @@
 /*
  * To the program: receive calls on a connection with records.
  *
- * What there is to read is the queue of skbs from the tcp carrier and, once
- * the peer has switched, what has landed in the ring behind it.
+ * They read the queue of skbs from the tcp carrier first, and after it what has landed in the
+ * ring, once the peer has switched.
  */
 #include <linux/sched/signal.h>
 #include <net/busy_poll.h>
@@ -15,7 +15,7 @@
 
 /* ---- copying out ---- */
 
-/* @skip: bytes of the stream before the first to be copied (MSG_PEEK). */
+/* @skip: unread bytes before the first one to copy (MSG_PEEK). */
 static int copy_queue(struct rstream *rs, struct msghdr *msg, size_t len,
 		      u64 skip, bool trunc)
 {
@@ -48,7 +48,7 @@ static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
 
 	if (trunc)
 		return n;
-	/* not by the mapping, which a hardened kernel would look up each time */
+	/* by page, because hardened usercopy would look up the vmap area each time */
 	if (n <= PAGE_SIZE - offset_in_page(pos))
 		got = copy_page_to_iter(rstream_rxring_page(ring, at), offset_in_page(pos),
 					n, &msg->msg_iter);
@@ -69,7 +69,7 @@ int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
 	return copy_ring(rs, msg, len, skip - rs->rxq.bytes, trunc);
 }
 
-/* The program has @len bytes more. */
+/* The program has read, or skipped, the next @len bytes. */
 void rstream_rx_consume(struct rstream *rs, size_t len)
 {
 	size_t from_queue = min_t(u64, len, rs->rxq.bytes), left = from_queue;
@@ -89,11 +89,11 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 			rstream_rx_drop(rs, skb);
 	}
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + len);
-	/* pairs with poll(), which may count them twice meanwhile, but never misses them */
+	/* pairs with rstream_rx_ready(): poll() may count bytes twice, but never misses any */
 	smp_store_release(&rs->rxq.bytes, rs->rxq.bytes - from_queue);
 	if (rs->urg.state && rs->rx.consumed > rs->urg.at)
 		WRITE_ONCE(rs->urg.state, RSTREAM_URG_NONE);
-	/* what was peeked at is in the queue, but was the ring's */
+	/* bytes moved to the queue when they were peeked at still have to be credited */
 	if (len > from_queue || (rs->rxring && rs->granted.moved > rs->rx.base))
 		rstream_ring_read(rs, len - from_queue);
 	rstream_hist_read(rs);
@@ -114,21 +114,21 @@ static bool is_quiet(const struct rstream *rs)
 }
 
 /*
- * Tell the peer of its new window when half of it has been used.  With a slow reader that takes
- * long, so tell of less as well now and then: a closed sender that sees no progress gives up.
+ * Send the peer a new window when half of it is used.  With a slow reader that takes long, so
+ * send a smaller update now and then: a closed sender that sees no progress gives up.
  */
 void rstream_rx_ack(struct rstream *rs)
 {
 	u64 used;
 
 	if (rs->mode != RSTREAM_FRAMED || rstream_prelude_untouched(rs))
-		return;			/* disconnected while the reader slept; or TCP does all */
+		return;			/* disconnected while we slept, or TCP does it all */
 	rstream_prelude_more(rs);
 	if (rs->in.throttled)
 		rstream_parse(rs);
 	/*
-	 * A packet that found no memory made TCP close its window.  It opens that again
-	 * when its own queue is read, which we have emptied before.
+	 * TCP closes its window if it has no memory for a packet, and opens it again when its
+	 * queue is read.  But we may have emptied that before.
 	 */
 	if (!rs->in.throttled && !tcp_receive_window(tcp_sk(rs->sk)) &&
 	    !(rs->sk->sk_shutdown & RCV_SHUTDOWN))
@@ -138,7 +138,7 @@ void rstream_rx_ack(struct rstream *rs)
 	if (rstream_tx_plain(rs) || rs->plain.dir.rx == RSTREAM_SPAN)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
-		rs->out.due = true;	/* perhaps TCP can be closed now */
+		rs->out.due = true;	/* the flush may close TCP now */
 	if (rs->rx.state == RSTREAM_ON_RING || rstream_ring_ended(rs))
 		return;
 	used = rs->rx.consumed + rs->rxq.window - rs->rx.limit;
@@ -160,7 +160,7 @@ static bool undecided(const struct rstream *rs)
 					 READ_ONCE(rs->hello.guard));
 }
 
-/* Nothing to read.  Return: 0 end of the stream or go on, else the errno. */
+/* There is nothing to read.  Return: 0 at the end of the stream or to continue, or an errno. */
 int rstream_rx_status(struct rstream *rs, bool *eof)
 {
 	struct sock *sk = rs->sk;
@@ -171,7 +171,7 @@ int rstream_rx_status(struct rstream *rs, bool *eof)
 	if (sk->sk_err)
 		return sock_error(sk);
 	if (sk->sk_state == TCP_CLOSE && !rstream_ring_owes(rs)) {
-		/* the error has been told: as TCP, end of file */
+		/* the error has been reported before: as with TCP, end of file */
 		*eof = sk->sk_shutdown & RCV_SHUTDOWN;
 		return *eof ? 0 : -ENOTCONN;
 	}
@@ -187,7 +187,7 @@ int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
 	if (!*timeo)
 		return -EAGAIN;
 	if (rs->want || rs->out.due)
-		rstream_flush(rs);	/* HELLO, too, which no bytes of ours will accompany */
+		rstream_flush(rs);	/* even HELLO: the program won't send bytes to go with it */
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	add_wait_queue(sk_sleep(sk), &wait);
@@ -197,14 +197,14 @@ int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
 	return min(err, 0);
 }
 
-/* A program has got it from accept(), which has charged it. */
+/* accept() has charged the socket, and passes it to the program. */
 void rstream_rx_accepted(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
 	atomic_sub(rs->rxq.mem, &sk->sk_rmem_alloc);
 	WRITE_ONCE(rs->accepted, true);
-	/* TCP has room again, and its window goes with any record */
+	/* TCP has room again; any record carries its new window */
 	if (rs->mode == RSTREAM_FRAMED && rs->hello.in &&
 	    rs->rxq.mem >= READ_ONCE(sk->sk_rcvbuf) / 2)
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
@@ -212,7 +212,7 @@ void rstream_rx_accepted(struct rstream *rs)
 
 /* ---- receive calls ---- */
 
-/* When the last bytes came that the next read has, 0: nobody knows. */
+/* When the last of these @len bytes arrived; 0: not known. */
 static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
 {
 	u64 last = skip + len - 1;
@@ -227,8 +227,8 @@ static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
 }
 
 /*
- * How much a read of @len bytes may take, @ahead of what has been consumed: up to
- * the urgent byte.  That one is passed over.
+ * How much a read of @len bytes may take, beginning *@ahead bytes after rx.consumed: it ends at
+ * the urgent byte.  If it begins there, that byte is skipped.
  */
 size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
 {
@@ -250,9 +250,9 @@ size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
 }
 
 /*
- * What a program has seen is what it will read: the next bytes, @len behind @ahead of them,
- * go from the ring, where the peer can still write, to the queue.  Return: false without
- * memory for any of the @len.
+ * A program that has peeked at bytes must read the same bytes later.  The peer can still write
+ * to the ring, so move bytes up to @ahead + @len from there to the queue.
+ * Return: false if there was no memory for any of the @len.
  */
 bool rstream_rx_seen(struct rstream *rs, u64 ahead, size_t len)
 {
@@ -262,8 +262,8 @@ bool rstream_rx_seen(struct rstream *rs, u64 ahead, size_t len)
 }
 
 /*
- * Copy what is here, at most @len bytes, @ahead of what has been consumed.
- * Return: bytes, 0 if there is none, or a negative errno.
+ * Copy what is here, at most @len bytes, beginning *@ahead bytes after rx.consumed.
+ * Return: bytes, 0 if there are none, or a negative errno.
  */
 static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 		     u64 *ahead, int flags, ktime_t *stamp)
@@ -280,7 +280,7 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 		return n;
 	}
 	rstream_prelude_refill(rs);
-	/* the urgent byte is passed over */
+	/* one byte more, because the urgent one may be skipped */
 	if (!rstream_prelude_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
 		return -ENOMEM;
 	len = rstream_rx_next(rs, len, ahead, flags & MSG_PEEK);
@@ -302,11 +302,11 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 	return n;
 }
 
-/* All that there is to read, and no wish but to read it. */
+/* Fast paths: a plain read, and all data is in one place. */
 enum easy {
 	NOT_EASY,
-	EASY_TCP,	/* in TCP's queue, if anywhere, without records */
-	EASY_RING,	/* in the ring */
+	EASY_TCP,	/* all data, if any, is in TCP's queue, without records */
+	EASY_RING,	/* all data is in the ring */
 };
 
 static enum easy is_easy(const struct rstream *rs, int flags)
@@ -319,7 +319,7 @@ static enum easy is_easy(const struct rstream *rs, int flags)
 	return rstream_prelude_untouched(rs) ? EASY_TCP : NOT_EASY;
 }
 
-/* Then: as recv_some() */
+/* recv_some() for an easy case */
 static int recv_easy(struct rstream *rs, struct msghdr *msg, size_t len, enum easy easy)
 {
 	int n;
@@ -371,7 +371,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 			   recv_some(rs, msg, len - copied, &ahead, flags, stamp);
 		if (n > 0) {
 			copied += n;
-			rstream_flush_due(rs);	/* the call may go on for long */
+			rstream_flush_due(rs);	/* the call may take long */
 			continue;
 		}
 		err = n;
@@ -412,8 +412,8 @@ static bool connecting(const struct rstream *rs)
 }
 
 /*
- * Sleep while @busy().  sk_stream_wait_connect() would have TCP delay the ACK of the
- * handshake.  Return: 0 or why not.
+ * Sleep while @busy().  Not with sk_stream_wait_connect(), which would make TCP delay the ACK of
+ * the handshake.  Return: 0 or an errno.
  */
 static int wait_while(struct rstream *rs, int flags, bool (*busy)(const struct rstream *rs))
 {
@@ -440,7 +440,7 @@ static int wait_while(struct rstream *rs, int flags, bool (*busy)(const struct r
 	return err;
 }
 
-/* Until the mode is known. */
+/* Wait until the mode is decided. */
 static int wait_decision(struct rstream *rs, int flags)
 {
 	int err = wait_while(rs, flags, deciding);
@@ -451,8 +451,9 @@ static int wait_decision(struct rstream *rs, int flags)
 }
 
 /*
- * No connection: TCP's answer, for another thread may connect before TCP would have the
- * lock.  Return: the errno, 1: the end, or 0: TCP shall say it, for it does not wait.
+ * There is no connection: answer as TCP would.  We don't ask TCP, because another thread might
+ * connect before TCP takes the lock, except if TCP would not wait in any case.
+ * Return: an errno, 1 for end of file, 0 if TCP shall answer.
  */
 static int recv_idle(struct rstream *rs, int flags)
 {
@@ -472,8 +473,8 @@ static int recv_idle(struct rstream *rs, int flags)
 }
 
 /*
- * Return: 1 if the connection has records, or has none and ends, and the socket is left
- * locked; 0 if the call is TCP's, else a negative errno.
+ * Return: 1, with the socket locked, if the connection has records, or if there is none and the
+ * answer is end of file; 0 if the call is TCP's; otherwise a negative errno.
  */
 int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 {
@@ -483,7 +484,7 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 		return 0;
 	if (rs->mode == RSTREAM_FRAMED)
 		return 1;
-	if (connecting(rs))	/* whose the call is turns out then */
+	if (connecting(rs))	/* we don't know yet whether the call is TCP's */
 		err = wait_while(rs, flags, connecting);
 	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))
 		err = recv_idle(rs, flags);
@@ -496,7 +497,7 @@ int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
 	return err;
 }
 
-/* SO_TIMESTAMP and kin, as the kernel says it of a packet. */
+/* SO_TIMESTAMP and the like, from a dummy packet. */
 static void tell_time(struct sock *sk, struct msghdr *msg, ktime_t stamp)
 {
 	struct sk_buff *skb = alloc_skb(0, GFP_KERNEL);
@@ -508,7 +509,7 @@ static void tell_time(struct sock *sk, struct msghdr *msg, ktime_t stamp)
 	consume_skb(skb);
 }
 
-/* TCP_INQ, and what io_uring asks for; more than nothing at the end. */
+/* TCP_INQ, also for io_uring; at end of file 1, as with TCP. */
 static void tell_inq(struct rstream *rs, struct msghdr *msg)
 {
 	bool asked = tcp_sk(rs->sk)->recvmsg_inq;
@@ -524,7 +525,7 @@ static void tell_inq(struct rstream *rs, struct msghdr *msg)
 }
 
 #ifdef CONFIG_NET_RX_BUSY_POLL
-/* Lockless, so a hint. */
+/* Without the lock, so it is only a hint. */
 static bool busy_loop_end(void *arg, unsigned long since)
 {
 	struct rstream *rs = arg;
@@ -534,21 +535,21 @@ static bool busy_loop_end(void *arg, unsigned long since)
 	       sk_busy_loop_timeout(rs->sk, since);
 }
 
-/* What brings the next bytes: the link, even if TCP's ACKs come by the network device. */
+/* Poll what delivers the next bytes: the link, even if TCP's ACKs arrive on a network device. */
 static unsigned int busy_id(const struct rstream *rs)
 {
 	const struct rstream_rxring *ring;
 	unsigned int id = READ_ONCE(rs->sk->sk_napi_id);
 
 	rcu_read_lock();
-	ring = READ_ONCE(rs->rxring);	/* is freed by RCU */
+	ring = READ_ONCE(rs->rxring);	/* freed by RCU */
 	if (ring && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
 		id = ring->napi_id;
 	rcu_read_unlock();
 	return id;
 }
 
-/* SO_BUSY_POLL, as TCP: before it sleeps, and once if it shall not. */
+/* SO_BUSY_POLL, as in TCP: before the call sleeps, or once if it is non-blocking. */
 static void busy_loop(struct rstream *rs, int flags)
 {
 	const struct sock *sk = rs->sk;
@@ -577,7 +578,7 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	ktime_t stamp = 0;
 	int ret;
 
-	/* the packets themselves, sent or quoted by routers, may have HELLO in them */
+	/* no payload: packets from the error queue, or quoted by routers, may contain HELLO */
 	if (flags & MSG_ERRQUEUE)
 		return rs->tcp_ops->recvmsg(sock, msg,
 					    rstream_mode(rs) == RSTREAM_FALLBACK ? len : 0, flags);
