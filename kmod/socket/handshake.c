@@ -3,14 +3,13 @@
  * From the TCP option to HELLO: decides whether a connection has records
  * (FRAMED) or is plain TCP (FALLBACK).
  *
- * The client decides when the SYN-ACK comes; its HELLO is the first thing it
- * sends, if possible together with the program's first bytes.  The server decides
- * when it has the first bytes, or when its program sends before them.  Once HELLO
- * is out there is no way back: then a peer that turns out not to speak as agreed
- * gets a reset.
+ * The client decides when the SYN-ACK arrives.  Without a prelude, HELLO is the first thing
+ * that it sends, if possible together with the program's first bytes.  The server decides when
+ * it has received the first bytes, or when its program sends before that.  HELLO is final: from
+ * then on, a peer that does not answer as agreed is reset.
  *
- * Called by TCP's callbacks and by the sends and receives of a program that
- * comes early, socket held; never sleeps.
+ * Called by TCP's callbacks, and by send and receive calls before the decision.  Socket held;
+ * never sleeps.
  */
 #include <net/ipv6.h>
 #include <net/tcp.h>
@@ -21,14 +20,17 @@
 #include "option_hook.h"
 #include "stream.h"
 
-/* So long, ms, and for so many bytes of the client, HELLO waits for company. */
+/*
+ * HELLO waits this long, ms, for the program's first bytes; a server's only if at most so many
+ * bytes came with the client's.
+ */
 #define HELLO_WAIT_MS	5
 #define HELLO_WAIT_BYTES	4096
 
 /*
- * A HELLO that TCP has delivered is answered, and one that has begun goes on, or the peer is
- * broken.  But a segment may be lost, and be sent again only when TCP's longest pause is over:
- * twice that, in times of hello_timeout_ms' default.
+ * A peer that does not answer a HELLO which TCP has delivered, or does not complete its own, is
+ * broken.  But a lost segment may be retransmitted only after TCP_RTO_MAX, so wait twice as
+ * long: this many times the default of hello_timeout_ms.
  */
 #define HELLO_PATIENCE	48
 
@@ -39,16 +41,16 @@ static unsigned int hello_timeout(const struct rstream *rs)
 
 static void set_window(struct rstream *rs)
 {
-	/* it grows when the program reads */
+	/* the window grows as the program reads */
 	rs->rxq.window = min_t(u64, rstream_window_most(rs), RSW_FIRST_WINDOW);
 	rs->rx.limit = rs->rxq.window;
 	rs->tx.limit = rs->server && !rs->offer.prelude ? 0 : RSW_FIRST_WINDOW;
 }
 
 /*
- * TCP speaks up for as many bytes as the program's SO_RCVLOWAT says, or for each
- * if the end has come.  We have to hear of all bytes while they may be records:
- * pretend.  connect() and accept() take it back, so only from then on.
+ * TCP calls sk_data_ready() only after SO_RCVLOWAT bytes, except after its FIN (SOCK_DONE).  As
+ * long as bytes may be records we have to hear of each, so we pretend that FIN has come.
+ * connect() and accept() clear the flag, so it can't be set earlier.
  */
 void rstream_hear_all(struct rstream *rs)
 {
@@ -71,7 +73,7 @@ static void go_framed(struct rstream *rs)
 		rstream_hello_say(rs);
 }
 
-/* Plain TCP for good: TCP's callbacks need us no more. */
+/* Plain TCP for good: restore TCP's callbacks. */
 static void leave_alone(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -79,13 +81,13 @@ static void leave_alone(struct rstream *rs)
 	WRITE_ONCE(rs->hello.guard, false);
 	rstream_timer(rs, 0);
 	rstream_unhook_callbacks(sk);
-	/* undo rstream_hear_all(), unless TCP's FIN has come */
+	/* undo rstream_hear_all(), unless TCP's FIN has really arrived */
 	if ((1 << sk->sk_state) & ~(TCPF_CLOSE_WAIT | TCPF_CLOSING |
 				    TCPF_LAST_ACK | TCPF_CLOSE))
 		sock_reset_flag(sk, SOCK_DONE);
 	if (sk->sk_socket != rstream_dummy_socket)
 		return;
-	/* not accepted yet: as TCP has such a child */
+	/* not accepted yet: TCP expects such a child to have no socket */
 	write_lock_bh(&sk->sk_callback_lock);
 	sk_set_socket(sk, NULL);
 	RCU_INIT_POINTER(sk->sk_wq, NULL);
@@ -93,9 +95,9 @@ static void leave_alone(struct rstream *rs)
 }
 
 /*
- * The program sends, shuts down or closes.  If the client's HELLO is under way the
- * client must get HELLO and FIN, not a TCP connection cut short; bytes wait for the
- * client's HELLO, with its window.
+ * The server's program sends, shuts down or closes before the client's HELLO has arrived.  If
+ * that is known to be on its way, the client must get HELLO and FIN: otherwise it would see a
+ * truncated stream.  Data waits for the client's HELLO, which contains the window.
  */
 void rstream_framed_early(struct rstream *rs)
 {
@@ -113,7 +115,7 @@ void rstream_fall_back(struct rstream *rs, enum rstream_reason reason)
 	rstream_option_off(rs);
 	if (!rs->hello.guard)
 		leave_alone(rs);
-	/* whoever slept on the decision looks again */
+	/* wake those who wait for the decision */
 	rstream_tcp4.state_change(sk);
 }
 
@@ -129,9 +131,9 @@ void rstream_established(struct rstream *rs, bool option)
 }
 
 /*
- * HELLO goes with the program's first bytes, which most send at once; without them
- * when the program waits for something else, or a few milliseconds have passed.
- * A server only waits if the client's HELLO came with bytes, which it may answer.
+ * Shall HELLO wait?  Most programs send at once, so it goes together with their first bytes; or
+ * alone if the program waits for something else, or after a few milliseconds.  A server waits
+ * only if data came with the client's HELLO, because its program may answer that.
  */
 bool rstream_hello_waits(const struct rstream *rs)
 {
@@ -148,7 +150,7 @@ void rstream_hello_wait(struct rstream *rs)
 	rstream_retry(rs, HELLO_WAIT_MS);
 }
 
-/* First bytes in TCP's receive queue, without taking them. */
+/* Copy the first bytes from TCP's receive queue, without taking them. */
 static unsigned int peek_bytes(struct rstream *rs, u8 *to, unsigned int max)
 {
 	struct tcp_sock *tp = tcp_sk(rs->sk);
@@ -184,7 +186,7 @@ static enum rstream_hello_state peek_state(struct rstream *rs,
 				  &hello, &used);
 }
 
-/* FALLBACK, decided before the client had said anything: no HELLO may follow. */
+/* FALLBACK was decided before the client had sent anything: reset if a HELLO follows. */
 static void peek_guard(struct rstream *rs)
 {
 	unsigned int have;
@@ -220,14 +222,14 @@ static void peek_asked(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_BAD_HELLO, ECONNRESET);
 		return;
 	case RSTREAM_HELLO_PART:
-		/* the client closed before it said all of it */
+		/* the client has closed before HELLO was complete */
 		if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
 			rstream_fall_back(rs, RSTREAM_R_NO_HELLO);
 		return;
 	case RSTREAM_HELLO_WHOLE:
 		go_framed(rs);
 		rstream_parse(rs);
-		/* whoever waits to send hears of it, too */
+		/* wake those who wait to send, too */
 		rstream_tcp4.state_change(rs->sk);
 		return;
 	}
@@ -243,7 +245,7 @@ void rstream_peek(struct rstream *rs)
 		rstream_tcp4.data_ready(rs->sk);
 }
 
-/* The peer's HELLO, or the rest of it, is missing.  Return: its timer is set once more. */
+/* The peer's HELLO, or its rest, is late.  Return: true if the timer was set once more. */
 bool rstream_hello_wait_on(struct rstream *rs)
 {
 	if (++rs->hello.late > HELLO_PATIENCE)
@@ -252,7 +254,7 @@ bool rstream_hello_wait_on(struct rstream *rs)
 	return true;
 }
 
-/* Our HELLO has been sent, the peer's is late: has TCP delivered ours, and do we listen? */
+/* Timer of a FRAMED connection: the peer's HELLO is late, or there is other work for it. */
 static void framed_late(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
@@ -265,7 +267,7 @@ static void framed_late(struct rstream *rs)
 		rstream_prelude_late(rs);
 		return;
 	}
-	/* TCP's own timeouts count; or the answer is behind what the program has yet to read */
+	/* until ours is acknowledged, TCP's timeouts apply; or the peer's may be behind unread data */
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
 	    before(tp->snd_una, rs->hello.end) || rstream_rx_held(rs)) {
 		rs->hello.late = 0;
@@ -275,7 +277,7 @@ static void framed_late(struct rstream *rs)
 	}
 }
 
-/* We have answered the SYN's option, and must not speak before the client has. */
+/* We have answered the SYN's option.  Without a prelude, the client has to send first. */
 void rstream_asked(struct rstream *rs)
 {
 	rstream_set_mode(rs, RSTREAM_ASKED, RSTREAM_R_NONE);
@@ -287,7 +289,7 @@ void rstream_asked(struct rstream *rs)
 		      min(hello_timeout(rs), RSTREAM_UNCONFIRMED_MS));
 }
 
-/* The client's HELLO is late: say nothing of ours, be TCP. */
+/* The client's HELLO is late: in the end, fall back to plain TCP without a HELLO of ours. */
 static void asked_late(struct rstream *rs)
 {
 	unsigned int have;
@@ -299,7 +301,7 @@ static void asked_late(struct rstream *rs)
 		return;
 	}
 	peek_state(rs, &have);
-	/* the client is one of us, and its HELLO on its way: as framed_late() has it */
+	/* the client has the module, so its HELLO is on its way: wait longer, as framed_late() */
 	if ((rs->offer.confirmed || have >= RSW_MAGIC_LEN) &&
 	    rstream_hello_wait_on(rs))
 		return;
@@ -334,7 +336,7 @@ void rstream_hello_late(struct rstream *rs)
 		guard_late(rs);
 }
 
-/* Other RDMA addresses than that of the TCP connection, for HELLO. */
+/* RDMA addresses other than that of the TCP connection, for HELLO. */
 static unsigned int other_addrs(const struct rstream *rs,
 				struct rstream_hello *hello)
 {
@@ -351,7 +353,7 @@ static unsigned int other_addrs(const struct rstream *rs,
 	return n;
 }
 
-/* The option has told that there is a device: if it is gone now, it may come back. */
+/* Our option has promised a device: if it is gone now, it may come back. */
 static u32 transport_caps(struct net *net)
 {
 	unsigned int has = rstream_link_transports(net) ?:
@@ -390,7 +392,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	return len;
 }
 
-/* The peer comes back from a span: it is the same one, and may be drained now or no more. */
+/* HELLO after a span: it must be from the same peer; whether that is drained may have changed. */
 static enum rstream_reason hello_again(struct rstream *rs, const struct rstream_hello *hello)
 {
 	if (hello->token != rs->ticket.theirs.token ||
@@ -405,7 +407,7 @@ static enum rstream_reason hello_again(struct rstream *rs, const struct rstream_
 	return RSTREAM_R_NONE;
 }
 
-/* Links to the peer may be possible: what is known of it is shared with its other streams. */
+/* If links to the peer are possible, look it up; its streams share what is known about it. */
 static void hello_peer(struct rstream *rs, u32 caps)
 {
 	struct net *net = sock_net(rs->sk);
@@ -461,10 +463,9 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 }
 
 /*
- * Give the struct socket back to TCP's proto_ops: from now on the program's
- * calls don't pass here any more.  The stream itself stays, to be seen by
- * rsctl, and holds the module.  A socket does not come back from there: calls of
- * TCP's, once begun, would else find records.
+ * Give the struct socket back to TCP's proto_ops: from now on, the program's calls go to TCP
+ * directly.  The stream remains, for rsctl to see, and holds the module.  The socket never gets
+ * our ops back, because calls that have begun in TCP's might then find records.
  */
 void rstream_swap_ops(struct rstream *rs, struct socket *sock)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From the TCP option to HELLO: has the connection records, and what is the peer? */
+/* From the TCP option to HELLO: does the connection have records, and who is the peer? */
 #ifndef RSTREAM_HANDSHAKE_H
 #define RSTREAM_HANDSHAKE_H
 
@@ -13,24 +13,24 @@ struct rstream_hello;
 struct socket;
 
 /*
- * So long, ms, a server waits for a HELLO although nothing has confirmed the option:
- * one that comes later is reset, so for longer than TCP waits to send it again.
+ * How long, ms, a server whose option was not confirmed waits for a HELLO before its program may
+ * send.  A later HELLO is reset, so this is longer than TCP takes to retransmit one.
  */
 #define RSTREAM_UNCONFIRMED_MS	250U
 
 /* The two HELLOs of a connection. */
 struct rstream_handshake {
-	struct rstream_peer *peer;	/* from the peer's, referenced; NULL: none */
+	struct rstream_peer *peer;	/* that the peer's names, referenced; NULL: none */
 	struct rstream_peer_name name;	/* its instance, addresses of the connection */
-	u32 end;		/* TCP sequence number behind ours */
-	u16 cm_port;		/* of the peer's, host order */
-	u8 late;		/* so often the timer was over, and the peer's is what is missing */
+	u32 end;		/* TCP sequence number after ours */
+	u16 cm_port;		/* in the peer's, host order */
+	u8 late;		/* how often the timer has expired while we waited for the peer's */
 	bool in;		/* the peer's has been read, or none will come */
 	bool urg;		/* the peer understands URG */
 	bool plain;		/* both understand PLAIN, and began with a prelude */
 	u8 no_peer;		/* enum rstream_reason: why @peer is NULL */
-	bool may_speak;		/* no CONFIRM was seen, and no HELLO has come for a while */
-	bool guard;		/* FALLBACK, but a late HELLO must be noticed before it is read */
+	bool may_speak;		/* not confirmed, but no HELLO for a while: the server may send */
+	bool guard;		/* FALLBACK, but don't let the program read a late HELLO */
 };
 
 /* All with the socket held. */
@@ -48,7 +48,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 				      const struct rstream_hello *hello);
 void rstream_hello_late(struct rstream *rs);
 
-/* A call of a program has found that the connection is TCP's.  Held. */
+/* When a program's call finds that the connection is TCP's.  Held. */
 void rstream_swap_ops(struct rstream *rs, struct socket *sock);
 
 #endif
