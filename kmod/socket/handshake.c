@@ -267,7 +267,7 @@ static void framed_late(struct rstream *rs)
 		rstream_prelude_late(rs);
 		return;
 	}
-	/* until ours is acknowledged, TCP's timeouts apply; or the peer's may be behind unread data */
+	/* until ours is acked, TCP's timeouts apply; and the peer's may be behind unread data */
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
 	    before(tp->snd_una, rs->hello.end) || rstream_rx_held(rs)) {
 		rs->hello.late = 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A stream on its TCP socket: attached and released as an upper-layer protocol, and
- * everything that begins neither with a program nor with a link: TCP's callbacks, and
- * the worker that does what others have put off (rstream_queue()).
+ * A stream on its TCP socket: attaching and releasing it as an upper-layer protocol, TCP's
+ * callbacks, and the worker for deferred work (rstream_queue()).
  */
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -12,7 +11,7 @@
 #include "option_hook.h"
 #include "stream.h"
 
-/* ---- callbacks that TCP makes, socket held ---- */
+/* ---- TCP's callbacks, socket held ---- */
 
 static void on_data_ready(struct sock *sk)
 {
@@ -39,7 +38,7 @@ static void on_write_space(struct sock *sk)
 	struct rstream *rs = rstream_of(sk);
 
 	if (!rs || rs->mode != RSTREAM_FRAMED) {
-		/* TCP's would clear a flag that others of "nobody" need */
+		/* TCP's clears SOCK_NOSPACE, which other children need in the dummy socket */
 		if (sk->sk_socket != rstream_dummy_socket)
 			rstream_tcp4.write_space(sk);
 		return;
@@ -50,21 +49,21 @@ static void on_write_space(struct sock *sk)
 	rstream_close_look(rs);
 }
 
-/* TCP's FIN has come: was the stream whole? */
+/* If TCP's FIN has arrived: was the stream complete? */
 static void check_truncated(struct rstream *rs)
 {
 	const struct rstream_rx *rx = &rs->rx;
 	struct sock *sk = rs->sk;
 
 	rstream_prelude_cut(rs);
-	/* closed by an error that was told, or no memory to read it all yet? */
+	/* not if TCP has reported an error, or if we had no memory yet to read everything */
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
 	    sk->sk_err || rs->error || rstream_closed(rs) ||
 	    rstream_tcp_unread(sk))
 		return;
-	/* the last bytes of a ring may be counted a little later */
 	if (rs->plain.part_back)
 		return;
+	/* the last bytes of a ring may be counted a little later */
 	if (!rx->fin || rs->in.data_left || rs->in.part_len ||
 	    (rx->arrived != rx->fin_at &&
 	     (rx->state != RSTREAM_ON_RING || rx->lost)))
@@ -81,14 +80,14 @@ static bool framed_state_change(struct rstream *rs)
 	rstream_parse(rs);
 	rstream_flush_due(rs);
 	rstream_ring_landed(rs);
-	/* as TCP behind a FIN; ours was a record, TCP's may be still to come */
+	/* as TCP after a FIN; the peer's was a record, and TCP's may not have arrived */
 	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error &&
 	    !rstream_rx_plain(rs))
 		WRITE_ONCE(sk->sk_err, EPIPE);
 	check_truncated(rs);
 	if (rstream_close_end(rs))
 		return true;
-	/* no RESUME will come, or nothing can go any more */
+	/* no RESUME will come, or nothing can be sent any more: see rstream_ring_check() */
 	if (rs->tx.state == RSTREAM_LOST ||
 	    (sk->sk_state == TCP_CLOSE && (rs->txring || !list_empty(&rs->txq.frags))))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
@@ -112,7 +111,7 @@ static void on_state_change(struct sock *sk)
 	rstream_tcp4.state_change(sk);
 }
 
-/* TCP makes them with the socket held, as it is here: there is no need of sk_callback_lock. */
+/* TCP calls them with the socket held, which it is here, too: no need for sk_callback_lock. */
 void rstream_hook_callbacks(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -124,7 +123,7 @@ void rstream_hook_callbacks(struct rstream *rs)
 
 /* ---- deferred work ---- */
 
-/* As lock_sock(), but never waits. */
+/* lock_sock() that fails instead of waiting. */
 static bool work_own(struct sock *sk)
 {
 	bool owns;
@@ -140,13 +139,13 @@ static bool work_own(struct sock *sk)
 }
 
 /*
- * All sockets share the workers, and a program may own its socket for as long as it likes: while
- * its buffer is read from a slow file, for example.  So a worker waits only for a jiffy; few
- * programs need longer.
+ * All sockets share the workers, and a program may own its socket for any time, for example
+ * while its buffer is read from a slow file.  So a worker waits only for a jiffy; few programs
+ * need longer.
  *
- * A child that no program has accepted may not be owned by a process: closing
- * the listener destroys it under its spinlock and complains if it is owned.
- * sparse does not count the one lock, nor (__release, __acquire) the other.
+ * A child that no program has accepted must not be owned by a process: closing the listener
+ * destroys it under its spinlock, and warns if it is owned.  __release and __acquire keep sparse
+ * from counting that spinlock, as it does not count socket ownership.
  */
 static bool work_lock(struct rstream *rs, bool owned)
 {
@@ -156,7 +155,7 @@ static bool work_lock(struct rstream *rs, bool owned)
 		return wait_event_timeout(sk->sk_lock.wq, work_own(sk), 1);
 	local_bh_disable();
 	bh_lock_sock(sk);
-	/* accepted meanwhile: what is to be done may sleep */
+	/* if it was accepted meanwhile, it must be owned, because the work may sleep */
 	if (!sock_owned_by_user(sk) && !rs->accepted) {
 		__release(&sk->sk_lock.slock);
 		return true;
@@ -178,8 +177,8 @@ static void work_unlock(struct rstream *rs, bool owned)
 }
 
 /*
- * Reset.  Return: true if tcp_abort() has to do it, without the lock; a child
- * that nobody has accepted must not be owned, nor destroyed twice.
+ * Reset the connection.  Return: true if the caller has to call tcp_abort(), without the lock.
+ * Not for a child that nobody has accepted: it must not be owned, nor destroyed twice.
  */
 static bool work_reset(struct rstream *rs, bool owned)
 {
@@ -223,14 +222,14 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	rstream_flush(rs);
 	rstream_wake_writers(rs);
 	if (rs->txq.room_asked)
-		rstream_ask_room(rs);	/* it was not enough to wake them */
+		rstream_ask_room(rs);	/* writers were not woken: there was not enough room */
 	else if (!rstream_tx_room(rs) || rstream_tx_awaited(rs))
 		rstream_tx_waits(rs);
 }
 
 static void work_timeout(struct rstream *rs)
 {
-	/* set anew since it was over?  A ring's tick may come too often */
+	/* set again since it expired?  rstream_ring_tick() may run once too often, no harm */
 	if (timer_pending(&rs->timer) && (rstream_closed(rs) || !rs->hello.in))
 		return;
 	if (rstream_closed(rs))
@@ -242,7 +241,7 @@ static void work_timeout(struct rstream *rs)
 /* Return: true if the socket is to be given back to TCP now. */
 static bool work_do(struct rstream *rs, unsigned long todo)
 {
-	/* also one that TCP was given before it had records */
+	/* SOCK_DEAD: also a socket that was given to TCP before it had records */
 	if (rstream_released(rs) || sock_flag(rs->sk, SOCK_DEAD))
 		return false;
 	if (rs->mode == RSTREAM_FRAMED)
@@ -257,14 +256,14 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 	return rstream_close_over(rs);
 }
 
-/* After so many looks the pause, which doubles, is as long as it gets: some 20 ms. */
+/* The pause doubles this often, up to some 20 ms. */
 #define LATE_MOST	ilog2(HZ / 32)
 
 /*
- * The socket is owned, by a program or by accept(), which may sleep: look again in a while.
- * Should the stream end meanwhile, nothing but this keeps the module.  If the module is already
- * being removed, the stream has ended, and there is nothing to do.  Return: queued, with its
- * references.
+ * The socket is owned by a program, or by accept(), which may sleep: try again in a while.  Hold
+ * the module meanwhile, because the stream may end and no longer do so.  If the module is already
+ * being removed, the stream has ended, and nothing is left to do.
+ * Return: true if the work is queued again, with its references.
  */
 static bool work_later(struct rstream *rs, unsigned long todo)
 {
@@ -306,20 +305,20 @@ static void on_work(struct work_struct *work)
 		rs->tcp_ops->release(&sock);
 	}
 out:
-	/* first: whoever still finds a reference to rs assumes that sk belongs to it */
+	/* before sock_put(): whoever gets a reference to rs assumes that its sk is valid */
 	rstream_stream_put(rs);
 	sock_put(sk);
 	if (late)
-		module_put(THIS_MODULE);	/* whose exit waits for us to return */
+		module_put(THIS_MODULE);	/* rstream_exit() waits for us to return */
 }
 
 /* ---- attaching, detaching ---- */
 
-/* All that a connection holds. */
+/* Release all that a connection holds. */
 static void drop_connection(struct rstream *rs)
 {
 	rstream_close_release(rs);
-	/* first: a link without users ends, and is lost if it still has rings */
+	/* before unregistering: a link without users ends, and counts as lost if it has rings */
 	rstream_rings_close(rs);
 	rstream_unregister(rs);
 	if (rs->stats.stalls.why)
@@ -337,7 +336,7 @@ static void drop_connection(struct rstream *rs)
 		sk_stop_timer(rs->sk, &rs->retry_timer);
 }
 
-/* Of a new connection, what is not zero. */
+/* Initialize what is not zero in a new connection. */
 static void connection_init(struct rstream *rs)
 {
 	INIT_LIST_HEAD(&rs->txq.frags);
@@ -345,7 +344,7 @@ static void connection_init(struct rstream *rs)
 	rstream_lent_init(rs);
 }
 
-/* Packets that came back to the program, with HELLO in them perhaps; not what has no bytes. */
+/* Drop packets with payload from the error queue: they may contain HELLO. */
 static void drop_packets(struct sk_buff_head *queue)
 {
 	struct sk_buff *skb, *next;
@@ -364,12 +363,12 @@ static void drop_packets(struct sk_buff_head *queue)
 	__skb_queue_purge(&gone);
 }
 
-/* What is left is as after socket(), but for what the program has set. */
+/* Back to the state after socket(), except for what the program has set. */
 void rstream_reset_state(struct rstream *rs)
 {
 	rstream_assert_held(rs);
 	if (rs->mode == RSTREAM_FALLBACK && rs->sk->sk_socket) {
-		/* calls of TCP's may be under way */
+		/* calls may be in progress in TCP's proto_ops */
 		WRITE_ONCE(rs->hello.guard, false);
 		rstream_swap_ops(rs, rs->sk->sk_socket);
 	}
@@ -382,7 +381,7 @@ void rstream_reset_state(struct rstream *rs)
 	connection_init(rs);
 	if (rs->hist)
 		memset(rs->hist, 0, sizeof(*rs->hist));
-	WRITE_ONCE(rs->todo, 0);	/* work that is queued finds nothing */
+	WRITE_ONCE(rs->todo, 0);	/* queued work will find nothing to do */
 	rstream_set_mode(rs, RSTREAM_IDLE, RSTREAM_R_NONE);
 }
 
@@ -404,7 +403,7 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	rcu_assign_pointer(icsk->icsk_ulp_data, rs);
 	WRITE_ONCE(icsk->icsk_ulp_ops, &rstream_ulp_ops);
 	if (!sk->sk_socket) {
-		/* a child that nobody has accepted; TCP's send wants a socket */
+		/* a child that nobody has accepted; TCP's send needs a struct socket */
 		write_lock_bh(&sk->sk_callback_lock);
 		sk_set_socket(sk, rstream_dummy_socket);
 		rcu_assign_pointer(sk->sk_wq, &rstream_dummy_socket->wq);
@@ -433,7 +432,7 @@ static void rstream_ulp_release(struct sock *sk)
 	rstream_stream_put(rs);
 }
 
-/* The child of a listener of ours starts as plain TCP. */
+/* A child of our listener starts as plain TCP. */
 static void rstream_ulp_clone(const struct request_sock *req,
 			      struct sock *child, const gfp_t priority)
 {
@@ -452,8 +451,7 @@ static int rstream_ulp_init(struct sock *sk)
 }
 
 /*
- * Never registered by name, so that no program can ask for it; `ss -i` shows
- * the name.
+ * Not registered, so that no program can select it by TCP_ULP.  `ss -i` shows the name.
  */
 struct tcp_ulp_ops rstream_ulp_ops = {
 	.name = "rdmastream",
