@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Flushing: what a stream has to say or to send goes out here.
+ * Flushing: sends what is due.
  *
- * The code of a stream only notes what is due: a bit of rstream.want, bytes in the transmit
- * queue, rstream_out.due.  Each entry (a system call, a callback of TCP, the worker) flushes
- * once, at its end or before it sleeps.  A stream on a ring posts; everything else, and
- * all records, are the business of carrier_tcp.c.
+ * Other code only notes what is due: a bit of rstream.want, bytes in the transmit queue,
+ * rstream_out.due.  Each entry (a system call, a callback of TCP, the worker) flushes at its
+ * end or before it sleeps.  Bytes of a stream on a ring are posted to it; everything else, and
+ * all records, go through carrier_tcp.c.
  *
  * Socket held; never sleeps.
  */
@@ -13,14 +13,14 @@
 
 #include "stream.h"
 
-/* What keeps the bytes that are left from going on their way? */
+/* Note what keeps the remaining bytes from being sent. */
 static void stall_look(struct rstream *rs)
 {
 	enum rstream_reason why = RSTREAM_R_NONE;
 
 	if (rs->txq.corked || rstream_tx_plain(rs))
 		why = RSTREAM_R_NONE;
-	else if (rs->tx.written == rs->tx.sent)	/* all is out; is there room? */
+	else if (rs->tx.written == rs->tx.sent)	/* all is sent; is there room for more? */
 		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
 		      RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
 	else if (rs->tx.state < RSTREAM_ON_RING)
@@ -32,7 +32,7 @@ static void stall_look(struct rstream *rs)
 		rstream_stalled(rs, why);
 }
 
-/* Bytes wait for others that were sent meanwhile: nobody else will tell. */
+/* Bytes wait for earlier ones, which completed during the flush, so ring_sent() did nothing. */
 static void look_again(struct rstream *rs)
 {
 	smp_mb();	/* pairs with ring_sent() */
@@ -41,18 +41,18 @@ static void look_again(struct rstream *rs)
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 }
 
-/* Can the connection carry anything now?  If not, what was wanted is put off or given up. */
+/* Can anything be sent now?  If not, what is wanted is postponed or dropped. */
 static bool may_flush(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
 	if (rs->error || rstream_released(rs))
 		return false;
-	/* nobody will ask for it; TCP's orphans go on, too */
+	/* no program will fetch the error; TCP's orphans continue, too */
 	if (sk->sk_err && rstream_closed(rs) && sk->sk_state != TCP_CLOSE)
 		sock_error(sk);
 	if (sk->sk_err) {
-		/* perhaps the program goes on: an ICMP message with IP_RECVERR */
+		/* an ICMP error with IP_RECVERR, for example: the program may continue after it */
 		rs->out.autocorked = false;
 		if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len ||
 		     rs->out.rec_left) && sk->sk_state != TCP_CLOSE)
@@ -60,7 +60,7 @@ static bool may_flush(struct rstream *rs)
 		return false;
 	}
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
-		/* TCP's FIN is out: nothing can be said any more */
+		/* TCP's FIN is out: nothing can be sent any more */
 		if (sk->sk_shutdown & SEND_SHUTDOWN)
 			rs->want = 0;
 		return false;
@@ -82,7 +82,7 @@ void rstream_flush(struct rstream *rs)
 	bool ring;
 
 	rstream_assert_held(rs);
-	/* TCP's send may work off the backlog: what becomes due there goes out in this flush */
+	/* TCP's send may process the backlog: the flush in progress sends what becomes due there */
 	if (rs->out.flushing)
 		return;
 	rs->out.due = false;
@@ -111,7 +111,7 @@ void rstream_flush_due(struct rstream *rs)
 	if (rs->mode != RSTREAM_FRAMED || (!rs->want && !rs->out.due))
 		return;
 	if (rstream_hello_waits(rs))
-		rstream_hello_wait(rs);		/* for bytes to go with it */
+		rstream_hello_wait(rs);		/* to go together with data */
 	else
 		rstream_flush(rs);
 }
