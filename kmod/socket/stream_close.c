@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program closes a connection with records: what it wrote goes out, the peer's
- * last records are heard, and the socket ends without a program.
+ * close() of a connection with records: what the program wrote is sent, the peer's last
+ * records are received, and the socket ends without a program.
  *
- * Socket held, but for rstream_close_unlocked(); only that and rstream_close() sleep.
+ * Socket held, except in rstream_close_unlocked(); only that and rstream_close() sleep.
  */
 #include <linux/bpf-cgroup.h>
 #include <linux/ipv6.h>
@@ -13,20 +13,20 @@
 
 #include "stream.h"
 
-/* Closed sockets of the host that are not yet given back to TCP: orphans. */
+/* Orphans: closed sockets of the whole host that are not yet given back to TCP. */
 static atomic_t n_closed;
 
-/* So often a closed socket is looked at, s; and so many looks it may make no progress. */
+/* How often a closed socket is checked, s; after how many checks without progress it ends. */
 #define LOOK_SECONDS	15
-/* as TCP, which gives up when its probes are TCP_RTO_MAX apart and unanswered */
+/* TCP gives up when its probes are TCP_RTO_MAX apart and unanswered */
 #define LOOKS_MAX	(2 * TCP_RTO_MAX / HZ / LOOK_SECONDS)
 
-/* What tcp_orphan_retries() says if the administrator has said nothing. */
+/* tcp_orphan_retries() if the sysctl is 0 */
 #define ORPHAN_RETRIES	8
 
 /* ---- the program closes ---- */
 
-/* Something that moves while a closed stream is still being delivered. */
+/* A number that changes while a closed stream is still being delivered. */
 static u64 close_progress(struct rstream *rs)
 {
 	s64 acked = rs->txring ? rstream_txring_acked(rs->txring) : 0;
@@ -35,8 +35,8 @@ static u64 close_progress(struct rstream *rs)
 }
 
 /*
- * As tcp_check_oom(): are there too many like this one, or does it have much to send while
- * TCP has no memory?  @shift: it counts for 1 << @shift.
+ * As tcp_check_oom(): are there too many orphans, or does this one have much to send while TCP
+ * is out of memory?  @shift: as if there were 1 << @shift times as many.
  */
 static bool too_many(const struct rstream *rs, unsigned int shift)
 {
@@ -47,7 +47,7 @@ static bool too_many(const struct rstream *rs, unsigned int shift)
 		sk_memory_allocated(sk) > sk_prot_mem_limits(sk, 2));
 }
 
-/* Does TCP wait for the peer in vain?  What a zero window answers is an answer. */
+/* Does TCP get no answer from the peer?  An ACK with a zero window is an answer. */
 static bool is_deaf(const struct rstream *rs)
 {
 	const struct inet_connection_sock *icsk = inet_csk(rs->sk);
@@ -56,8 +56,8 @@ static bool is_deaf(const struct rstream *rs)
 }
 
 /*
- * For how long may it, ms?  As long as TCP lets an orphan, which it does not take this one
- * for before it is given back; see retransmits_timed_out().
+ * For how long may that be, ms?  As long as for TCP's orphans, among which this socket does not
+ * count before it is given back; see retransmits_timed_out().
  */
 static unsigned int deaf_max(const struct rstream *rs)
 {
@@ -94,7 +94,7 @@ static bool limited(struct rstream *rs, unsigned int shift)
 	return true;
 }
 
-/* If the program has closed it: it is TCP's now, and counts there. */
+/* If the program has closed it, the socket is TCP's now, and counts among TCP's orphans. */
 void rstream_close_release(struct rstream *rs)
 {
 	if (!rstream_closed(rs) || rstream_released(rs))
@@ -103,7 +103,7 @@ void rstream_close_release(struct rstream *rs)
 	atomic_dec(&n_closed);
 }
 
-/* Leave the struct socket to be freed; the rest is done without a program. */
+/* Detach the struct socket, which will be freed; the rest is done without a program. */
 static void detach_program(struct rstream *rs, struct socket *sock)
 {
 	struct sock *sk = rs->sk;
@@ -118,7 +118,7 @@ static void detach_program(struct rstream *rs, struct socket *sock)
 	rstream_timer(rs, LOOK_SECONDS * MSEC_PER_SEC);
 }
 
-/* SO_LINGER: wait for the peer to have all. */
+/* SO_LINGER: wait until the peer has everything. */
 static void linger(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -137,7 +137,7 @@ static void linger(struct rstream *rs)
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/* Return: true if nothing is left to do for us. */
+/* Return: true if nothing is left for us to do. */
 static bool close_now(struct rstream *rs, struct socket *sock)
 {
 	struct sock *sk = rs->sk;
@@ -147,14 +147,14 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	rstream_parse(rs);
 	rstream_flush_due(rs);
 	rstream_ring_landed(rs);
-	/* what a router has said is nobody's business any more; TCP goes on, too */
+	/* discard errors from ICMP, which nobody will fetch; TCP continues, too */
 	if (sk->sk_state != TCP_CLOSE)
 		sock_error(sk);
 	if (sk->sk_state == TCP_CLOSE || rs->error)
 		return true;
 	if (rstream_rx_ready(rs) || rstream_prelude_part(rs) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
-		/* RFC 2525, 2.17: unread data is lost, so reset, behind what was gathered */
+		/* RFC 2525, 2.17: unread data is lost, so reset, after what was corked */
 		rstream_flush(rs);
 		sock_set_flag(sk, SOCK_LINGER);
 		sk->sk_lingertime = 0;
@@ -162,21 +162,21 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	}
 	if (rstream_prelude_only(rs))
 		return true;
-	rs->hello.may_speak = true;	/* nothing that comes is answered any more */
+	rs->hello.may_speak = true;	/* an unconfirmed server sends the rest as plain TCP */
 	rstream_ring_closing(rs);
 	if (!rs->tx.fin)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
-	/* should the link be lost from here on: all that it has sent was read */
+	/* if the link is lost from here on, this ACK tells the peer that all was read */
 	if (rs->rxring && !rs->rx.fin)
 		set_bit(RSTREAM_WANT_ACK, &rs->want);
 	close_set(rs, RSTREAM_CLOSING);
-	smp_mb();	/* pairs with ring_data(): it sees that, or we what has landed */
+	smp_mb();	/* pairs with ring_data(): it sees CLOSING, or we see what has landed */
 	rstream_ring_landed(rs);
 	if (rstream_rx_ready(rs))
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 	rstream_flush(rs);
 	linger(rs);
-	/* the peer's TCP is closed: it will send nothing more */
+	/* TCP's FIN has arrived: the peer will send nothing more */
 	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
 		return true;
 	/* from here on rstream_close_end(), rstream_close_unlocked() or the worker releases it */
@@ -190,23 +190,23 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	return false;
 }
 
-/* Return: true if the socket goes to TCP's release now: it will have no struct socket. */
+/* Return: true if the caller has to call TCP's release now, which detaches the struct socket. */
 bool rstream_close(struct rstream *rs, struct socket *sock)
 {
 	if (!close_now(rs, sock))
 		return false;
 	close_set(rs, RSTREAM_RELEASED);
-	rstream_rings_close(rs);	/* links don't wait for TCP */
+	rstream_rings_close(rs);	/* links need not wait for TCP */
 	return true;
 }
 
 /* ---- without a program ---- */
 
 /*
- * The program is gone.  First everything that it wrote goes out, then FIN by
- * record and by TCP; then we stay to read the peer's last records (TCP would
- * answer them with RST, were the socket closed) until TCP's FIN comes or as
- * long as TCP waits in FIN_WAIT2.  Called after each event, socket held.
+ * The program is gone.  First everything that it wrote is sent, then the FIN record, then TCP's
+ * FIN.  After that we stay to read the peer's last records, because TCP would answer them with
+ * RST if it had the socket: until the peer's FIN arrives, or as long as TCP waits in FIN_WAIT2.
+ * Called after each event, socket held.
  */
 void rstream_close_step(struct rstream *rs)
 {
@@ -220,19 +220,19 @@ void rstream_close_step(struct rstream *rs)
 	}
 	if (sk->sk_state == TCP_FIN_WAIT2 && rs->close.state == RSTREAM_CLOSED) {
 		close_set(rs, RSTREAM_FIN_WAIT);
-		/* what is beyond a minute TCP waits itself, when the socket is its own */
+		/* if it is more than a minute, TCP waits for the rest when it has the socket */
 		rstream_timer(rs, jiffies_to_msecs(min(tcp_fin_time(sk), TCP_TIMEWAIT_LEN)));
 	}
 }
 
-/* After an event: perhaps its program has closed, and waited for it. */
+/* After an event: if the program has closed, it may have waited for that. */
 void rstream_close_look(struct rstream *rs)
 {
 	u8 state = rs->sk->sk_state;
 
 	if (!rstream_closed(rs) || rstream_released(rs))
 		return;
-	/* TCP's FIN is on its way: nothing to do, or just a timer to set */
+	/* our TCP FIN is out: at most there is a timer to set, which needs no worker */
 	if (state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING)
 		rstream_close_step(rs);
 	else
@@ -240,8 +240,8 @@ void rstream_close_look(struct rstream *rs)
 }
 
 /*
- * Time to look at a closed socket.  One that makes little progress counts for more, as with
- * TCP; one that makes none, or whose peer does not answer, ends.
+ * Timer of a closed socket.  As with TCP, the limit of orphans is tighter for one that makes
+ * little progress.  One that makes none for long, or whose peer does not answer, ends.
  */
 void rstream_close_late(struct rstream *rs)
 {
@@ -249,8 +249,8 @@ void rstream_close_late(struct rstream *rs)
 	u64 left = rs->txq.mem + rs->sk->sk_wmem_queued;
 
 	/*
-	 * As TCP: the peer may take its time, unasked.  But one that has not left our ring
-	 * would write there for ever, and nobody would tell it that we are gone.
+	 * Leave FIN_WAIT2 to TCP now, which handles a peer that takes its time.  But a peer that
+	 * has not left our ring might write there for ever, and nobody would answer with a reset.
 	 */
 	if (rs->close.state == RSTREAM_FIN_WAIT && rs->rxring && !rs->rx.fin &&
 	    !rstream_rxring_left(rs->rxring))
@@ -270,7 +270,7 @@ void rstream_close_late(struct rstream *rs)
 		rstream_timer(rs, LOOK_SECONDS * MSEC_PER_SEC);
 }
 
-/* Is the socket to be given back to TCP now?  Then it is TCP's. */
+/* Can the socket be given back to TCP now?  If so, release what is ours. */
 bool rstream_close_over(struct rstream *rs)
 {
 	if (rstream_released(rs) || (rs->sk->sk_state != TCP_CLOSE &&
@@ -281,7 +281,7 @@ bool rstream_close_over(struct rstream *rs)
 	return true;
 }
 
-/* Is there something that only TCP's release undoes, and that may sleep? */
+/* Does the socket have something that only TCP's release frees, which may sleep? */
 static bool release_needed(const struct sock *sk)
 {
 	if (cgroup_bpf_enabled(CGROUP_INET_SOCK_RELEASE) || !sk->sk_net_refcnt ||
@@ -293,16 +293,16 @@ static bool release_needed(const struct sock *sk)
 }
 
 /*
- * The program has closed, and now TCP has: end here, as TCP ends a socket that no
- * program has, if that needs no worker.  The rings end, too: what they keep may be all that the
- * program's control group has.  Whoever uses the sock, the caller of TCP's callback above
- * all, has a reference.  Return: rs is not the sock's any more.
+ * The program has closed, and now TCP is closed: destroy the sock here, as TCP does with its
+ * orphans, unless that needs the worker.  This also frees the rings without delay, whose memory
+ * may be all that the program's control group has.  All users of the sock, above all the caller
+ * of TCP's callback, have a reference.  Return: true if rs no longer belongs to the sock.
  */
 bool rstream_close_end(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	/* once forsaken it is the worker's */
+	/* an ORPHANED one is left to the worker */
 	if (!rstream_closed(rs) || rs->close.state >= RSTREAM_ORPHANED ||
 	    sk->sk_state != TCP_CLOSE || rs->error ||
 	    sock_owned_by_user(sk) || release_needed(sk))
@@ -311,8 +311,8 @@ bool rstream_close_end(struct rstream *rs)
 }
 
 /*
- * After rstream_close(), without the lock: has the backlog closed TCP?  Then all is over, and this
- * may sleep, so it need not wait for the worker.  @sk: with a reference.
+ * After rstream_close(), without the lock.  If the backlog has closed TCP, everything is over.  We
+ * may sleep here, so we need not wait for the worker.  @sk: the caller has a reference.
  */
 void rstream_close_unlocked(struct sock *sk)
 {

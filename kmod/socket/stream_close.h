@@ -12,17 +12,17 @@ struct socket;
 /* How far the end of a connection with records has come; each from the one before. */
 enum rstream_close_state {
 	RSTREAM_OPEN,
-	RSTREAM_CLOSING,	/* close() is at work, and may linger */
-	RSTREAM_CLOSED,		/* no program has it: all goes out, then TCP's FIN */
-	RSTREAM_FIN_WAIT,	/* TCP is in FIN_WAIT2: the timer is TCP's */
-	RSTREAM_ORPHANED,	/* that timer is over: TCP may have the sock */
-	RSTREAM_RELEASED,	/* it has, or soon will: nothing is left to do; from each */
+	RSTREAM_CLOSING,	/* in close(), which may linger */
+	RSTREAM_CLOSED,		/* no program has it: everything is sent, then TCP's FIN */
+	RSTREAM_FIN_WAIT,	/* TCP is in FIN_WAIT2; the timer runs as long as TCP's would */
+	RSTREAM_ORPHANED,	/* that has expired: TCP may have the sock */
+	RSTREAM_RELEASED,	/* TCP has the sock, or soon will; from any state */
 };
 
 struct rstream_closing {
-	u64 progress;		/* close_progress() when it was last looked at */
-	u8 looks;		/* in a row that saw none */
-	u8 deaf;		/* of these: TCP was not answered, either */
+	u64 progress;		/* close_progress() at the last check */
+	u8 looks;		/* checks in a row that saw no progress */
+	u8 deaf;		/* likewise, and TCP got no answer, either */
 	u8 state;		/* enum rstream_close_state; read locklessly */
 };
 
