@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The doors and the proto_ops.
+ * Socket family, socket protocol ("doors" below) and proto_ops.
  *
  *   socket(AF_RDMASTREAM, SOCK_STREAM, 0|1)		IPv4 | IPv6 inside
  *   socket(AF_INET|AF_INET6, SOCK_STREAM, IPPROTO_RDMASTREAM)
  *
- * Both give a TCP socket with a struct rstream on it.  Each call here looks at
- * the stream's mode: what is plain TCP is passed to TCP's own proto_ops.
+ * Both create a TCP socket with a struct rstream attached.  Each call here checks the
+ * stream's mode, and passes plain TCP to TCP's own proto_ops.
  *
- * Addresses are those of the family inside, and nothing else: security modules look at
- * what the program passes, before us, and know these.
+ * Only addresses of the family inside are accepted: security modules see what the program
+ * passes before we do, and know these.
  */
 #include <linux/module.h>
 #include <linux/net.h>
@@ -32,8 +32,8 @@ module_param_named(family, rstream_family, int, 0444);
 MODULE_PARM_DESC(family, "number of the socket family, default 22");
 
 /*
- * accept4() asks the name of an accepted plain TCP socket by the listener's ops,
- * that is by ours.
+ * @sock may have no stream: accept4() calls the listener's (our) getname() for an accepted
+ * plain TCP socket.
  */
 const struct proto_ops *rstream_ops_of(const struct socket *sock)
 {
@@ -54,7 +54,7 @@ static int rstream_bind(struct socket *sock, struct sockaddr_unsized *addr, int 
 
 /* ---- connect ---- */
 
-/* Is it worth sending the option?  NONE: yes. */
+/* Why we should not send the option; NONE: we should. */
 static enum rstream_reason option_policy(const struct rstream_net *rn)
 {
 	if (!rn->set.negotiate)
@@ -73,7 +73,7 @@ static enum rstream_reason connect_policy(const struct rstream *rs,
 		return RSTREAM_R_EXCLUDED;
 	if (!reason && tcp_sk(rs->sk)->fastopen_connect)
 		return RSTREAM_R_FASTOPEN;
-	/* no SYN goes out: the connection is there already */
+	/* no SYN is sent: the connection exists already */
 	if (!reason && tcp_sk(rs->sk)->repair)
 		return RSTREAM_R_OFF;
 	return reason;
@@ -87,7 +87,7 @@ static bool is_mapped(const struct sock *sk, const struct sockaddr_unsized *addr
 	       ipv6_addr_v4mapped(&((struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
-/* Not where a ring is wanted before the end of the prelude. */
+/* No prelude if a ring is wanted before its end. */
 static bool offers_prelude(const struct rstream *rs)
 {
 	const struct rstream_settings *set =
@@ -105,7 +105,7 @@ static void connect_prepare(struct rstream *rs, const struct socket *sock,
 {
 	enum rstream_reason reason = connect_policy(rs, addr, len);
 
-	/* given back while this call waited for the lock */
+	/* the socket was given back to TCP while this call waited for the lock */
 	if (sock->ops != &rstream_proto_ops)
 		reason = RSTREAM_R_OFF;
 	if (reason) {
@@ -123,15 +123,15 @@ static void connect_prepare(struct rstream *rs, const struct socket *sock,
 }
 
 /*
- * connect() has come back: failed, under way, or dissolved?  Its error does not say: EPIPE
- * is that of a connection which was half closed, and of one that another thread dissolved
- * while this one slept.
+ * connect() has returned: reset our state if there is no connection any more.  The error does
+ * not tell: EPIPE may mean that the connection is half closed, or that another thread has
+ * disconnected it while this one slept.
  */
 static void connect_settle(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	/* a listener stays one until its release, which knows what to undo */
+	/* a listener stays one until release(), which cleans up after it */
 	if (sk->sk_state == TCP_CLOSE && rs->mode != RSTREAM_IDLE &&
 	    rs->mode != RSTREAM_LISTEN &&
 	    sk->sk_socket->state == SS_UNCONNECTED)
@@ -150,7 +150,7 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 	if (first)
 		connect_prepare(rs, sock, addr, len);
 	if (rs->mode == RSTREAM_CONNECTING && rs->offer.mapped && first) {
-		/* TCP puts its own ops there: take the place again at once */
+		/* for these, TCP's connect() replaces our icsk_af_ops: put them back at once */
 		err = __inet_stream_connect(sock, addr, len,
 					    flags | O_NONBLOCK, 0);
 		if (err == -EINPROGRESS && rs->mode == RSTREAM_CONNECTING)
@@ -191,8 +191,8 @@ static int rstream_listen(struct socket *sock, int backlog)
 	struct rstream *rs = rstream_of(sock->sk);
 
 	/*
-	 * What is made ready here for a listener stays until the release, also
-	 * if TCP refuses to listen: then it is a bound TCP socket like any.
+	 * These preparations stay until release(), even if TCP refuses to listen: then it is a
+	 * bound TCP socket like any other.
 	 */
 	if (rstream_mode(rs) == RSTREAM_IDLE &&
 	    rs->rn->set.negotiate) {
@@ -204,7 +204,7 @@ static int rstream_listen(struct socket *sock, int backlog)
 	return rstream_ops_of(sock)->listen(sock, backlog);
 }
 
-/* Locked: one that did not negotiate may get other rules once it is shut down. */
+/* With the lock: a listener that does not negotiate may get other rules after shutdown(). */
 static bool listener_allows(struct rstream *listener, const struct sock *sk)
 {
 	bool allows;
@@ -224,7 +224,7 @@ static enum rstream_reason plain_reason(struct rstream *listener, const struct s
 	return reason ?: RSTREAM_R_NO_OPTION;
 }
 
-/* The client is plain TCP: so is this socket, we are out of it. */
+/* The client is plain TCP, so the accepted socket is TCP's alone. */
 static void accept_plain(struct rstream *listener, struct socket *newsock)
 {
 	rstream_mib_inc(listener->rn, RSTREAM_MIB_PLAIN_ACCEPTS);
@@ -252,7 +252,7 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 	rstream_link_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
 	rstream_rx_accepted(rs);
 	rstream_grant_try(rs);
-	if (rs->out.blocked || rs->out.autocorked)	/* noted on rstream_dummy_socket so far */
+	if (rs->out.blocked || rs->out.autocorked)	/* was set in rstream_dummy_socket only */
 		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
@@ -268,7 +268,7 @@ static int rstream_getname(struct socket *sock, struct sockaddr *addr, int peer)
 
 /* ---- poll ---- */
 
-/* Has all of the stream come?  Without the lock, while others read. */
+/* Has all of the stream arrived?  Without the lock, while others read. */
 static bool all_here(const struct rstream *rs)
 {
 	u64 ready;
@@ -309,7 +309,7 @@ static __poll_t poll_framed(const struct rstream *rs)
 	return mask;
 }
 
-/* What guarded bytes are is not known yet: they are none to read. */
+/* Guarded bytes must not be read yet, because they may become a HELLO. */
 static __poll_t poll_tcp(struct file *file, struct socket *sock,
 			 struct poll_table_struct *wait)
 {
@@ -363,8 +363,8 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 /* ---- shutdown, release ---- */
 
 /*
- * Without records: as inet_shutdown() does it, but in the same lock that has told us so,
- * before another thread connects or the SYN-ACK comes.
+ * No records: as inet_shutdown(), but without releasing the lock under which we have checked the
+ * mode: otherwise, another thread might connect or the SYN-ACK arrive.
  */
 static int shutdown_tcp(struct rstream *rs, struct socket *sock, int how)
 {
@@ -442,10 +442,10 @@ static int rstream_release(struct socket *sock)
 	if (rstream_mode(rs) == RSTREAM_LISTEN) {
 		rstream_option_unlisten(rs);
 	} else {
-		sock_hold(sk);	/* for the last of these calls, as TCP's close does */
+		sock_hold(sk);	/* until the last of these calls, as in tcp_close() */
 		lock_sock(sk);
 		if (rs->mode != RSTREAM_FRAMED) {
-			/* it may become that while the backlog is worked off */
+			/* it may become FRAMED while the backlog is processed */
 			release_sock(sk);
 			lock_sock(sk);
 		}
@@ -460,7 +460,7 @@ static int rstream_release(struct socket *sock)
 	return now ? ops->release(sock) : 0;
 }
 
-/* sendfile() has come to an end earlier than it was told: no more follows. */
+/* sendfile() has reached end of file early: no more data follows MSG_MORE. */
 static void __maybe_unused rstream_splice_eof(struct socket *sock)
 {
 	rstream_uncork(rstream_of(sock->sk), true);
@@ -513,7 +513,7 @@ static int door_create(struct net *net, struct socket *sock, int protocol,
 	err = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &inner, kern);
 	if (err)
 		return err;
-	/* take the TCP socket out of the struct socket that it came in */
+	/* move the sock to our struct socket */
 	sk = inner->sk;
 	rs = rstream_new(GFP_KERNEL);
 	if (rs) {
@@ -556,8 +556,8 @@ static int door_init(struct sock *sk)
 	rstream_attach(rs, sk, tcp->ops);
 	rs->accepted = true;
 	/*
-	 * From here on the stream holds the module, not the sock: TIME_WAIT,
-	 * which inherits sk_prot_creator, would hold it for another minute.
+	 * From here on, the stream holds the module instead of the sock: otherwise a TIME_WAIT
+	 * sock, which inherits sk_prot_creator, would hold it for another minute.
 	 */
 	sk->sk_prot_creator = tcp->prot;
 	module_put(THIS_MODULE);
@@ -581,7 +581,7 @@ static struct inet_protosw door_sw6 = {
 };
 
 /*
- * TCP's proto with another init.  It shares TCP's slab: the socks are TCP's.
+ * TCP's proto with another init.  It shares TCP's slab, because the socks are TCP's.
  */
 static void make_prot(struct proto *ours, const struct rstream_tcp *tcp)
 {
@@ -616,8 +616,8 @@ int rstream_af_init(void)
 }
 
 /*
- * The family goes first: while it is there the protocol is, too, or will be by the
- * time that the kernel looks again.  The BPF program of "rsctl cgroup" relies on it.
+ * The family goes first.  The BPF program of "rsctl cgroup" relies on this: as long as the family
+ * exists, so does the protocol, or it will by the time that the kernel looks for it.
  */
 void rstream_af_exit(void)
 {

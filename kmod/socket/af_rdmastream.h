@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The doors: socket family and protocol, and our proto_ops. */
+/* Socket family, socket protocol, and our proto_ops. */
 #ifndef RSTREAM_AF_RDMASTREAM_H
 #define RSTREAM_AF_RDMASTREAM_H
 

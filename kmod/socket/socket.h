@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sockets, as the rest of the module sees them: the one header of them that others
- * include.
+ * Interface of socket/ for the rest of the module: the only header that others include.
  */
 #ifndef RSTREAM_SOCKET_H
 #define RSTREAM_SOCKET_H
@@ -15,7 +14,7 @@
 struct rstream_link_ops;
 
 extern int rstream_family;		/* number in use, module parameter */
-extern const struct rstream_link_ops rstream_ring_ops;	/* what links tell streams */
+extern const struct rstream_link_ops rstream_ring_ops;	/* callbacks of links */
 
 int rstream_stream_init(void);
 void rstream_stream_exit(void);
@@ -28,10 +27,10 @@ void rstream_af_exit(void);
 void rstream_links_changed(struct net *net);
 
 /**
- * rstream_link_make() - an administrator wants to see a link to a socket's peer
+ * rstream_link_make() - request a link to a socket's peer, for an administrator
  * @net:	namespace of the caller
  * @inode:	of the socket
- * @any_user:	the caller may do that to sockets of others
+ * @any_user:	the caller may do this for sockets of other users
  *
  * Return: 0, -ENOENT no such socket, -ENOTCONN it has no peer, -EPERM.
  */
