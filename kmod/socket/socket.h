@@ -32,7 +32,7 @@ void rstream_links_changed(struct net *net);
  * @inode:	of the socket
  * @any_user:	the caller may do this for sockets of other users
  *
- * Return: 0, -ENOENT no such socket, -ENOTCONN it has no peer, -EPERM.
+ * Return: 0, -ENOENT no such socket, -ENOTCONN it has no records, -EPERM.
  */
 int rstream_link_make(struct net *net, u64 inode, bool any_user);
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Life of a stream: made, registered with its namespace, its mode changed, its failure
- * noted, its work put off, freed.  It calls no other file of the socket; they all call it.
+ * Life of a stream: allocation, registration with its namespace, mode, failure, deferred
+ * work.  Calls no other file of socket/; they all call this one.
  *
- * What may hold a struct rstream, and why that is safe:
+ * What may refer to a struct rstream, and why that is safe:
  *  1. its sock (icsk_ulp_data), until rstream_ulp_release(), which TCP calls
  *     with the socket held while it destroys it;
  *  2. queued work: holds the sock and a reference of its own;
- *  3. the timer: holds the sock, as sk_reset_timer() does;
- *  4. the namespace's list and token table, read under RCU or streams_lock:
- *     left in rstream_ulp_release(), memory is freed by RCU;
- *  5. rings and the peer's waiters: left in rstream_ulp_release(), their lock
- *     sees to it that no callback runs afterwards (link.h).
+ *  3. the timers: hold the sock, by sk_reset_timer();
+ *  4. the namespace's list and token table, read under RCU or streams_lock: removed in
+ *     rstream_ulp_release(), and freed by RCU;
+ *  5. rings and the peer's waiters: removed in rstream_ulp_release(), under a lock that
+ *     ensures that no callback runs afterwards (link.h).
  */
 #include <linux/inet.h>
 #include <linux/module.h>
@@ -79,17 +79,17 @@ void rstream_queue(struct rstream *rs, enum rstream_todo what)
 	refcount_inc(&rs->ref);
 	if (queue_delayed_work(stream_wq, &rs->work, 0))
 		return;
-	/* there is news: it need not wait any longer for the owner of the socket */
+	/* there is something new: don't let the work wait longer for a socket that was owned */
 	if (!READ_ONCE(rs->late) || mod_delayed_work(stream_wq, &rs->work, 0)) {
-		/* neither is the last: the queued work has its own */
+		/* never the last ones: the work that was queued before has its own */
 		refcount_dec(&rs->ref);
 		__sock_put(rs->sk);
 	}
 }
 
 /*
- * The queued work could not be done, and keeps its references.  @delay: jiffies.  Return: it is
- * queued again.
+ * The work could not be done: queue it again, with the references that it has, after @delay
+ * jiffies.  Return: false if it is queued already, so that the references are not needed.
  */
 bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay)
 {
@@ -100,7 +100,7 @@ bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long d
 	return queue_delayed_work(stream_wq, &rs->work, delay);
 }
 
-/* Push and parse again at that time, in jiffies, if not before. */
+/* Push and parse again at @at, in jiffies, or earlier. */
 void rstream_retry_by(struct rstream *rs, unsigned long at)
 {
 	if (!timer_pending(&rs->retry_timer) ||
@@ -124,7 +124,7 @@ void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
 	rstream_queue(rs, RSTREAM_DO_RESET);
 }
 
-/* A timer holds the sock, so rs is there or waits for RCU. */
+/* The timer holds the sock, so rs exists, or is to be freed by RCU. */
 static void timer_queue(struct rstream *rs, enum rstream_todo what)
 {
 	struct sock *sk = rs->sk;
@@ -162,7 +162,7 @@ void rstream_timer(struct rstream *rs, unsigned int ms)
 		sk_stop_timer(rs->sk, &rs->timer);
 }
 
-/* Links can, or can't, be made now: each stream shall look for a ring again. */
+/* Whether links are possible has changed: all streams try again to get a ring. */
 void rstream_links_changed(struct net *net)
 {
 	struct rstream_net *rn = rstream_net(net);
@@ -182,8 +182,8 @@ void rstream_links_changed(struct net *net)
 }
 
 /*
- * A link shall be made for the connection with this inode.  Return: 0, -ENOENT:
- * there is none, -ENOTCONN: it has no peer, -EPERM: it is another user's.
+ * Request a link for the connection with this inode.  Return: 0, -ENOENT: there is none,
+ * -ENOTCONN: it has no records, -EPERM: it is another user's.
  */
 int rstream_link_make(struct net *net, u64 inode, bool any_user)
 {
@@ -262,7 +262,7 @@ void rstream_unregister(struct rstream *rs)
 	if (!rs->registered)
 		return;
 	rs->registered = false;
-	/* before anything else of it is forgotten */
+	/* before anything else of the connection is cleared */
 	WRITE_ONCE(rs->ticket.theirs.token, 0);
 	smp_wmb();	/* pairs with rstream_ticket_find() */
 	spin_lock_bh(&rn->streams_lock);
@@ -281,7 +281,7 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 	rcu_read_lock();
 	hlist_for_each_entry_rcu(rs, &rn->tokens[ticket->ours.token & 0xff],
 				 token_node) {
-		/* the rest is written: pairs with rstream_hello_got() */
+		/* pairs with rstream_hello_got(), which writes the rest before */
 		u64 theirs = smp_load_acquire(&rs->ticket.theirs.token);
 
 		if (rs->ticket.ours.token != ticket->ours.token || !theirs ||
@@ -289,7 +289,7 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 			continue;
 		*ticket = rs->ticket;
 		*name = rs->hello.name;
-		/* pairs with rstream_unregister(): they are still those of this connection */
+		/* pairs with rstream_unregister(): what we have copied is of one connection */
 		smp_rmb();
 		found = READ_ONCE(rs->ticket.theirs.token) == theirs;
 		break;
@@ -300,11 +300,11 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 
 struct rstream *rstream_new(gfp_t gfp)
 {
-	/* all of it: most kernels zero what they allocate in any case */
+	/* zero all of it: most kernels zero allocations in any case */
 	return kmem_cache_zalloc(stream_cache, gfp);
 }
 
-/* One that has never been attached. */
+/* Free a stream that was never attached. */
 void rstream_discard(struct rstream *rs)
 {
 	kmem_cache_free(stream_cache, rs);
@@ -323,7 +323,7 @@ void rstream_stream_net_init(struct rstream_net *rn)
 		INIT_HLIST_HEAD(&rn->tokens[i]);
 }
 
-/* Learn what a TCP socket of this family looks like inside. */
+/* Look up TCP's ops and callbacks for this family in a TCP socket. */
 static int learn(int family, struct rstream_tcp *tcp)
 {
 	struct socket *sock;
@@ -357,7 +357,7 @@ int rstream_stream_init(void)
 			       &rstream_dummy_socket);
 	if (err)
 		return err;
-	/* TCP calls sk_write_space() only where somebody waits for it */
+	/* TCP calls sk_write_space() only if somebody waits for it */
 	set_bit(SOCK_NOSPACE, &rstream_dummy_socket->flags);
 	err = -ENOMEM;
 	stream_cache = KMEM_CACHE(rstream, SLAB_ACCOUNT);
@@ -379,7 +379,7 @@ no_cache:
 void rstream_stream_exit(void)
 {
 	destroy_workqueue(stream_wq);
-	rcu_barrier();		/* kfree_rcu() and callbacks still running */
+	rcu_barrier();		/* for kfree_rcu() and pending callbacks */
 	kmem_cache_destroy(stream_cache);
 	sock_release(rstream_dummy_socket);
 }

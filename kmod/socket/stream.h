@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The state we hang on a TCP socket: struct rstream.
+ * The state that we attach to a TCP socket: struct rstream.
  *
- * A socket of ours *is* a TCP socket.  Its struct socket has our proto_ops,
- * and its struct sock carries a struct rstream as upper-layer protocol data
- * (icsk_ulp_data), as kTLS does.  So all options, addresses, errors, wait
- * queues, `ss`, cgroups and LSMs see an ordinary TCP socket; and where a
- * connection ends up as plain TCP we hand the struct socket back to TCP's own
- * proto_ops and are out of the way.
+ * Our sockets *are* TCP sockets.  The struct socket has our proto_ops, and the struct sock
+ * carries a struct rstream as upper-layer protocol data (icsk_ulp_data), as kTLS does.  So all
+ * options, addresses, errors and wait queues are TCP's, and `ss`, cgroups and LSMs see an
+ * ordinary TCP socket.  If a connection becomes plain TCP, we give the struct socket back to
+ * TCP's own proto_ops and are out of the way.
  *
- * Lock: everything in struct rstream is guarded by the lock of its sock in one
- * of its two forms, "held" below: owned by a process (lock_sock), or its
- * spinlock taken in softirq while no process owns it.  What is read without it
- * says so.  The whole strategy is in Documentation/locking.rst.
+ * Lock: everything in struct rstream is protected by the lock of its sock in one of its two
+ * forms, "held" below: owned by a process (lock_sock), or its spinlock taken in softirq while
+ * no process owns it.  Comments say what is read without it.  See Documentation/locking.rst.
  */
 #ifndef RSTREAM_STREAM_H
 #define RSTREAM_STREAM_H
@@ -57,14 +55,14 @@
  *	 accepted child:      ASKED --------> FRAMED
  *	                        +-----------> FALLBACK
  *
- * FRAMED: records both ways, the carriers may change; first there may be a prelude
+ * FRAMED: records in both directions, the carriers may change; it may begin with a prelude
  * without records (prelude.c).  FALLBACK: plain TCP.
  */
 enum rstream_mode {
 	RSTREAM_IDLE,
 	RSTREAM_LISTEN,
 	RSTREAM_CONNECTING,	/* our SYN carries the option */
-	RSTREAM_ASKED,		/* the client's SYN had it; its HELLO is awaited */
+	RSTREAM_ASKED,		/* the client's SYN had the option; we wait for its HELLO */
 	RSTREAM_FRAMED,
 	RSTREAM_FALLBACK,
 };
@@ -74,50 +72,50 @@ enum rstream_todo {
 	RSTREAM_DO_PUSH,	/* move queued bytes and records */
 	RSTREAM_DO_GRANT,	/* see whether a ring can be granted now */
 	RSTREAM_DO_LATER,	/* ... in a while: there was no link, or no memory */
-	RSTREAM_DO_CREDIT,	/* the sender wants to hear of space */
-	RSTREAM_DO_LINK,	/* an administrator wants to see a link */
+	RSTREAM_DO_CREDIT,	/* the sender waits for credit */
+	RSTREAM_DO_LINK,	/* an administrator requests a link */
 	RSTREAM_DO_IDLE,	/* our ring has not been used for long */
 	RSTREAM_DO_BUSY,	/* another link would be useful */
 	RSTREAM_DO_MOVE,	/* our ring should move to another link */
 	RSTREAM_DO_LOOK,	/* routes or IPsec policies have changed */
 	RSTREAM_DO_RESET,	/* rstream.reason says why */
-	RSTREAM_DO_TIMEOUT,	/* the timer is over */
+	RSTREAM_DO_TIMEOUT,	/* the timer has expired */
 	RSTREAM_DO_CLOSE,	/* the program has closed: finish */
 };
 
-/* How long to wait for memory that softirq did not get, ms. */
+/* When to retry what failed for lack of memory, ms. */
 #define RSTREAM_RETRY_MS	10
 
-/* What we keep for one socket.  Its parts belong to the files whose headers explain them. */
+/* The state of one socket.  Each part belongs to the file whose header explains it. */
 struct rstream {
 	/* of the socket */
 	struct sock *sk;		/* the TCP socket; lives until rstream_ulp_release() */
 	struct rstream_net *rn;		/* of its namespace */
-	refcount_t ref;			/* one of the socket, one of each queued work */
+	refcount_t ref;			/* one for the socket, one for each queued work */
 	u8 mode;			/* enum rstream_mode; read locklessly to choose a path,
 					 * then again with the lock held
 					 */
 	u8 reason;			/* enum rstream_reason: why FALLBACK, why not on a ring, why
 					 * reset
 					 */
-	bool accepted;			/* a program has (had) it: lock_sock() may take the lock */
-	u8 late;			/* so often @work has found another owner of the socket, and
-					 * holds the module meanwhile; of @work alone
+	bool accepted;			/* a program has (had) it: it may be owned by lock_sock() */
+	u8 late;			/* how often @work has found the socket owned; if not 0,
+					 * @work holds the module.  Written by @work only
 					 */
 	bool eager;			/* the program wants no prelude */
 	u8 user_save_syn;		/* the program's own TCP_SAVE_SYN on a listener */
 	const struct proto_ops *tcp_ops;	/* TCP's for this socket */
 	const struct inet_connection_sock_af_ops *af_ops;	/* TCP's, while ours are in place */
-	const struct inet_connection_sock_af_ops *our_ops;	/* these, if @af_ops */
-	struct rstream_rules *rules;	/* with whom to negotiate; NULL: with all.  Under the lock
-					 * while IDLE, fixed from then on
+	const struct inet_connection_sock_af_ops *our_ops;	/* ours, if @af_ops */
+	struct rstream_rules *rules;	/* with whom to negotiate; NULL: with all.  Changed only
+					 * while IDLE, with the lock held
 					 */
 	unsigned long todo;		/* bits of enum rstream_todo (atomic) */
 	struct delayed_work work;	/* does what @todo says, in process context; holds a @ref
 					 * while queued
 					 */
-	struct timer_list timer;	/* late HELLO, or a close that takes long */
-	struct timer_list retry_timer;	/* push: no memory in softirq, or HELLO waits for bytes */
+	struct timer_list timer;	/* for HELLO, rings, and close(): see work_timeout() */
+	struct timer_list retry_timer;	/* to push and parse again, see rstream_retry() */
 	struct list_head node;		/* in rstream_net.streams, under its streams_lock */
 	struct hlist_node token_node;	/* in rstream_net.tokens, likewise */
 	struct rstream_hist *hist;	/* NULL until "histograms" was on; freed with it */
@@ -127,8 +125,8 @@ struct rstream {
 		     /* of one connection: zeroed by rstream_reset_state() */
 		bool server;		/* the accepting side */
 		bool registered;	/* in the tokens of its namespace, @ticket has ours */
-		u8 shutdown;		/* RCV_SHUTDOWN, SEND_SHUTDOWN of the program on FRAMED */
-		u16 error;		/* what a reset is told to the program as, positive errno */
+		u8 shutdown;		/* the program's RCV_SHUTDOWN, SEND_SHUTDOWN if FRAMED */
+		u16 error;		/* positive errno that the program gets for a reset */
 		unsigned long want;	/* bits of enum rstream_want */
 		struct rstream_tx tx;	/* carrier and offsets of what we send */
 		struct rstream_rx rx;	/* and of what we receive */
@@ -156,18 +154,18 @@ struct rstream {
 						 */
 	);
 
-	/* not zeroed: out.ctl_len and in.part_len say what counts */
+	/* not zeroed: out.ctl_len and in.part_len say how much is valid */
 	u8 ctl[RSTREAM_CTL_SPACE];	/* record bytes on their way to TCP */
-	u8 part[RSW_HELLO_MAX];		/* a header or payload that has come in part */
+	u8 part[RSW_HELLO_MAX];		/* a header or payload that has arrived only in part */
 };
 
 extern struct tcp_ulp_ops rstream_ulp_ops;
 
 /**
- * rstream_of() - our state of a socket, NULL if it is none of ours
+ * rstream_of() - our state of a socket, NULL if it is not one of ours
  * @sk:	any TCP socket
  *
- * Context: socket held or a program's reference to it.
+ * Context: socket held, or the caller has a program's reference to it.
  */
 static inline struct rstream *rstream_of(const struct sock *sk)
 {
@@ -184,8 +182,8 @@ static inline int rstream_mode(const struct rstream *rs)
 }
 
 /*
- * Are there records in TCP's queue, or can there be?  Without the socket lock read the mode
- * only once: between two reads ASKED may become FRAMED, and neither would be seen.
+ * Are there records in TCP's queue, or can there be?  May be called without the lock, so it reads
+ * the mode once: ASKED may become FRAMED between two reads, which would then miss both.
  */
 static inline bool rstream_may_have_records(const struct rstream *rs)
 {
@@ -195,7 +193,7 @@ static inline bool rstream_may_have_records(const struct rstream *rs)
 	       (mode == RSTREAM_FALLBACK && READ_ONCE(rs->hello.guard));
 }
 
-/* Bytes that TCP has for us; tcp_inq() is misled by rstream_hear_all(). */
+/* Does TCP have unread bytes?  Not tcp_inq(), which rstream_hear_all() misleads. */
 static inline bool rstream_tcp_unread(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -204,37 +202,37 @@ static inline bool rstream_tcp_unread(const struct sock *sk)
 	return n > (sk->sk_shutdown & RCV_SHUTDOWN ? 1 : 0);
 }
 
-/* Has the program closed it?  Then we finish.  Without the lock, too. */
+/* Has the program closed it, so that we finish alone?  Without the lock, too. */
 static inline bool rstream_closed(const struct rstream *rs)
 {
 	return READ_ONCE(rs->close.state) >= RSTREAM_CLOSED;
 }
 
-/* TCP's, which leaves it without a struct socket: not to be touched any more. */
+/* Was the sock given to TCP, and has no struct socket any more?  Then don't touch it. */
 static inline bool rstream_released(const struct rstream *rs)
 {
 	return READ_ONCE(rs->close.state) == RSTREAM_RELEASED;
 }
 
-/* close() has begun, and may linger: what comes is for nobody, and is reset as with TCP. */
+/* Has close() begun?  From then on, data that arrives is answered with a reset, as with TCP. */
 static inline bool rstream_closing(const struct rstream *rs)
 {
 	return READ_ONCE(rs->close.state) != RSTREAM_OPEN;
 }
 
-/* Do we send bytes that are in no record?  Then HELLO has not been said. */
+/* Do we send without records, so that HELLO is still to be sent? */
 static inline bool rstream_tx_plain(const struct rstream *rs)
 {
 	return READ_ONCE(rs->plain.dir.tx) != RSTREAM_RECORDS;
 }
 
-/* Likewise, of what comes: the peer's HELLO has not come. */
+/* Does the peer send without records, as far as its HELLO has not arrived? */
 static inline bool rstream_rx_plain(const struct rstream *rs)
 {
 	return READ_ONCE(rs->plain.dir.rx) != RSTREAM_RECORDS;
 }
 
-/* Does the program want to know when bytes came? */
+/* Does the program want to know when bytes arrived? */
 static inline bool rstream_rx_timed(const struct rstream *rs)
 {
 	return sock_flag(rs->sk, SOCK_TIMESTAMP) ||
@@ -247,7 +245,7 @@ static inline void rstream_assert_held(const struct rstream *rs)
 	sock_owned_by_me(rs->sk);
 }
 
-/* Take the socket lock for a call.  False, and it is not taken: the call is TCP's. */
+/* Take the socket lock for a call.  Return: false, without the lock, if the call is TCP's. */
 static inline bool rstream_lock_ours(struct rstream *rs, struct socket *sock)
 {
 	if (READ_ONCE(sock->ops) != &rstream_proto_ops)
@@ -255,11 +253,11 @@ static inline bool rstream_lock_ours(struct rstream *rs, struct socket *sock)
 	lock_sock(rs->sk);
 	if (likely(sock->ops == &rstream_proto_ops))
 		return true;
-	release_sock(rs->sk);	/* it has been given back meanwhile */
+	release_sock(rs->sk);	/* the socket was given back meanwhile */
 	return false;
 }
 
-/* stream.c: life */
+/* stream.c */
 struct rstream *rstream_new(gfp_t gfp);
 void rstream_discard(struct rstream *rs);
 void rstream_stream_put(struct rstream *rs);
@@ -278,7 +276,7 @@ void rstream_timer(struct rstream *rs, unsigned int ms);
 void rstream_retry_by(struct rstream *rs, unsigned long at);
 void rstream_retry(struct rstream *rs, unsigned int ms);
 
-/* What TCP's own callbacks and ops are, learnt at load time. */
+/* TCP's own callbacks and ops, learnt at load time. */
 struct rstream_tcp {
 	struct proto *prot;
 	const struct proto_ops *ops;
@@ -289,10 +287,10 @@ struct rstream_tcp {
 };
 
 extern struct rstream_tcp rstream_tcp4, rstream_tcp6;	/* prot NULL: no IPv6 */
-extern struct socket *rstream_dummy_socket;	/* stands in where no program has it */
+extern struct socket *rstream_dummy_socket;	/* of all socks that no program has */
 
 /*
- * Is there a living connection with these tokens?  See struct rstream_link_ops.
+ * Is there a connection with these tokens?  See struct rstream_link_ops.
  */
 bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 			 struct rstream_peer_name *name);
