@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What there is to read: the queue of what has come by TCP, or was moved out of a ring,
- * and behind it the ring.  Carriers fill it, receive calls empty it (stream_rx.c).
+ * What there is to read: first the queue, with data that has arrived by TCP or was moved out
+ * of a ring, then the ring.  Carriers fill the queue, receive calls empty it (stream_rx.c).
  *
- * Socket held, but for what says how much there is.
+ * Socket held, except in functions that say how much there is.
  */
 #include <net/proto_memory.h>
 #include <net/tcp.h>
@@ -14,12 +14,12 @@
 /* ---- memory ---- */
 
 /*
- * Charge the socket for @size bytes that it can do without: a ring.  Such does not take the
- * last: of a control group that is full a process is killed for whatever it asks for next,
- * even for what accept() charges.  This much is left, bytes; it also makes the charge larger
- * than PAGE_ALLOC_COSTLY_ORDER, for which nobody is killed at once.  Nor does it bring TCP
- * under pressure.  What is not used goes back by sk_mem_reclaim().  Not in softirq, where a
- * control group's limit does not hold.
+ * Charge the socket for @size bytes that it can do without, such as a ring.  Leave some memory
+ * to the control group: if it is full, the next allocation, even the charge in accept(), may
+ * invoke the OOM killer.  CHARGE_LEAVES bytes are left.  They also make this charge larger than
+ * PAGE_ALLOC_COSTLY_ORDER, so that it does not invoke the OOM killer itself.  Nor may it bring
+ * TCP under memory pressure.  The caller returns what it does not use by sk_mem_reclaim().  Not
+ * in softirq, where a control group's limit is not enforced.
  */
 #define CHARGE_LEAVES	SZ_2M
 
@@ -37,15 +37,15 @@ bool rstream_charge_spare(struct rstream *rs, u32 size)
 
 /* ---- the queue ---- */
 
-/* Pieces up to this are copied: a clone would keep far more memory, bytes. */
+/* Pieces of up to so many bytes are copied, because a clone would keep far more memory. */
 #define RX_COPY_MAX	1024
 #define RX_OWN_SIZE	SKB_WITH_OVERHEAD(4096)
-/* And those that would keep more than so many times their size. */
+/* So are larger ones whose clone would keep more than this many times their size. */
 #define RX_WASTE	4
 
 /*
- * Memory that the queue may keep, bytes.  A peer that respects its window, and sends little
- * but DATA, does not come there, be every byte of it kept by RX_WASTE.
+ * How much memory the queue may keep, bytes.  A peer that respects our window, and sends little
+ * but DATA, never reaches this, even if each of its bytes keeps RX_WASTE bytes.
  */
 static u64 rx_most(const struct rstream *rs)
 {
@@ -53,9 +53,8 @@ static u64 rx_most(const struct rstream *rs)
 }
 
 /*
- * Is there memory for @size bytes?  Where the program has nothing to read it gets one
- * piece in any case, as TCP takes one: what TCP has charged for @skb comes back when
- * that is done.
+ * May we keep @size bytes?  If the program has nothing to read, one piece is kept in any case,
+ * as TCP does: the charge for TCP's @skb will be returned soon.
  */
 static bool rx_may_keep(struct rstream *rs, struct sk_buff *skb, u32 size)
 {
@@ -68,8 +67,8 @@ static bool rx_may_keep(struct rstream *rs, struct sk_buff *skb, u32 size)
 }
 
 /*
- * accept() charges the control group of its caller for what it finds in sk_rmem_alloc, so
- * until then it has to be in there.
+ * accept() charges the control group of its caller for what it finds in sk_rmem_alloc, so until
+ * then, our charges are included there.
  */
 static void rx_charge(struct rstream *rs, u32 size)
 {
@@ -102,9 +101,9 @@ static void rx_queue(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len,
 }
 
 /*
- * An skb of ours at the queue's end with room for some of @len bytes.  The first is no
- * larger than it must be: often it is the only one, and kernels clear what they allocate.
- * @from: where the bytes are; or NULL
+ * An skb of ours at the end of the queue, with room for some of @len bytes.  The first one is no
+ * larger than necessary: often it remains the only one, and many kernels zero allocations.
+ * @from: the skb with the bytes; or NULL
  */
 static struct sk_buff *rx_own_tail(struct rstream *rs, struct sk_buff *from, u32 len)
 {
@@ -124,15 +123,15 @@ static struct sk_buff *rx_own_tail(struct rstream *rs, struct sk_buff *from, u32
 	return skb;
 }
 
-/* How much of the memory that @skb keeps @len bytes of it are the reason for. */
+/* The share of @len bytes of @skb in the memory that it keeps. */
 static u32 rx_share(const struct sk_buff *skb, u32 len)
 {
 	return mult_frac((u64)skb->truesize, len, skb->len);
 }
 
 /*
- * A clone keeps all of @skb, whatever else is in it, so that is what is charged: once, for
- * the last of its clones, which is the last to go.
+ * A clone keeps all of @skb's memory, so all of it is charged.  It is charged once, for the last
+ * of its clones, which is the last to be freed.
  */
 static struct sk_buff *rx_clone(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 {
@@ -152,9 +151,8 @@ static struct sk_buff *rx_clone(struct rstream *rs, struct sk_buff *skb, u32 off
 }
 
 /*
- * Keep up to @len bytes at @off of TCP's @skb: many small pieces together in an skb of
- * ours, large ones as a clone.  Return: bytes, 0: there is no memory, or no more of it
- * for us.
+ * Queue up to @len bytes at @off of TCP's @skb: small pieces are copied together into an skb of
+ * ours, large ones cloned.  Return: bytes; 0 without memory, or if we may not have more.
  */
 u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 {
@@ -180,7 +178,7 @@ u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 	return len;
 }
 
-/* The same of a few bytes in no skb, all or none.  Return: false without memory. */
+/* Likewise for a few bytes that are not in an skb, all or none.  Return: false without memory. */
 bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
 {
 	struct sk_buff *to = rx_own_tail(rs, NULL, len);
@@ -213,9 +211,10 @@ void rstream_rx_free(struct rstream *rs)
 }
 
 /*
- * Bytes @from to @to of a ring of @size bytes at @mem go to the queue, as many as there is
- * memory for; close together, however few come at a time.  They do not count as rxq.bytes
- * yet.  @spare: as rstream_charge_spare() charges, and not in softirq.  Return: how many.
+ * Copy bytes @from to @to of a ring of @size bytes at @mem to the queue, as many as there is
+ * memory for.  They fill up the last skb first, so that many small copies waste no memory.  The
+ * caller adds them to rxq.bytes.  @spare: charge by rstream_charge_spare(); not in softirq.
+ * Return: bytes copied.
  */
 u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool spare)
 {
@@ -224,7 +223,7 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 	u64 at = from;
 	u32 n;
 
-	/* the first piece in any case, as rx_may_keep() has it */
+	/* the first piece in any case, as in rx_may_keep() */
 	if (spare && !rstream_charge_spare(rs, DIV_ROUND_UP(to - from, RX_OWN_SIZE) *
 					       SKB_TRUESIZE(RX_OWN_SIZE))) {
 		if (!empty)
@@ -260,13 +259,13 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 }
 
 /*
- * How large the window may be: half of TCP's receive buffer, as bytes keep more memory
- * than they are.  TCP makes its buffer larger when much is taken from it in a round trip,
- * and no more is than the program reads.
+ * How large the window may be: half of TCP's receive buffer, because skbs keep more memory than
+ * their data.  TCP's autotuning enlarges that buffer when we take much from it in a round trip;
+ * on average, that is what the program reads.
  */
 u64 rstream_window_most(const struct rstream *rs)
 {
-	/* the end that says HELLO first may send this much before it knows our window */
+	/* a peer that sends HELLO first may send this much before it knows our window */
 	u64 least = rs->server || rs->offer.prelude ? RSW_FIRST_WINDOW : SZ_4K;
 
 	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf) / 2, least);
@@ -274,7 +273,7 @@ u64 rstream_window_most(const struct rstream *rs)
 
 /* ---- what there is ---- */
 
-/* Where the next byte is that is to be read from the ring; without the lock, too. */
+/* Ring offset of the next byte to be read from the ring.  Without the lock, too. */
 u64 rstream_ring_at(const struct rstream *rs)
 {
 	u64 base = READ_ONCE(rs->rx.base);
@@ -283,15 +282,15 @@ u64 rstream_ring_at(const struct rstream *rs)
 	       base;
 }
 
-/* All that the peer will ever send is here. */
+/* Has everything arrived that the peer will ever send? */
 bool rstream_ring_ended(const struct rstream *rs)
 {
 	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at;
 }
 
 /*
- * The last bytes of a ring may be counted after TCP, all said, has closed: the
- * stream isn't over then.
+ * Are bytes of the ring still to be read?  They may be counted after TCP is closed, and the stream
+ * is not over before they are.
  */
 bool rstream_ring_owes(const struct rstream *rs)
 {
@@ -322,25 +321,25 @@ u64 rstream_ring_ready(const struct rstream *rs)
 	if (ring && (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING ||
 		     READ_ONCE(rs->leave.leaving))) {
 		u64 at = rstream_ring_at(rs);
-		/* pairs with message_data(): the bytes are there */
+		/* pairs with message_data(): the bytes are in memory */
 		u64 end = smp_load_acquire(&ring->landed);
 
-		/* what was one too many is nobody's */
+		/* don't read what is being refused with this error */
 		if (READ_ONCE(rs->error))
 			end = min(end, READ_ONCE(rs->rx.arrived) - READ_ONCE(rs->rx.base));
-		/* without the lock, @at may be of a later time than @ring */
+		/* without the lock, @at may be newer than @ring */
 		ready = end > at ? end - at : 0;
 	}
 	rcu_read_unlock();
 	return ready;
 }
 
-/* Bytes that a read would find.  Lockless readers get a hint. */
+/* How many bytes a read would find.  Only a hint without the lock. */
 u64 rstream_rx_ready(const struct rstream *rs)
 {
-	u64 lazy = smp_load_acquire(&rs->plain.lazy);	/* first: it goes to rxq */
+	u64 lazy = smp_load_acquire(&rs->plain.lazy);	/* first, because it moves to rxq */
 
-	/* pairs with rstream_ring_leave() */
+	/* pairs with ring_moved() */
 	return lazy + smp_load_acquire(&rs->rxq.bytes) + rstream_ring_ready(rs);
 }
 
@@ -359,8 +358,8 @@ bool rstream_urg_here(const struct rstream *rs)
 }
 
 /*
- * Is it as much as SO_RCVLOWAT says?  More than half of what can be here at once
- * is never waited for, nor is memory.  As rstream_rx_ready(), without the lock, too.
+ * Are SO_RCVLOWAT bytes ready?  We never wait for more than half of what can be here at once, nor
+ * for memory.  Without the lock, too, as rstream_rx_ready().
  */
 bool rstream_rx_enough(const struct rstream *rs)
 {
@@ -373,19 +372,19 @@ bool rstream_rx_enough(const struct rstream *rs)
 	most = rs->rx.state == RSTREAM_ON_RING ? READ_ONCE(rs->granted.size) / 2 :
 						 READ_ONCE(rs->rxq.window) / 2;
 	target = min(target, max_t(u64, 1, most));
-	/* the urgent byte at the mark is no byte to read */
+	/* the urgent byte at the mark does not count */
 	if (rstream_urg_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE))
 		target++;
-	/* what is with TCP: its window may be less than that */
+	/* for data that is left with TCP, whose window may be smaller than the target */
 	return ready >= target || (ready && READ_ONCE(rs->in.throttled)) ||
 	       (READ_ONCE(rs->plain.lazy) && tcp_epollin_ready(rs->sk, target));
 }
 
-/* Is there more to read than was signalled?  Without the lock the same may be news twice. */
+/* Is there more to read than was signalled?  Without the lock, it may say so twice. */
 static bool rx_news(struct rstream *rs)
 {
-	/* read first: what is taken meanwhile makes the sum smaller, never larger */
+	/* first: what is read meanwhile makes the sum smaller, never larger */
 	u64 consumed = READ_ONCE(rs->rx.consumed);
 	u64 here = consumed + rstream_rx_ready(rs) + READ_ONCE(rs->rx.fin);
 
@@ -396,9 +395,9 @@ static bool rx_news(struct rstream *rs)
 }
 
 /*
- * Bytes have arrived, or none will: wake readers if that is what they may wait for.
- * Sleepers look again in any case; SIGIO is sent for new bytes only, not for those that have
- * changed their carrier.
+ * Bytes have arrived, or no more will: wake readers that may wait for that.  SIGIO is sent for
+ * new bytes only, not for those that were just moved from a ring to the queue; sleepers are woken
+ * in any case.
  */
 void rstream_wake_readers(struct rstream *rs)
 {

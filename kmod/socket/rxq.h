@@ -9,13 +9,13 @@ struct rstream;
 
 struct rstream_rxq {
 	struct sk_buff_head skbs;	/* with bytes of DATA records, struct rstream_skb_cb */
-	struct sk_buff *clone;	/* the last in @skbs that is a clone of TCP's, or NULL */
+	struct sk_buff *clone;	/* the last one in @skbs that is a clone of TCP's, or NULL */
 	u64 bytes;		/* in @skbs */
 	u64 mem;		/* bytes charged for them; until accept() in sk_rmem_alloc, too */
-	u64 window;		/* bytes that the peer may be ahead of the program on tcp */
-	u64 told;		/* the stream up to here, and its end, has been signalled */
-	u32 at;			/* tcp_jiffies32 when bytes last came */
-	ktime_t stamp;		/* when the ring's last came, if the program wants to know */
+	u64 window;		/* how many bytes the peer may be ahead of the program on tcp */
+	u64 told;		/* readers were woken for the stream up to here; FIN counts 1 */
+	u32 at;			/* tcp_jiffies32 when bytes last arrived */
+	ktime_t stamp;		/* when the ring's last arrived, if the program wants to know */
 };
 
 /* In skb->cb: which bytes of the skb are the stream's. */
@@ -24,7 +24,7 @@ struct rstream_skb_cb {
 	u32 len;
 	u32 charged;	/* bytes of socket memory */
 	bool own;	/* not a clone of TCP's: more can be added */
-	ktime_t stamp;	/* when the last of them came, 0: nobody knows */
+	ktime_t stamp;	/* when the last of them arrived, 0: not known */
 };
 
 static inline struct rstream_skb_cb *rstream_skb_cb(struct sk_buff *skb)
@@ -42,7 +42,7 @@ void rstream_rx_drop(struct rstream *rs, struct sk_buff *skb);
 void rstream_rx_free(struct rstream *rs);
 u64 rstream_window_most(const struct rstream *rs);
 
-/* What is there.  Without the lock, too. */
+/* How much there is to read.  Without the lock, too. */
 u64 rstream_rx_ready(const struct rstream *rs);
 bool rstream_rx_enough(const struct rstream *rs);
 bool rstream_rx_over(const struct rstream *rs);
