@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The transmit queue: what programs have written, until a carrier has taken it and
- * the peer has it.  Send calls fill it (stream_tx.c, stream_page.c).
+ * The transmit queue: what the program has written, until a carrier has taken it and the peer
+ * has received it.  Send calls fill it (stream_tx.c, stream_page.c).
  *
- * Socket held, but for what says how much room there is.
+ * Socket held, except in functions that say how much room there is.
  */
 #include <net/tcp.h>
 
@@ -13,8 +13,8 @@
 /* ---- room ---- */
 
 /*
- * Bytes that may be queued or unacknowledged.  TCP's own autotuning of the
- * send buffer learns nothing while a ring carries the bytes.
+ * How many bytes may be queued or unacknowledged.  On a ring, not just sk_sndbuf, because TCP's
+ * autotuning sees none of its bytes.
  */
 u64 rstream_tx_limit(const struct rstream *rs)
 {
@@ -23,15 +23,15 @@ u64 rstream_tx_limit(const struct rstream *rs)
 	if (rs->tx.state < RSTREAM_ON_RING)
 		return limit;
 	ring = min_t(u64, rs->taken.size, RSTREAM_RING_MAX);
-	/* what the peer's kernel has is no matter of a send buffer: see SO_RCVLOWAT there */
+	/* bytes in the ring are with the peer, which may wait for SO_RCVLOWAT of them */
 	if (rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK)
 		return limit + ring;
 	return max_t(u64, limit, 2 * ring);
 }
 
 /*
- * What no carrier has sent yet: TCP_NOTSENT_LOWAT bounds it.  On the tcp carrier
- * some of it is in TCP's queue.
+ * Bytes not yet sent, which TCP_NOTSENT_LOWAT limits.  On the tcp carrier, some of them are in
+ * TCP's queue.
  */
 u64 rstream_tx_unsent(const struct rstream *rs)
 {
@@ -43,7 +43,7 @@ u64 rstream_tx_unsent(const struct rstream *rs)
 	return queued + (READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt));
 }
 
-/* What is queued, with what keeps it: a byte that stands alone takes a fragment. */
+/* Queued bytes with their overhead: a single byte may take a whole fragment. */
 u64 rstream_tx_used(const struct rstream *rs)
 {
 	return READ_ONCE(rs->txq.mem) + READ_ONCE(rs->txq.cost) +
@@ -61,8 +61,8 @@ bool rstream_tx_room(const struct rstream *rs)
 }
 
 /*
- * Wake writers as sk_stream_write_space() does: only those that have found no room.  For a
- * program that waits for an edge, any other wake-up would be one.
+ * Wake writers as sk_stream_write_space() does: only if one has found no room, because any wake-up
+ * is an event for edge-triggered epoll.
  */
 void rstream_wake_writers(struct rstream *rs)
 {
@@ -71,10 +71,10 @@ void rstream_wake_writers(struct rstream *rs)
 
 	if (!rstream_tx_room(rs) || !sk->sk_socket)
 		return;
-	/* while TCP has no room for us either, it has to call us */
+	/* if TCP has no room for us, either, keep the flag, so that it calls us */
 	if (sk->sk_socket != rstream_dummy_socket && !rs->out.blocked && !rs->out.autocorked)
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	/* pairs with rstream_poll(): it sees room, or is seen to ask for it */
+	/* pairs with rstream_poll(): it sees the room, or we see room_asked */
 	smp_mb();
 	if (!READ_ONCE(rs->txq.room_asked))
 		return;
@@ -91,7 +91,7 @@ void rstream_wake_writers(struct rstream *rs)
 
 /* ---- fragments ---- */
 
-/* @n bytes, and frags that cost @cost, are with TCP, acknowledged or dropped. */
+/* @n bytes, and frags that cost @cost, were passed to TCP, acknowledged or dropped. */
 void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost)
 {
 	rs->txq.mem -= n;
@@ -116,7 +116,7 @@ void rstream_tx_free(struct rstream *rs)
 	rstream_tx_gone(rs, rs->txq.mem, rs->txq.cost);
 }
 
-/* @n bytes more are in @frag, the last of the queue; all that it takes was scheduled. */
+/* @n bytes were added to @frag, the last one of the queue.  Their charge was scheduled before. */
 void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 		       enum rstream_mib_item how)
 {
@@ -132,9 +132,9 @@ void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 }
 
 /*
- * How many of @n bytes, in @frags fragments at most, is there memory for?  While little is
- * queued some may go in any case, as with TCP: the memory may be held by a reader that waits
- * for them.  They are charged beyond what was scheduled; the excess is returned with them.
+ * How many of @n bytes, in at most @frags fragments, may be queued?  While little is queued, some
+ * may be even without memory, as with TCP: it may be held by a reader that waits for these bytes.
+ * They are charged beyond what was scheduled, and the excess is returned with them.
  */
 size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
 {
@@ -150,11 +150,11 @@ size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
 
 /* ---- cork ---- */
 
-/* As long as TCP holds back what is corked. */
+/* How long corked bytes are held back: as with TCP. */
 #define CORK_MS	200
 
 /*
- * MSG_MORE or TCP_CORK: a segment that is not full waits for more, for a while.
+ * MSG_MORE or TCP_CORK: less than a full segment waits for more, for a while.
  * @more: more will follow
  */
 void rstream_cork(struct rstream *rs, bool more)
@@ -169,7 +169,7 @@ void rstream_cork(struct rstream *rs, bool more)
 	rstream_cork_look(rs);
 }
 
-/* Has it been held for long enough?  Otherwise, look again then. */
+/* Uncork if bytes were held for long enough; otherwise, check again then. */
 void rstream_cork_look(struct rstream *rs)
 {
 	unsigned long end = rs->txq.corked_at + msecs_to_jiffies(CORK_MS);
@@ -184,15 +184,15 @@ void rstream_cork_look(struct rstream *rs)
 
 /* ---- autocorking ---- */
 
-/* So many bytes wait for no others.  They must not fill a small SO_SNDBUF. */
+/* So many bytes don't wait for others.  Fewer with a small SO_SNDBUF, which they must not fill. */
 u64 rstream_autocork_max(const struct rstream *rs)
 {
 	return min_t(u64, SZ_16K, rstream_tx_limit(rs) / 4);
 }
 
 /*
- * May bytes that are @queued wait for what is on its way, to go together?  What is
- * urgent, and the last, does not wait.
+ * May @queued bytes wait for those in flight, in order to be sent together?  Urgent data and the
+ * last bytes do not wait.
  */
 bool rstream_may_autocork(const struct rstream *rs, u64 queued)
 {
@@ -200,9 +200,9 @@ bool rstream_may_autocork(const struct rstream *rs, u64 queued)
 	       !(rs->shutdown & SEND_SHUTDOWN);
 }
 
-/* ---- its end ---- */
+/* ---- the end ---- */
 
-/* Is everything that the program wrote, and FIN, out of our hands? */
+/* Have everything that the program wrote, and FIN, left our hands? */
 bool rstream_tx_done(struct rstream *rs)
 {
 	if (!list_empty(&rs->txq.frags) || rs->out.ctl_len || rs->out.rec_left ||
@@ -210,11 +210,11 @@ bool rstream_tx_done(struct rstream *rs)
 		return false;
 	if (!rs->txring)
 		return true;
-	/* no RESUME can come any more: what has landed is all that can be done */
+	/* no RESUME can come any more, so completed writes are all that we can wait for */
 	if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
 		return rs->tx.state != RSTREAM_LOST &&
 		       rstream_txring_sent(rs->txring);
-	/* until the peer's kernel has it, it may have to be sent again */
+	/* until they are credited, the ring's bytes may have to be sent again */
 	return rs->tx.acked == rs->tx.sent ||
 	       rstream_txring_acked(rs->txring) == (s64)rs->txring->written;
 }

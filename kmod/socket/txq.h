@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The queue from which the carriers take. */
+/* The transmit queue, from which the carriers take. */
 #ifndef RSTREAM_TXQ_H
 #define RSTREAM_TXQ_H
 
@@ -15,13 +15,13 @@ struct rstream_txq {
 	struct list_head frags;	/* struct rstream_frag, bytes not yet handed to a carrier */
 	u64 mem;		/* bytes in @frags and those in flight on a ring, charged */
 	u64 cost;		/* charged for these frags themselves, bytes */
-	u64 reap_at;		/* @mem at which a writer looks for what can be forgotten */
-	u64 lost;		/* bytes in flight on a ring when TCP closed, perhaps not there */
-	u64 told;		/* bytes that TCP_INFO has told to be acknowledged */
+	u64 reap_at;		/* @mem at which a writer calls rstream_tx_reap() */
+	u64 lost;		/* bytes in flight on a ring when TCP closed: perhaps not arrived */
+	u64 told;		/* bytes that TCP_INFO has reported as acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */
-	unsigned long corked_at;	/* jiffies when the oldest of what is held was queued */
-	bool corked;		/* what is queued waits for more, see rstream_cork() */
-	bool room_asked;	/* somebody has found no room to write, and wants to be woken */
+	unsigned long corked_at;	/* jiffies when the oldest corked bytes were queued */
+	bool corked;		/* queued bytes wait for more, see rstream_cork() */
+	bool room_asked;	/* a writer has found no room, and waits to be woken */
 };
 
 /* Held. */
@@ -29,11 +29,11 @@ size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags);
 void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 		       enum rstream_mib_item how);
 void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost);
-void rstream_tx_drop(struct rstream *rs);	/* what no carrier has */
-void rstream_tx_free(struct rstream *rs);	/* what is in flight is the link's, too */
+void rstream_tx_drop(struct rstream *rs);	/* drop what no carrier has */
+void rstream_tx_free(struct rstream *rs);	/* also uncharge what the link has in flight */
 bool rstream_tx_done(struct rstream *rs);
 
-/* What waits for more. */
+/* Holding back bytes. */
 void rstream_cork(struct rstream *rs, bool more);
 void rstream_cork_look(struct rstream *rs);
 u64 rstream_autocork_max(const struct rstream *rs);
