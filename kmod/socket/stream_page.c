@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From the program to the transmit queue without a copy: pages that the caller
- * refers to (MSG_SPLICE_PAGES, sendpage), and those of user memory
- * (MSG_ZEROCOPY).
+ * From the program to the transmit queue without a copy: pages that the caller passes
+ * (MSG_SPLICE_PAGES, sendpage), and pages of user memory (MSG_ZEROCOPY).
  *
- * A fragment holds a reference on its page until the peer has acknowledged it,
- * or until TCP has a reference of its own.  What the program waits for, a
- * ubuf_info, is held by each fragment likewise; the last one to go, of ours or
- * of TCP's packets, completes it.  Socket held by its owner; may sleep.
+ * A fragment holds a reference on its page until the peer has acknowledged it, or until TCP
+ * has a reference of its own.  Likewise, each fragment holds a reference on the ubuf_info
+ * whose completion the program waits for; the last of our fragments or TCP's packets to be
+ * freed completes it.  Socket owned by the caller; may sleep.
  */
 #include <linux/bvec.h>
 #include <linux/mm.h>
@@ -18,13 +17,13 @@
 #include "base/stats.h"
 #include "stream.h"
 
-/* User pages that are pinned at once. */
+/* How many user pages are taken at once. */
 #define PIN_PAGES	16
-/* Pieces that lie side by side become one fragment, up to this. */
+/* Adjacent pieces become one fragment, up to this size. */
 #define FRAG_MAX	SZ_64K
 /*
- * While so much is queued or in flight pieces up to PIECE_SMALL are copied: to
- * keep a reference on each costs more memory than the program is charged for.
+ * If this much is queued or in flight, pieces of up to PIECE_SMALL bytes are copied, because a
+ * reference on each would cost more memory than the program is charged for.
  */
 #define BACKLOG		SZ_16K
 #define PIECE_SMALL	128
@@ -38,7 +37,7 @@ static struct rstream_frag *tail_of(struct rstream *rs, struct page *page,
 	if (list_empty(&rs->txq.frags))
 		return NULL;
 	frag = list_last_entry(&rs->txq.frags, struct rstream_frag, list);
-	/* in one folio the reference on any page is one on all */
+	/* within a folio, a reference on any page holds all of them */
 	if (frag->uarg != uarg || frag->len >= FRAG_MAX ||
 	    page_folio(frag->page) != page_folio(page))
 		return NULL;
@@ -70,11 +69,11 @@ static bool add_piece(struct rstream *rs, struct page *page, size_t off,
 	return true;
 }
 
-/* May what the message begins with be referred to? */
+/* May we refer to the first piece of the message, instead of copying it? */
 static bool may_refer(struct rstream *rs, struct page *page, size_t len,
 		      size_t off)
 {
-	/* a page of a slab, or one without a count, is not kept by a reference */
+	/* a reference does not keep a slab page, or one without a refcount */
 	if (!sendpage_ok(page))
 		return false;
 	return len > PIECE_SMALL || rs->txq.mem < BACKLOG ||
@@ -82,7 +81,7 @@ static bool may_refer(struct rstream *rs, struct page *page, size_t len,
 }
 
 /*
- * Queue the first page of what the caller refers to, up to @max bytes.
+ * Queue the first page that the caller passes, up to @max bytes.
  * Return: bytes, 0 if it has to be copied, -EAGAIN without memory.
  */
 ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
@@ -111,7 +110,7 @@ ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
 }
 
 /*
- * Queue user memory as it is, up to @max bytes of it.
+ * Queue user memory in place, up to @max bytes.
  * Return: bytes, -EFAULT, or -EAGAIN without memory.
  */
 ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
@@ -142,7 +141,7 @@ ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 	return done ?: -EAGAIN;
 }
 
-/* That of the last send, if it has not gone out: the next one can share it. */
+/* The ubuf_info of the last send, if that is still queued: the next send can share it. */
 static struct ubuf_info *last_uarg(const struct rstream *rs)
 {
 	struct rstream_frag *frag;
@@ -154,7 +153,7 @@ static struct ubuf_info *last_uarg(const struct rstream *rs)
 								 NULL;
 }
 
-/* As TCP's: the caller's own, or one of the socket's error queue. */
+/* As in TCP: the caller's own ubuf_info, or one that reports to the socket's error queue. */
 struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg)
 {
 	struct ubuf_info *uarg = msg->msg_ubuf;
@@ -181,8 +180,8 @@ void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent)
 }
 
 /*
- * Are there pages whose end somebody waits for, and does the peer have them?
- * Then it is asked for credit at once, without need of space.
+ * Has a ring frags in flight that refer to pages of others, who wait for their release?  Then ask
+ * for credit at once, even if we need no space.
  */
 bool rstream_tx_awaited(struct rstream *rs)
 {
@@ -192,8 +191,8 @@ bool rstream_tx_awaited(struct rstream *rs)
 }
 
 /*
- * Completions come in order: those of a ring wait for what has gone by TCP before,
- * until that is acknowledged and then no packet of TCP's but for bare ACKs is under way.
+ * MSG_ZEROCOPY completions must be in order, so those of a ring wait for what was sent by TCP
+ * before: until it is acknowledged, and TCP then has no packets in flight except bare ACKs.
  */
 bool rstream_zerocopy_waits(struct rstream *rs)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is sent without a copy. */
+/* Sending without a copy. */
 #ifndef RSTREAM_STREAM_PAGE_H
 #define RSTREAM_STREAM_PAGE_H
 
@@ -10,10 +10,10 @@ struct rstream;
 struct ubuf_info;
 
 struct rstream_zerocopy {
-	u32 seq;		/* TCP sequence number behind the last of MSG_ZEROCOPY */
-	bool awaited;		/* pages were sent as they are: somebody waits for their end */
+	u32 seq;		/* TCP sequence number after the last bytes of MSG_ZEROCOPY */
+	bool awaited;		/* pages were sent in place: their owner waits for their release */
 	bool on_tcp;		/* TCP may still have pages up to @seq */
-	bool acked;		/* it has acknowledged them */
+	bool acked;		/* the peer's TCP has acknowledged them */
 };
 
 /* All with the socket held. */
