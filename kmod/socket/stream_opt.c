@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Options and ioctls.  They are TCP's, but for what TCP can't know while a
- * connection has records: what is unread, unsent, acknowledged, how the stream
- * stands.  Called from the proto_ops; owns nothing.
+ * Socket options and ioctls.  They are TCP's, except for what TCP can't know while a
+ * connection has records: what is unread, unsent or acknowledged, and the state of the
+ * stream.  Called from the proto_ops; owns nothing.
  */
 #include <linux/rdmastream.h>
 #include <linux/sockios.h>
@@ -75,11 +75,11 @@ static int set_save_syn(struct rstream *rs, struct socket *sock,
 	return err;
 }
 
-/* @now: whatever TCP_CORK says.  Takes the socket lock. */
+/* Uncork if TCP_CORK is off or, with @now, in any case.  Takes the socket lock. */
 void rstream_uncork(struct rstream *rs, bool now)
 {
 	if (rstream_tx_plain(rs) && !READ_ONCE(rs->txq.corked))
-		return;			/* TCP has done it */
+		return;			/* TCP has done that */
 	lock_sock(rs->sk);
 	if (rs->mode == RSTREAM_FRAMED &&
 	    (now || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
@@ -121,12 +121,12 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 	if (level == SOL_RDMASTREAM)
 		return set_ours(rs, optname, optval, optlen);
 	if (level == SOL_TCP && optname == TCP_ULP)
-		return -ENOPROTOOPT;	/* the place is ours */
+		return -ENOPROTOOPT;	/* we occupy it */
 	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)
 		return -ENOPROTOOPT;	/* it would replace our proto_ops */
 	if (level == SOL_TCP && optname == TCP_REPAIR &&
 	    mode != RSTREAM_IDLE && mode != RSTREAM_FALLBACK)
-		return -EPERM;		/* as where TCP can't: records would go */
+		return -EPERM;		/* as TCP if it can't: the restored socket had no records */
 	if (level == SOL_TCP && optname == TCP_SAVE_SYN &&
 	    mode == RSTREAM_LISTEN)
 		return set_save_syn(rs, sock, optval, optlen);
@@ -142,7 +142,7 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 
 /* ---- TCP_INFO ---- */
 
-/* TCP's FINs come after both of ours: in which state would TCP be? */
+/* TCP's FINs follow both FIN records: the state in which TCP would be without records. */
 static u8 info_state(struct rstream *rs)
 {
 	bool ended = rstream_ring_ended(rs);
@@ -157,14 +157,14 @@ static u8 info_state(struct rstream *rs)
 						       TCP_FIN_WAIT1;
 }
 
-/* Of the program's bytes, what TCP counts of its own. */
+/* Count the program's bytes, where TCP has counted its own. */
 static void info_fill(struct rstream *rs, struct tcp_info *info)
 {
 	u64 unacked;
 
 	rstream_ring_landed(rs);
 	unacked = min(rstream_tx_unacked(rs), rs->tx.written);
-	/* records of ours on their way make it no less than it was */
+	/* unacked may include records in flight, but bytes_acked must never decrease */
 	rs->txq.told = max(rs->txq.told, rs->tx.written - unacked);
 	info->tcpi_state = info_state(rs);
 	info->tcpi_bytes_acked = rs->txq.told;
@@ -175,7 +175,7 @@ static void info_fill(struct rstream *rs, struct tcp_info *info)
 	info->tcpi_last_data_recv = jiffies_to_msecs(tcp_jiffies32 - READ_ONCE(rs->rxq.at));
 }
 
-/* Replace one field of what TCP has written, as far as the program's room goes. */
+/* Overwrite one field that TCP has written, as far as it fits into the program's buffer. */
 static int info_put(char __user *to, int len, const struct tcp_info *info,
 		    size_t off, size_t size)
 {
@@ -207,7 +207,7 @@ static int info_patch(struct rstream *rs, char __user *to, int len)
 	       INFO_PUT(tcpi_last_data_recv);
 }
 
-/* As TCP says that there is none: the program has not asked for ours. */
+/* Answer as TCP does if there is no ULP, because the program has not asked for ours. */
 static int get_no_ulp(int __user *optlen)
 {
 	int len;
@@ -217,7 +217,7 @@ static int get_no_ulp(int __user *optlen)
 	return len < 0 ? -EINVAL : put_user(0, optlen);
 }
 
-/* Is it TCP's for good? */
+/* Is the socket TCP's for good? */
 static bool is_given_back(struct rstream *rs, struct socket *sock)
 {
 	bool ours;
@@ -238,7 +238,7 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return get_no_ulp(optlen);
-	/* TCP would take what comes for the program's, also what comes later */
+	/* TCP would map records, even those that arrive later, as if they were the program's data */
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && !is_given_back(rs, sock))
 		return -ENOPROTOOPT;
 	err = rstream_ops_of(sock)->getsockopt(sock, level, optname, optval,

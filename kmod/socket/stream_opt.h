@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Options and ioctls, where TCP can't know the answer. */
+/* Socket options and ioctls to which TCP does not know the answer. */
 #ifndef RSTREAM_STREAM_OPT_H
 #define RSTREAM_STREAM_OPT_H
 

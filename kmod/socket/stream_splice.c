@@ -2,11 +2,10 @@
 /*
  * To a pipe: splice() from a connection with records.
  *
- * What came by TCP goes as TCP's own splice() lets it go.  What is in the ring is
- * lent: the pipe refers to the ring's pages, and the sender gets no credit for
- * them, nor for what is behind them, until they are back (lent.c).  The stream
- * need not be there any more by then, nor the link: the memory of a ring that was
- * released is not given to another one while a page of it is lent.
+ * Data from the queue is spliced like TCP's.  Data in the ring is lent: the pipe refers to
+ * the ring's pages, and the sender gets no credit for them, nor for what follows them, until
+ * they are returned (lent.c).  The stream and the link may be gone by then: memory of a
+ * released ring is not used for another one while a page of it is lent.
  *
  * Socket held.
  */
@@ -62,7 +61,7 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 	return n;
 }
 
-/* How much of the bytes @from to @to of a packet does skb_splice_bits() copy? */
+/* How many of the bytes @from to @to of a packet skb_splice_bits() copies. */
 static size_t linear_bytes(const struct sk_buff *skb, size_t from, size_t to)
 {
 	size_t head = skb_headlen(skb), at = skb_pagelen(skb), n = 0;
@@ -120,8 +119,8 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 }
 
 /*
- * The reader of this pipe can't take pages out of it while we sleep: splice() holds
- * its lock.  So they are not waited for.
+ * splice() holds the lock of this pipe, so its reader can't return pages while we sleep.  If the
+ * pipe may have lent pages, don't make the sender wait for them.
  */
 static void lent_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
 {
@@ -147,7 +146,7 @@ static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 		n = splice_some(rs, pipe, len - done);
 		if (n > 0) {
 			done += n;
-			rstream_flush_due(rs);	/* the call may go on for long */
+			rstream_flush_due(rs);	/* the call may take long */
 			continue;
 		}
 		err = n;
@@ -172,7 +171,7 @@ ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 			    unsigned int flags)
 {
 	struct rstream *rs = rstream_of(sock->sk);
-	/* as TCP: SPLICE_F_NONBLOCK is about the pipe */
+	/* as in TCP, SPLICE_F_NONBLOCK applies to the pipe only */
 	int dontwait = sock->file->f_flags & O_NONBLOCK ? MSG_DONTWAIT : 0;
 	ssize_t ret;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* To a pipe. */
+/* splice() to a pipe. */
 #ifndef RSTREAM_STREAM_SPLICE_H
 #define RSTREAM_STREAM_SPLICE_H
 
