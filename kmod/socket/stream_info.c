@@ -2,8 +2,8 @@
 /*
  * Snapshots of streams, for netlink and for events.
  *
- * Called by netlink.c under RCU, without the socket's lock: what is shown may be
- * a moment old, and its parts of different moments.  Changes nothing.
+ * Called by netlink_dump.c without the socket lock, so the values may be slightly old and not
+ * consistent with each other.  Changes nothing.
  */
 #include <net/ipv6.h>
 
@@ -42,7 +42,7 @@ static void switch_info(const struct rstream_switched *sw,
 	dir->switches = READ_ONCE(sw->count);
 	dir->switch_to = sw->to;
 	dir->switch_reason = sw->reason;
-	at = READ_ONCE(sw->at);		/* before the clock */
+	at = READ_ONCE(sw->at);		/* before jiffies, or the difference may be negative */
 	dir->switch_ms = jiffies64_to_msecs(jiffies - at);
 }
 
@@ -61,7 +61,7 @@ static void stall_info(const struct rstream_stalls *stalls,
 	if (!why)
 		return;
 	dir->stall = why;
-	since = READ_ONCE(stalls->since);	/* before the clock */
+	since = READ_ONCE(stalls->since);	/* before the clock, likewise */
 	dir->stall_us = div_u64(ktime_get_ns() - since, NSEC_PER_USEC);
 	dir->stalls[why - RSTREAM_R_STALL_WINDOW].us += dir->stall_us;
 }
@@ -126,7 +126,7 @@ int rstream_info_dump(struct net *net, unsigned int skip,
 			skip--;
 			continue;
 		}
-		/* the sock may be on its way to another life */
+		/* the sock may be freed and reused (SLAB_TYPESAFE_BY_RCU) */
 		if (!refcount_inc_not_zero(&sk->sk_refcnt))
 			continue;
 		if (rstream_of(sk) == rs) {

@@ -18,11 +18,11 @@ enum rstream_mode_info {		/* as in the netlink spec */
 	RSTREAM_INFO_UNCONNECTED,
 	RSTREAM_INFO_LISTEN,
 	RSTREAM_INFO_CONNECTING,	/* option sent, no answer yet */
-	RSTREAM_INFO_HELLO,		/* agreed, a HELLO is awaited */
+	RSTREAM_INFO_HELLO,		/* options agree, the peer's HELLO has not arrived */
 	RSTREAM_INFO_FRAMED,		/* records; carriers may change */
 	RSTREAM_INFO_FALLBACK,		/* plain TCP */
 	RSTREAM_INFO_CLOSED,
-	RSTREAM_INFO_PRELUDE,		/* agreed, no HELLO is due yet */
+	RSTREAM_INFO_PRELUDE,		/* options agree, no HELLO is due yet */
 };
 
 /**
@@ -37,14 +37,14 @@ enum rstream_mode_info {		/* as in the netlink spec */
  * @ring_bytes:	stream bytes carried by rings
  * @tcp_msgs:	DATA records that carried @tcp_bytes
  * @ring_msgs:	messages that carried @ring_bytes
- * @switches:	how often the carrier has changed; the next three if not 0
- * @switch_to:	enum rstream_carrier_info, behind the last switch
- * @switch_reason: enum rstream_reason
- * @switch_ms:	milliseconds since then
+ * @switches:	how often the carrier has changed; the next three are valid if not 0
+ * @switch_to:	enum rstream_carrier_info, after the last switch
+ * @switch_reason: enum rstream_reason of the last switch
+ * @switch_ms:	milliseconds since the last switch
  * @stall:	tx: enum rstream_reason: what the sender waits for; or NONE
- * @stall_us:	tx: microseconds since it waits for that
- * @stalls:	tx: how often it has waited for each, and for how many microseconds
- * @has_hist:	the next one is there
+ * @stall_us:	tx: for how many microseconds it has been waiting
+ * @stalls:	tx: how often it has waited for each reason, and for how many microseconds
+ * @has_hist:	@hist is valid
  * @hist:	tx: from send to consumed by the peer; rx: from arrival to read
  */
 struct rstream_dir_info {
@@ -85,9 +85,9 @@ struct rstream_info {
 /**
  * rstream_info_dump() - visit the streams of a namespace
  * @net:	the namespace
- * @skip:	streams to pass over (dump resumption)
- * @fn:		called under RCU with a snapshot; stop when it returns non-zero
- * @arg:	handed to @fn
+ * @skip:	streams to skip (to resume a dump)
+ * @fn:		called under RCU with a snapshot; the dump stops if it returns non-zero
+ * @arg:	passed to @fn
  *
  * Return: what @fn returned last.  Implemented in stream_info.c.
  */

@@ -126,7 +126,7 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 		return -ENOPROTOOPT;	/* it would replace our proto_ops */
 	if (level == SOL_TCP && optname == TCP_REPAIR &&
 	    mode != RSTREAM_IDLE && mode != RSTREAM_FALLBACK)
-		return -EPERM;		/* as TCP if it can't: the restored socket had no records */
+		return -EPERM;		/* as if TCP couldn't: a restored socket has no stream */
 	if (level == SOL_TCP && optname == TCP_SAVE_SYN &&
 	    mode == RSTREAM_LISTEN)
 		return set_save_syn(rs, sock, optval, optlen);
@@ -238,7 +238,7 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return get_no_ulp(optlen);
-	/* TCP would map records, even those that arrive later, as if they were the program's data */
+	/* TCP would pass records to the program as data, even those that arrive later */
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && !is_given_back(rs, sock))
 		return -ENOPROTOOPT;
 	err = rstream_ops_of(sock)->getsockopt(sock, level, optname, optval,

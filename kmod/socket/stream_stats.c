@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a socket notes for those who watch it: the last switch of each direction, what
- * its sender waits for, and histograms of its times.
+ * Statistics of a socket: the last switch of each direction, what its sender waits for, and
+ * latency histograms.
  *
- * A leaf: called where it happens, it decides nothing and calls nobody but events.
+ * A leaf: called where things happen; decides nothing, and calls only counters and events.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -72,21 +72,21 @@ void rstream_stalled(struct rstream *rs, enum rstream_reason why)
 /* ---- histograms ---- */
 
 /*
- * While the setting "histograms" is on: from send until the peer's program has consumed
- * it (on rings), and from arrival until our program reads it.  Samples, not every
- * message: of each kind one stretch of bytes is timed at a time, and of what is sent not
- * more than one in ten milliseconds, because the peer is asked to answer with an
- * interrupt.  Without the setting it is a look at a word.
+ * While the setting "histograms" is on: the time from send until the peer's program has consumed
+ * the bytes (on rings), and from arrival until our program reads them.  These are samples: in
+ * each direction, one stretch of bytes is timed at a time, and when sending, at most one in ten
+ * milliseconds, because it asks the peer for an interrupt.  If the setting is off, this only
+ * costs reading it.
  */
 #define SAMPLE_EVERY	(10 * NSEC_PER_MSEC)
-#define BEING_NOTED	U64_MAX		/* of timed.end: no consumer gets there */
+#define BEING_NOTED	U64_MAX		/* in timed.end: no reader ever reaches this */
 
 static bool hist_on(const struct rstream *rs)
 {
 	return READ_ONCE(rs->rn->set.histograms);
 }
 
-/* Bucket 0: below a microsecond, n: below 2^n, the last one: all that is longer. */
+/* Bucket 0: less than a microsecond; n: less than 2^n; the last one: anything longer. */
 static void hist_add(u32 *buckets, u64 ns)
 {
 	u64 us = div_u64(ns, NSEC_PER_USEC);
@@ -149,7 +149,7 @@ void rstream_hist_arrived(struct rstream *rs, u64 end)
 	if (cmpxchg(&hist->came.end, 0, BEING_NOTED))
 		return;
 	hist->came.at = ktime_get_ns();
-	/* pairs with rstream_hist_read(): the time is there */
+	/* pairs with rstream_hist_read(), which reads the time */
 	smp_store_release(&hist->came.end, end);
 }
 
@@ -168,6 +168,6 @@ void rstream_hist_read(struct rstream *rs)
 	if (!end || rs->rx.consumed < end)
 		return;
 	hist_add(hist->rx, ktime_get_ns() - hist->came.at);
-	/* pairs with cmpxchg(): the time has been read */
+	/* pairs with cmpxchg(), after which the time is overwritten */
 	smp_store_release(&hist->came.end, 0);
 }

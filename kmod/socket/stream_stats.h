@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is noted for those who watch. */
+/* Statistics of a socket. */
 #ifndef RSTREAM_STREAM_STATS_H
 #define RSTREAM_STREAM_STATS_H
 
@@ -19,15 +19,15 @@ struct rstream_switched {
 	u8 reason;		/* enum rstream_reason */
 };
 
-/* What a sender has waited for; by reason, STALL_WINDOW first. */
+/* What a sender has waited for, by reason, beginning with STALL_WINDOW. */
 struct rstream_stalls {
 	u64 since;		/* nanoseconds, if @why */
-	u64 ns[RSTREAM_STALLS];	/* without what it waits for now */
+	u64 ns[RSTREAM_STALLS];	/* not including the present wait */
 	u32 count[RSTREAM_STALLS];
 	u8 why;			/* enum rstream_reason; NONE: it does not wait */
 };
 
-/* What went one dir. */
+/* What was transferred in one direction. */
 struct rstream_dir_stats {
 	u64 tcp_bytes, tcp_msgs;	/* of the stream on tcp, in DATA records */
 	u64 ring_bytes, ring_msgs;	/* on rings */
@@ -42,10 +42,10 @@ struct rstream_stream_stats {
 /* Bytes that are being timed, up to @end; 0: none are. */
 struct rstream_timed {
 	u64 end;		/* stream offset */
-	u64 at;			/* nanoseconds when they were sent or came */
+	u64 at;			/* nanoseconds when they were sent or arrived */
 };
 
-/* Samples of a socket's times, in buckets of microseconds, see stream_stats.c. */
+/* Sampled latencies of a socket, in buckets of microseconds, see stream_stats.c. */
 struct rstream_hist {
 	struct rstream_timed sent, came;
 	u32 tx[RSTREAM_HIST_BUCKETS];
@@ -55,9 +55,9 @@ struct rstream_hist {
 void rstream_switched(struct rstream *rs, enum rstream_dir dir,
 		      enum rstream_carrier_info to, u64 offset,
 		      enum rstream_reason reason);
-/* What the sender waits for has changed: STALL_..., or NONE: it goes on. */
+/* The sender now waits for another reason: STALL_..., or NONE: it does not wait. */
 void rstream_stalled(struct rstream *rs, enum rstream_reason why);
-bool rstream_hist_sent(struct rstream *rs);	/* true: an interrupting credit is wanted */
+bool rstream_hist_sent(struct rstream *rs);	/* true: ask for a credit that interrupts */
 void rstream_hist_acked(struct rstream *rs);
 void rstream_hist_read(struct rstream *rs);
 void rstream_hist_arrived(struct rstream *rs, u64 end);	/* any context */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Urgent data on a connection with records.  The urgent byte travels with the
- * others; the record URG says which one it is, ahead of it: TCP keeps them in
- * order, and ring bytes wait until TCP has delivered the record.
+ * Urgent data on a connection with records.  The urgent byte travels with the others; the
+ * record URG precedes it and says which one it is.  On tcp, TCP keeps them in order; on a
+ * ring, bytes wait until TCP has delivered URG.
  *
- * What a program sees of it is TCP's: SIGURG when the mark is announced, POLLPRI
- * when the byte is here, reads stop at the mark and then pass the byte over,
- * unless SO_OOBINLINE.  Socket held, but for the questions of poll().
+ * Programs see the same as with TCP: SIGURG when the mark is announced, POLLPRI when the byte
+ * has arrived; reads stop at the mark and then skip the byte, unless SO_OOBINLINE is set.
+ * Socket held.
  */
 #include <net/tcp.h>
 
@@ -14,14 +14,14 @@
 
 /* ---- sending ---- */
 
-/* The last byte that was queued is urgent. */
+/* The last byte in the queue is urgent. */
 void rstream_urg_send(struct rstream *rs)
 {
 	rs->urg.sent = rs->tx.written;
 	set_bit(RSTREAM_WANT_URG, &rs->want);
 }
 
-/* May bytes go to the ring, or would they overtake URG? */
+/* May bytes go to the ring without overtaking URG? */
 bool rstream_urg_heard(struct rstream *rs)
 {
 	if (test_bit(RSTREAM_WANT_URG, &rs->want))
@@ -34,7 +34,7 @@ bool rstream_urg_heard(struct rstream *rs)
 
 /* ---- receiving ---- */
 
-/* As SIOCINQ counts: up to the mark. */
+/* For SIOCINQ: readable bytes up to the mark. */
 u64 rstream_urg_inq(const struct rstream *rs)
 {
 	u64 ready = rstream_rx_ready(rs);
@@ -44,18 +44,18 @@ u64 rstream_urg_inq(const struct rstream *rs)
 	return min(ready, rs->urg.at - rs->rx.consumed);
 }
 
-/* The byte at @at is urgent, whoever has said so. */
+/* The byte at @at is urgent, by a URG record or TCP's mark. */
 void rstream_urg_mark(struct rstream *rs, u64 at)
 {
 	if (at < rs->rx.consumed || (rs->urg.state && at <= rs->urg.at))
 		return;
-	/* as TCP: one at which the reader stands makes way */
+	/* as TCP: if the reader is at an earlier mark, skip that byte */
 	if (rstream_urg_at_mark(rs, rs->rx.consumed) &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_prelude_pull(rs, 0) &&
 	    rstream_rx_ready(rs))
 		rstream_rx_consume(rs, 1);
 	WRITE_ONCE(rs->urg.at, at);
-	/* pairs with nothing: poll() looks again when it is woken */
+	/* no barrier: poll() checks again after the wake-up */
 	WRITE_ONCE(rs->urg.state, RSTREAM_URG_NEW);
 	rstream_wake(rs);
 }
@@ -67,7 +67,7 @@ enum rstream_reason rstream_urg_got(struct rstream *rs, u64 offset)
 	if (!offset || (rs->rx.fin && offset > rs->rx.fin_at))
 		return RSTREAM_R_BAD_OFFSET;
 	if (at < rs->rx.consumed || (rs->urg.state && at <= rs->urg.at))
-		return RSTREAM_R_NONE;	/* old news */
+		return RSTREAM_R_NONE;	/* obsolete */
 	sk_send_sigurg(rs->sk);
 	rstream_urg_mark(rs, at);
 	return RSTREAM_R_NONE;
@@ -80,12 +80,12 @@ int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 	int n = 0;
 
 	if (sock_flag(rs->sk, SOCK_URGINLINE) || rs->urg.state != RSTREAM_URG_NEW)
-		return -EINVAL;		/* there is none */
+		return -EINVAL;		/* as in TCP, if there is nothing to read out of band */
 	rstream_ring_landed(rs);
 	if (!rstream_urg_here(rs) ||
 	    !rstream_prelude_pull(rs, rs->urg.at - rs->rx.consumed))
 		return rstream_rx_over(rs) ? 0 : -EAGAIN;
-	/* it can be read again: when peeked at, or in line */
+	/* it may be read again: after MSG_PEEK, or inline */
 	if (!rstream_rx_seen(rs, rs->urg.at - rs->rx.consumed, 1))
 		return -ENOMEM;
 	msg->msg_flags |= MSG_OOB;

@@ -10,19 +10,19 @@
 struct msghdr;
 struct rstream;
 
-/* The urgent byte of a receiver. */
+/* State of the urgent byte at the receiver. */
 enum rstream_urgent {
 	RSTREAM_URG_NONE,
-	RSTREAM_URG_NEW,	/* announced; it need not be here yet */
+	RSTREAM_URG_NEW,	/* announced; may not have arrived yet */
 	RSTREAM_URG_READ,	/* read out of band, the mark is still ahead */
 };
 
 struct rstream_urg {
-	u64 sent;		/* offset behind the last that we sent */
-	u64 sent_end;		/* tcp_sock.bytes_acked when TCP has delivered its URG: 64 bits, as
-				 * sequence numbers that are 2 GiB old seem to be new
+	u64 sent;		/* offset after the last one that we sent */
+	u64 sent_end;		/* tcp_sock.bytes_acked when TCP has delivered its URG; not a
+				 * sequence number, which would wrap
 				 */
-	u64 at;			/* offset of the one that comes, if @state */
+	u64 at;			/* offset of the received one, if @state */
 	u8 state;		/* enum rstream_urgent */
 };
 
