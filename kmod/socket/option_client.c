@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The TCP option of a client: TCP's own option code can't be extended by a module, so
- * the connection's icsk_af_ops are ours from connect() until the peer's HELLO.
- * queue_xmit adds the option to SYN and first segments before there is an IP header,
- * sk_rx_dst_set sees the SYN-ACK.  Other connections pay nothing.
+ * The TCP option of a client.  A module can't extend TCP's own option code, so we replace the
+ * connection's icsk_af_ops from connect() until the first bytes or HELLO of the server.
+ * queue_xmit adds the option to the SYN and the first segments before they get an IP header,
+ * and sk_rx_dst_set sees the SYN-ACK.  Other connections pay nothing.
  *
- * A v6 socket that connects to a v4-mapped address has its icsk_af_ops replaced by TCP
- * before the SYN goes out; its SYN is left to the hook of option_server.c.
+ * If an IPv6 socket connects to a v4-mapped address, TCP replaces icsk_af_ops before it sends
+ * the SYN, so the hook of option_server.c adds the option to that.
  *
- * Whatever can't have the option (no room, no headroom) goes without: then the
- * connection is plain TCP.
+ * A segment without room for the option, or without headroom, is sent without it.  If that is
+ * the SYN, the connection becomes plain TCP.
  */
 #include <linux/siphash.h>
 #include <linux/tcp.h>
@@ -22,16 +22,16 @@
 #include "option_hook.h"
 #include "stream.h"
 
-/* Ours, by what TCP's are: for IPv4, IPv6, and IPv6 with v4-mapped peer. */
+/* Our replacements of TCP's ops: for IPv4, IPv6, and IPv6 with a v4-mapped peer. */
 static struct inet_connection_sock_af_ops client4, client6, client_mapped;
 static const struct inet_connection_sock_af_ops *mapped_orig;
-static DEFINE_SPINLOCK(mapped_lock);	/* guards the first use of the above */
+static DEFINE_SPINLOCK(mapped_lock);	/* protects the initialization of client_mapped */
 
 /* ---- segments ---- */
 
 #define TCP_HEADER_MAX	60
 
-/* TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925) sign the header as it is. */
+/* TCP-MD5 (RFC 2385) and TCP-AO (RFC 5925) have signed the header, which must not change. */
 static bool is_signed(const struct tcphdr *th)
 {
 	const u8 *opt = (const u8 *)(th + 1);
@@ -45,7 +45,7 @@ static bool is_signed(const struct tcphdr *th)
 	return false;
 }
 
-/* Put @opt behind the TCP header.  The skb may start with an IP header. */
+/* Append @opt to the TCP header.  The skb may start with an IP header. */
 bool rstream_opt_insert(struct sk_buff *skb, const struct rstream_opt *opt)
 {
 	unsigned int front = skb_transport_offset(skb);
@@ -89,8 +89,8 @@ enum rstream_opt_found rstream_opt_of_header(const struct tcphdr *th,
 /* ---- the client's connection ops ---- */
 
 /*
- * Why a connection by this route has no option, so that it is plain TCP; or NONE.  To this
- * very host no carrier beats TCP over the loopback.
+ * Why a connection by this route must not have the option, and stays plain TCP; or NONE.  Within
+ * one host, no carrier is faster than TCP over the loopback device.
  */
 static enum rstream_reason route_excludes(const struct rstream *rs, const struct dst_entry *dst)
 {
@@ -99,14 +99,14 @@ static enum rstream_reason route_excludes(const struct rstream *rs, const struct
 	return rstream_ipsec_route(rs->sk, dst) ? RSTREAM_R_IPSEC : RSTREAM_R_NONE;
 }
 
-/* May the SYN of a client go with the option by this route? */
+/* May a client's SYN have the option on this route? */
 bool rstream_route_serves(struct rstream *rs, const struct dst_entry *dst)
 {
 	rs->reason = route_excludes(rs, dst);
 	return !rs->reason;
 }
 
-/* Which role does a segment of this connecting socket state, 0: none. */
+/* The role for the option in this segment of a client; 0: no option. */
 static u8 client_role(struct rstream *rs, const struct sk_buff *skb)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
@@ -226,7 +226,7 @@ void rstream_option_client(struct rstream *rs)
 		rstream_option_on(rs, ours);
 }
 
-/* TCP may have put others in place of ours. */
+/* TCP may have replaced our ops. */
 void rstream_option_off(struct rstream *rs)
 {
 	struct inet_connection_sock *icsk = inet_csk(rs->sk);

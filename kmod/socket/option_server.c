@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The TCP option of a server.  The listener's icsk_af_ops are ours: syn_recv_sock sees
- * SYN (by TCP_SAVE_SYN) and the segment that completes the handshake.  SYN-ACKs belong
- * to no full socket: a LOCAL_OUT hook, registered while a namespace has a listener of
- * ours, adds the option; and also to the SYNs that option_client.c leaves to it.
+ * The TCP option of a server.  We replace the listener's icsk_af_ops: syn_recv_sock sees the
+ * SYN (by TCP_SAVE_SYN) and the segment that completes the handshake.  SYN-ACKs have no full
+ * socket, so a LOCAL_OUT hook adds the option, also to the SYNs that option_client.c leaves to
+ * it.  The hook is registered only while a namespace needs it.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -26,12 +26,13 @@
 
 static siphash_key_t answer_key __ro_after_init;	/* see server_nonce() */
 
-/* A listener's, by its family. */
+/* Listeners' ops, by family. */
 static struct inet_connection_sock_af_ops listener4, listener6;
 
 /*
- * The server's nonce.  There is no place to keep it until there is a child, and a repeated
- * SYN-ACK must have the same: so it is made anew, of what only TCP knows.
+ * The server's nonce.  Before there is a child, we can't store it, but a retransmitted SYN-ACK
+ * must have the same one.  So it is computed each time, from a secret key and what is fixed in
+ * the request.
  */
 static u64 server_nonce(const struct request_sock *req, u64 client)
 {
@@ -56,7 +57,7 @@ bool rstream_syn_option(const struct request_sock *req, struct rstream_opt *opt)
 	       opt->role == RSW_ROLE_SYN;
 }
 
-/* The child of a client with the option: make it a stream, undecided yet. */
+/* The client has sent the option: attach a stream to the child. */
 static void child_init(struct rstream *rs, struct sock *child,
 		       const struct sk_buff *skb, const struct rstream_opt *syn,
 		       u64 answer)
@@ -79,7 +80,7 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rstream_asked(rs);
 }
 
-/* What its program has said of this client, also in answer to the SYN. */
+/* Do the listener's rules allow this client? */
 static bool listener_wants(const struct sock *sk, const struct request_sock *req)
 {
 	const struct rstream *rs = rstream_of(sk);
@@ -98,7 +99,7 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 		sk->sk_family == AF_INET ? rstream_tcp4.af_ops :
 					   rstream_tcp6.af_ops;
 	struct rstream_opt syn;
-	/* the SYN of a Fast Open child is not what completes a handshake */
+	/* a SYN here means a Fast Open child, which we leave to TCP */
 	bool asked = !tcp_hdr(skb)->syn && listener_wants(sk, req) &&
 		     rstream_syn_option(req, &syn);
 	struct rstream *rs = NULL;
@@ -107,8 +108,8 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 
 	if (asked) {
 		/*
-		 * Before there is a child: as plain TCP it would give the HELLO
-		 * to the program.  TCP without memory waits for the next ACK.
+		 * Allocate before there is a child: one without a stream would pass HELLO to
+		 * the program.  Without memory, we do as TCP does: wait for the next ACK.
 		 */
 		rs = rstream_new(GFP_ATOMIC);
 		if (!rs) {
@@ -140,7 +141,7 @@ static unsigned int hook_done(struct sk_buff *skb)
 	return NF_ACCEPT;
 }
 
-/* SYN-ACK of a request to a listener of ours? */
+/* The option for the SYN-ACK of one of our listeners.  Return: false if it gets none. */
 static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 {
 	const struct request_sock *req = inet_reqsk(skb->sk);
@@ -161,7 +162,7 @@ static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 	return true;
 }
 
-/* SYN of a v6 socket to a v4-mapped address? */
+/* Likewise, for the SYN of an IPv6 socket to a v4-mapped address. */
 static bool hook_mapped_syn(const struct sk_buff *skb, struct rstream_opt *opt)
 {
 	struct rstream *rs = rstream_of(skb->sk);
@@ -177,7 +178,7 @@ static bool hook_mapped_syn(const struct sk_buff *skb, struct rstream_opt *opt)
 	return true;
 }
 
-/* ESP has the sock of the segment in it, and comes by here as well. */
+/* An ESP packet passes here, too, with the sock of the segment inside. */
 static bool is_tcp(const struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	return state->pf == NFPROTO_IPV6 ? ipv6_hdr(skb)->nexthdr == IPPROTO_TCP :
@@ -202,7 +203,7 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 	return add && rstream_opt_insert(skb, &opt) ? hook_done(skb) : NF_ACCEPT;
 }
 
-/* Every packet of the namespace comes by here. */
+/* Fast path, because every packet of the namespace passes here. */
 static unsigned int opt_local_out(void *priv, struct sk_buff *skb,
 				  const struct nf_hook_state *state)
 {
@@ -213,7 +214,7 @@ static unsigned int opt_local_out(void *priv, struct sk_buff *skb,
 	return local_out(skb, state);
 }
 
-/* Early, so that the administrator's own rules see the segment as it goes. */
+/* Early, so that the administrator's rules see the segment as it is sent. */
 static const struct nf_hook_ops opt_hooks[] = {
 	{
 		.hook = opt_local_out,
@@ -263,7 +264,7 @@ int rstream_option_listen(struct rstream *rs)
 	lock_sock(sk);
 	if (rs->mode != RSTREAM_IDLE || sk->sk_state != TCP_CLOSE ||
 	    sk->sk_socket->ops != &rstream_proto_ops) {
-		/* somebody was faster, with listen() or connect() */
+		/* another thread has called listen() or connect() meanwhile */
 		release_sock(sk);
 		rstream_hook_put(sock_net(sk));
 		return 0;
