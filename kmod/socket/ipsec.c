@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What IPsec, MACsec or a tunnel protects stays on TCP: RDMA would carry it in clear.
+ * What IPsec, MACsec or a tunnel protects stays on TCP: RDMA would carry it unencrypted.
  *
- * Asked before the option is sent or answered, and before a ring is granted or taken up.
- * The route that was found then is kept: a connection that has another one when it sends on
- * a ring asks again.  Who only receives asks when the link notices that routes or policies
+ * Checked before the option is sent or answered, and before a ring is granted or taken up.
+ * The route that was found then is stored.  A sender on a ring checks again if its route is
+ * another one; a stream that only receives, when the link notices that routes or policies
  * have changed.
  */
 #include <linux/ipv6.h>
@@ -31,7 +31,7 @@ static bool device_protects(const struct dst_entry *dst)
 {
 	bool protects;
 
-	rcu_read_lock();	/* the device may be about to go */
+	rcu_read_lock();	/* the device may be going away */
 	protects = rstream_dev_protects(READ_ONCE(dst->dev));
 	rcu_read_unlock();
 	return protects;
@@ -43,12 +43,12 @@ bool rstream_ipsec_route(const struct sock *sk, const struct dst_entry *dst)
 		return true;
 	if (!dst)
 		return false;
-	/* the last: its keys are still being agreed on, and packets are dropped */
+	/* dst_discard_out: packets are dropped while IKE negotiates keys */
 	return dst_xfrm(dst) || dst->lwtstate || dst->flags & DST_XFRM_QUEUE ||
 	       device_protects(dst) || (dst->output == dst_discard_out && !dst->error);
 }
 
-/* Is there no route because a policy blocks it, or the way that it wants can't be gone? */
+/* There is no route: is that because a policy blocks it, or asks for what is impossible now? */
 static bool refused(const struct sock *sk, int err)
 {
 #ifdef CONFIG_XFRM
@@ -79,8 +79,8 @@ enum rstream_reason rstream_ipsec(struct rstream *rs)
 	int genid, err;
 
 	rstream_assert_held(rs);
-	genid = rstream_routes_genid(sock_net(sk));	/* may be older than the route */
-	/* as TCP does before it sends again: keeps the route if it is still good */
+	genid = rstream_routes_genid(sock_net(sk));	/* first: may be older than the route */
+	/* as TCP before a retransmission: keeps the route if it is still valid */
 	err = inet_csk(sk)->icsk_af_ops->rebuild_header(sk);
 	if (err) {
 		rstream_ipsec_forget(rs);
@@ -118,7 +118,7 @@ void rstream_ipsec_look(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_IPSEC, ENETUNREACH);
 		return;
 	}
-	/* a sender can't leave a ring by itself, and the next grant is refused */
+	/* without a REVOKE, a sender can leave a ring only this way; the next grant is refused */
 	if (rs->txring)
 		rstream_link_break(rs->txring->link, RSTREAM_END_IPSEC);
 	if (rs->rxring)

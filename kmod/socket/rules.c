@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * With whom a socket negotiates, as its program has said.  Set before connect() and
- * listen(), read by them and when a SYN is answered, never changed from then on.
- * Owned by the stream, freed with it.
+ * RDMASTREAM_RULES: the peers with which a program lets its socket negotiate.  Set only
+ * while the socket is neither connected nor a listener; read by connect(), and when a SYN is
+ * answered.  Owned by the stream, freed with it.
  */
 #include <linux/rdmastream.h>
 #include <net/ipv6.h>
@@ -55,7 +55,7 @@ int rstream_rules_set(struct rstream *rs, sockptr_t optval, unsigned int optlen)
 	if (IS_ERR(rules))
 		return PTR_ERR(rules);
 	lock_sock(rs->sk);
-	/* a listener that does not negotiate is IDLE as well */
+	/* a listener that does not negotiate is IDLE, too */
 	if (rs->mode == RSTREAM_IDLE && rs->sk->sk_state == TCP_CLOSE)
 		swap(rs->rules, rules);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* With whom a socket negotiates, as its program has said: RDMASTREAM_RULES. */
+/* RDMASTREAM_RULES: the peers with which a program lets its socket negotiate. */
 #ifndef RSTREAM_RULES_H
 #define RSTREAM_RULES_H
 
@@ -11,11 +11,11 @@
 /* setsockopt(RDMASTREAM_RULES).  Takes the socket lock. */
 int rstream_rules_set(struct rstream *rs, sockptr_t optval, unsigned int optlen);
 
-/* With the peer that connect() was told? */
+/* Do the rules allow the peer that was passed to connect()? */
 bool rstream_rules_connect(const struct rstream *rs, const struct sockaddr_unsized *addr,
 			   int len);
 
-/* @rs: the listener.  With this client: a request, or what became of it? */
+/* Do the rules of listener @rs allow this client?  @client: a request, or its child. */
 bool rstream_rules_accept(const struct rstream *rs, const struct sock_common *client);
 
 #endif
