@@ -413,7 +413,7 @@ static int rstream_shutdown(struct socket *sock, int how)
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	lock_sock(sk);
-	if (sk->sk_state == TCP_LISTEN) {	/* one that does not negotiate */
+	if (sk->sk_state == TCP_LISTEN) {	/* a listener that does not negotiate */
 		release_sock(sk);
 		return rstream_ops_of(sock)->shutdown(sock, how);
 	}

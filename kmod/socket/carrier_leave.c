@@ -498,7 +498,7 @@ void rstream_ring_check(struct rstream *rs)
 	rstream_assert_held(rs);
 	if (rs->mode != RSTREAM_FRAMED)
 		return;
-	/* a flush that is under way has frags in hand */
+	/* a flush in progress is using the frags */
 	if (over && !rs->out.flushing)
 		tx_over(rs);
 	if (rs->error)

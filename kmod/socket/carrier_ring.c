@@ -554,7 +554,7 @@ static void credit_told(struct rstream *rs, u64 until)
 }
 
 /*
- * Credit a sender that writes no more, or shall write no more.  After FIN or STOPPED everything
+ * Credit a sender that writes no more, or that was told to stop.  After FIN or STOPPED everything
  * is credited, read or not, so that the sender need not keep it any longer.  Between REVOKE and
  * STOPPED, what the program has read is credited at once, but not lent pages, where the sender
  * may still write.
@@ -923,7 +923,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 		rstream_fail(rs, RSTREAM_R_RING_OVERRUN, ECONNRESET);
 		return;
 	}
-	smp_mb();	/* pairs with credit(), and with rstream_close() */
+	smp_mb();	/* pairs with credit(), rstream_ring_answer() and close_now() */
 	/* bytes ahead of their SWITCH are checked when that arrives; link->lock orders both */
 	if (rstream_closing(rs) &&
 	    READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&

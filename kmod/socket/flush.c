@@ -68,7 +68,7 @@ static bool may_flush(struct rstream *rs)
 	return true;
 }
 
-/* Is there nothing for TCP, neither now nor left from before? */
+/* Is there nothing for TCP to send, neither new nor left over? */
 static bool only_ring(const struct rstream *rs)
 {
 	return rs->tx.state == RSTREAM_ON_RING && !rs->want && !rs->out.ctl_len &&

@@ -23,9 +23,9 @@
  *
  *	records ... PLAIN | plain bytes ... PLAIN | plain bytes ... HELLO | records ...
  *
- * Both directions do this together, because a span has no room for control records.  Both
- * return to records, with HELLO, when one of them has reached the end of a span and a ring
- * may be available again.
+ * Both directions do this together, because no control record can be sent within a span.
+ * Both return to records, with HELLO, when one of them has reached the end of a span and a
+ * ring may be available again.
  *
  * Received plain bytes are not touched: as long as no HELLO is due, they stay in TCP's queue,
  * counted by rstream_prelude.lazy, until the program reads them.

@@ -8,7 +8,7 @@
 struct rstream;
 
 struct rstream_rxq {
-	struct sk_buff_head skbs;	/* with bytes of DATA records, struct rstream_skb_cb */
+	struct sk_buff_head skbs;	/* with bytes of the stream, see struct rstream_skb_cb */
 	struct sk_buff *clone;	/* the last one in @skbs that is a clone of TCP's, or NULL */
 	u64 bytes;		/* in @skbs */
 	u64 mem;		/* bytes charged for them; until accept() in sk_rmem_alloc, too */

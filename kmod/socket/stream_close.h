@@ -9,7 +9,7 @@ struct rstream;
 struct sock;
 struct socket;
 
-/* How far the end of a connection with records has come; each from the one before. */
+/* How far the close of a connection with records has come; each state follows the last one. */
 enum rstream_close_state {
 	RSTREAM_OPEN,
 	RSTREAM_CLOSING,	/* in close(), which may linger */

@@ -107,7 +107,7 @@ static void window_grow(struct rstream *rs)
 		WRITE_ONCE(rs->rxq.window, min(2 * rs->rxq.window, most));
 }
 
-/* Have we sent nothing for a while? */
+/* Has TCP sent nothing for a while? */
 static bool is_quiet(const struct rstream *rs)
 {
 	return tcp_jiffies32 - tcp_sk(rs->sk)->lsndtime >= 10 * HZ;

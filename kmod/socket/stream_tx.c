@@ -82,7 +82,7 @@ u64 rstream_tx_unacked(struct rstream *rs)
 	return rs->txq.mem + tcp_unacked(rs);
 }
 
-/* The last fragment, if bytes at @pfrag's offset would continue it. */
+/* The last fragment, if bytes at @pfrag's offset are contiguous with it. */
 static struct rstream_frag *tail_frag(struct rstream *rs,
 				      const struct page_frag *pfrag)
 {

@@ -9,17 +9,17 @@ struct rstream;
 struct sock;
 
 /**
- * rstream_attach() - hang a stream on a TCP socket, until TCP destroys that
- * @rs:		new
- * @sk:		of no program, or of the caller alone
+ * rstream_attach() - attach a stream to a TCP socket, until TCP destroys that
+ * @rs:		a new stream
+ * @sk:		no program has it, or only the caller
  * @tcp_ops:	TCP's for this socket
  */
 void rstream_attach(struct rstream *rs, struct sock *sk, const struct proto_ops *tcp_ops);
 
-/* From now on TCP calls us.  Held. */
+/* Install our callbacks.  Held. */
 void rstream_hook_callbacks(struct rstream *rs);
 
-/* As after socket().  Held. */
+/* Back to the state after socket().  Held. */
 void rstream_reset_state(struct rstream *rs);
 
 #endif
