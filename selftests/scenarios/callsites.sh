@@ -16,7 +16,7 @@ here=$(dirname "$0")
 may='alloc|kmemdup|create|clone|expand|new|tcp_sendmsg|splice|connect|cmsg|idr_preload'
 may+='|^rdma_(bind|listen|resolve|accept|reject)|register|genlmsg_put|ib_map|ib_modify'
 not='^rstream_|unregister|dealloc|free|vmalloc_addr|disconnect'
-not+='|^(genlmsg_put|put_cmsg|sock_cmsg_send|sk_stream_wait_connect|splice_to_pipe|perf_trace_buf_alloc)$'
+not+='|^(genlmsg_put|put_cmsg|sock_cmsg_send|sk_stream_wait_connect|splice_to_pipe|perf_trace_buf_alloc)$|^__asan_'
 # callers that run only then
 loading='(^|_)init$|^learn$|^door|^wqs_init'
 
