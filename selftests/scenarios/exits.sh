@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=debug timeout=1800 append=kmemleak=on seed=1
 # Namespaces end and the module is unloaded while there are links, and in run n allocation n
-# below the module fails from then on, until a run has fewer.  All ends, and nothing is leaked.
+# below the module fails, until a run has fewer.  All ends, and nothing is leaked.
 # From the environment: LIMIT (seconds), HOWS (netns rmmod), KINDS (slabs pages), FROM (the first n).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
