@@ -25,9 +25,9 @@
  * Therefore, the lifetime of a ring does not depend on the TCP connection through
  * which it was granted.
  *
- * The only header of links that other directories include.  Links call streams through
- * struct rstream_link_ops.  Only device.c, qp.c, wr.c and rmb.c call ib_*, only cm.c and
- * qp.c call rdma_*.
+ * Streams include no other header of this directory.  Links call streams through
+ * struct rstream_link_ops.  Only device.c, qp.c, wr.c and rmb.c use the RDMA device, and only
+ * cm.c and qp.c call rdma_cm.
  */
 #ifndef RSTREAM_LINK_H
 #define RSTREAM_LINK_H
@@ -42,13 +42,13 @@
 #include "end.h"
 #include "lent.h"
 
-/* Minimum size of a ring: at least a page, because a lent page must belong to one ring. */
+/* Minimum size of a ring: at least a page, so that a lent page never belongs to two rings. */
 #define RSTREAM_RING_MIN	(PAGE_SIZE > SZ_16K ? (u32)PAGE_SIZE : SZ_16K)
 /* Smaller grants are refused. */
 #define RSTREAM_GRANT_MIN	SZ_4K
-/* Maximum size of a ring; a peer may grant a larger one, which has no advantage. */
+/* Maximum size of a ring.  A peer may grant a larger one, but it is of no use. */
 #define RSTREAM_RING_MAX	SZ_4M
-/* Size of a page for copies, as in sk_page_frag_refill(); bytes. */
+/* Bytes of a (compound) page into which writes are copied, as in sk_page_frag_refill(). */
 #define RSTREAM_CACHED_PAGE_SIZE	max_t(u32, PAGE_SIZE, SZ_32K)
 
 struct rstream;
@@ -66,9 +66,9 @@ struct ubuf_info;
  * @remote:	remote address of the TCP connection, likewise
  * @scope:	interface of a link-local @remote, else 0
  *
- * Anybody can state any instance id, so it counts only together with the addresses of the
- * connection: a host that states the id of another one shares nothing with it.  Both ends see
- * the same pair of addresses, so they agree on the connections to which a link belongs.
+ * A host can claim any instance id, so an id counts only together with the addresses of the
+ * connection: a host that claims another one's id shares nothing with it.  Both ends see the
+ * same pair of addresses, so they agree on the connections to which a link belongs.
  */
 struct rstream_peer_name {
 	u8 instance[RSTREAM_INSTANCE_LEN];
@@ -82,8 +82,7 @@ struct rstream_peer_name {
  * @name:	from a connection whose HELLO has arrived
  *
  * Context: any, does not sleep.
- * Return: the peer with a reference, or NULL without memory or at the limit
- * on peers.
+ * Return: a referenced peer, or NULL if out of memory or at the limit on peers.
  */
 struct rstream_peer *rstream_peer_get(struct net *net,
 				      const struct rstream_peer_name *name);
@@ -94,10 +93,10 @@ void rstream_peer_put(struct rstream_peer *peer);
 /**
  * struct rstream_ticket - identity of a TCP connection for which a link is established
  * @ours:	from our HELLO
- * @theirs:	from the peer's HELLO; its token is 0 until that has arrived
+ * @theirs:	from the peer's HELLO; the token is 0 until the HELLO has arrived
  *
- * The tokens identify the connection in rdma_cm messages, where others may read them.
- * The secrets are sent only on TCP: knowing them proves that both HELLOs were received.
+ * The tokens identify the connection in rdma_cm messages, which others may read.  The secrets
+ * are sent only over TCP: whoever knows both must have seen both HELLOs.
  */
 struct rstream_ticket {
 	struct {
@@ -110,7 +109,7 @@ struct rstream_ticket {
  * struct rstream_peer_route - addresses for rdma_cm
  * @local:	local address of the TCP connection (never v4-mapped)
  * @remote:	the peer's address and rdma_cm port, network order
- * @ticket:	of that connection
+ * @ticket:	of the TCP connection
  */
 struct rstream_peer_route {
 	struct sockaddr_storage local;
@@ -119,11 +118,11 @@ struct rstream_peer_route {
 };
 
 /**
- * rstream_peer_tells() - note whether the peer is drained
+ * rstream_peer_tells() - record whether the peer is drained
  * @peer:	the peer
  * @drained:	from its HELLO
  *
- * If the peer is the active side, nothing else shows this.
+ * On the passive side, only the HELLO shows this.
  *
  * Context: any.
  */
@@ -136,8 +135,8 @@ void rstream_peer_tells(struct rstream_peer *peer, bool drained);
  * @n:		number of addresses
  * @port:	its rdma_cm port
  *
- * Links are also tried there when the address of the TCP connection fails.
- * Context: any, does not sleep.
+ * Links are tried to these if the address of the TCP connection fails, or if one path is not
+ * enough.  Context: any, does not sleep.
  */
 void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 			unsigned int n, u16 port);
@@ -146,7 +145,7 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
  * rstream_link_addrs() - further RDMA addresses of this namespace, for HELLO
  * @net:	the local network namespace
  * @own:	local address of the TCP connection, IPv6 or v4-mapped
- * @addrs:	result: one address of each other RDMA netdev
+ * @addrs:	result: one address of each RDMA netdev that does not have @own
  * @max:	size of @addrs
  *
  * Context: any, does not sleep.  Return: number of addresses.
@@ -168,13 +167,12 @@ bool rstream_peer_active(const struct rstream_peer *peer);
  * rstream_peer_want_link() - bring up a link in the background
  * @peer:	the peer; on the passive side this only adds a waiter
  * @route:	used for this attempt; copied
- * @rs:		the stream that needs the link; ops->event() notifies it, and every
- *		other stream that waits for the peer, when the link is up or the
- *		attempt has failed.  Stays on the peer's list of waiters until
- *		then, or until rstream_peer_forget().
+ * @rs:		the stream that needs the link
  *
- * Only adds @rs to the waiters while an attempt is in progress, or during the pause
- * after a failed one (at its end, there is another attempt if there are waiters).
+ * @rs waits until ops->event() reports UP, or until rstream_peer_forget().  All streams that
+ * wait for the peer are also notified of each failed attempt.  While an attempt is in progress,
+ * or during the pause after a failed one, this only adds @rs to the waiters: if there are any
+ * at the end of the pause, another attempt follows.
  *
  * Context: any, does not sleep.
  */
@@ -187,8 +185,8 @@ void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs);
  * rstream_peer_asks() - the peer, which is passive, has requested a link
  * @peer:	the peer
  *
- * If the peer has declined links because it was drained, it is no longer drained: the
- * next attempt does not wait for the end of the pause.  Some stream must want a link.
+ * If the peer has declined links because it was drained, it is no longer drained: if a stream
+ * waits for a link, the next attempt is made before the pause is over.
  * Context: any, does not sleep.
  */
 void rstream_peer_asks(struct rstream_peer *peer);
@@ -198,8 +196,8 @@ void rstream_peer_asks(struct rstream_peer *peer);
  * @peer:	the peer
  * @size:	size of the ring that is wanted, bytes
  *
- * Prefers links with room for the ring, and among these the one with the fewest rings of this
- * host, then one whose device is on this CPU's NUMA node.
+ * Prefers links with room for the ring, among these the ones with the fewest receiving rings,
+ * then one whose device is on this CPU's NUMA node.
  *
  * Context: any. Return: a referenced link in state UP, or NULL.
  */
@@ -210,12 +208,12 @@ struct rstream_link *rstream_peer_link(struct rstream_peer *peer, u32 size);
  * @peer:	the peer of @ring's link
  * @ring:	a receiving end
  *
- * Return: true if that link also has room for it.  Context: any.
+ * Return: true if so, and that link has room for it.  Context: any.
  */
 bool rstream_peer_has_better_link(struct rstream_peer *peer, const struct rstream_rxring *ring);
 
 /**
- * rstream_peer_want_more() - another link, if all are busy and a path has too few
+ * rstream_peer_want_more() - bring up another link if all are busy and a path allows more
  * @peer:	the peer; does nothing on the passive side
  * @route:	as in rstream_peer_want_link()
  *
@@ -249,7 +247,7 @@ void rstream_link_put(struct rstream_link *link);	/* any context */
 u32 rstream_link_id(const struct rstream_link *link);	/* ours, per namespace */
 bool rstream_link_is_up(const struct rstream_link *link);
 bool rstream_link_is_dead(const struct rstream_link *link);
-/* Why it ended; only after rstream_link_is_up() has been false. */
+/* Why the link ended; valid once rstream_link_is_up() has returned false. */
 enum rstream_reason rstream_link_reason(const struct rstream_link *link);
 
 /*
@@ -287,7 +285,7 @@ struct rstream_link *rstream_link_find(struct net *net,
  * rstream_link_proven() - an authentic GRANT for the link has arrived
  * @link:	from rstream_link_find()
  *
- * So the peer's end is up.  The local end comes up, too, if it is otherwise ready.
+ * The GRANT shows that the peer's end is up.  The local end comes up, too, if it is ready.
  * Context: any.
  */
 void rstream_link_proven(struct rstream_link *link);
@@ -297,9 +295,9 @@ void rstream_link_proven(struct rstream_link *link);
  * @link:	the link
  * @end:	why; the first one counts
  *
- * UP or CONNECTING becomes BROKEN.  Every stream with a ring on the link gets
- * RSTREAM_LINK_EV_LOST soon, from a worker: there may be many.  Does nothing if the link is
- * already BROKEN or DEAD.
+ * UP or CONNECTING becomes BROKEN.  A worker then sends RSTREAM_LINK_EV_LOST to every stream
+ * with a ring on the link, because there may be many.  Does nothing if the link is already
+ * BROKEN or DEAD.
  *
  * Context: any, not from within a callback of the link.
  */
@@ -326,8 +324,8 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end);
  * move @landed more than @size beyond the last credit sent is a protocol error:
  * ops->data() is called with bad = true, and @landed does not change.
  *
- * Once the link is BROKEN (rstream_link_is_up()), @landed does not change any more: it is the
- * count for RESUME.  Late writes of the peer may still arrive after it, and are not read.
+ * Once the link is BROKEN (see rstream_link_is_up()), @landed is frozen: it is the count that
+ * RESUME reports.  The peer may still write beyond it for a while; that data is never read.
  * @mem remains readable until the ring is released.
  */
 struct rstream_rxring {
@@ -346,17 +344,16 @@ struct rstream_rxring {
 /**
  * rstream_rxring_alloc() - allocate a ring for one stream
  * @link:	a link that is up
- * @size:	bytes; rounded up to a power of two of at least 16 KiB.  The ring is
- *		smaller if there is not enough memory
+ * @size:	bytes; rounded up to a power of two of at least RSTREAM_RING_MIN.  The
+ *		ring is smaller if there is not enough memory
  * @rs:		the stream that is passed to ops->data()
  *
- * Memory that another peer's link has used is zeroed.
+ * The ring never contains data of another peer, see rmb.c.
  *
  * Context: socket lock held (any form), does not sleep.
- * Return: the ring, or ERR_PTR: -EAGAIN registered memory is used up and more
- * is being registered (ops->event() follows: UP or FAILED; @rs is among
- * the waiters of the peer until then), -ENOMEM limit of the
- * namespace reached or no memory, -ENOTCONN link not up.
+ * Return: the ring, or ERR_PTR: -EAGAIN registered memory is used up and more is being
+ * registered (@rs waits as in rstream_peer_want_link(), and ops->event() follows: UP or
+ * FAILED), -ENOMEM a limit on memory is reached or there is none, -ENOTCONN link not up.
  */
 struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 					    struct rstream *rs);
@@ -366,7 +363,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
  * @ring:	the receiving end
  * @cell_addr:	where to write credits, from the record; checked by the
  *		peer's HCA, not by this host
- * @cell_rkey:	remote key for that, likewise
+ * @cell_rkey:	remote key of the cell, likewise
  * @peer_ring:	the sender's id of its end, used in interrupting credits
  */
 void rstream_rxring_switched(struct rstream_rxring *ring, u64 cell_addr,
@@ -376,7 +373,7 @@ void rstream_rxring_switched(struct rstream_rxring *ring, u64 cell_addr,
  * rstream_rxring_credit() - report to the sender how much was consumed
  * @ring:	the receiving end
  * @consumed:	bytes of this ring read so far, counted from its grant
- * @interrupt:	by WRITE_WITH_IMM (wakes the sender) instead of a silent WRITE
+ * @interrupt:	use WRITE_WITH_IMM, which wakes the sender, instead of a silent WRITE
  *
  * If the send queue is full or there is no receive credit, the ring keeps the
  * newest value and writes it as soon as possible.
@@ -387,14 +384,13 @@ void rstream_rxring_credit(struct rstream_rxring *ring, u64 consumed,
 
 /**
  * rstream_rxring_larger() - how large may a replacement for this ring be?
- * @ring: of a stream
- * @size: the wanted size, bytes, a power of two
+ * @ring:	the receiving end
+ * @size:	the wanted size, bytes, a power of two
  *
  * The rings of a link share half of rmb_max, and none grows beyond its share, so that
  * rings that are busy at the same time have the same size.
  *
- * Returns: bytes, a power of two and larger than the ring; or 0, if there is no memory
- * for that.
+ * Return: bytes, a power of two and larger than the ring; or 0 if the ring cannot grow.
  */
 u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
 
@@ -403,27 +399,27 @@ u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
  * @ring:	the receiving end
  * @at:		bytes since the ring was granted
  *
- * With a reference, the page can be read for as long as needed: until the last reference
- * is dropped, the memory is not used for another ring, even if the link ends.  The caller
- * must take its reference before it credits the byte.
+ * Whoever takes a reference can read the page until the reference is dropped: until then, the
+ * memory is not used for another ring, even if the link ends.  The caller must take its
+ * reference before it credits the byte.
  */
 struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
 
 /**
- * rstream_rxring_left() - are there no more writes into the ring?
+ * rstream_rxring_left() - has the sender finished with the ring?
  * @ring:	the receiving end
  *
- * Return: true if its sender has sent DONE, or the link has ended.  Context: any.
+ * Return: true if the sender has sent DONE, or the link has ended.  Context: any.
  */
 bool rstream_rxring_left(const struct rstream_rxring *ring);
 
 /**
- * rstream_rxring_keep() - keep what is in a ring that is not read yet, but not the ring's memory
+ * rstream_rxring_keep() - copy the contents of an unread ring, and release its registered memory
  * @ring:	the receiving end
  *
- * If its link is DEAD, and there is memory for a copy of @landed bytes; otherwise, nothing
- * happens.  The socket remains charged as before.
- * Context: process, socket lock held; nothing of the ring was read.
+ * Does nothing unless the link is DEAD and there is memory for a copy of @landed bytes.  The
+ * socket remains charged as before.
+ * Context: process, socket lock held; nothing has been read from the ring.
  */
 void rstream_rxring_keep(struct rstream_rxring *ring);
 
@@ -439,9 +435,9 @@ void rstream_rxring_withdraw(struct rstream_rxring *ring);
  * rstream_rxring_release() - the stream does not need the ring any more
  * @ring:	the receiving end
  *
- * No ops->data() for it runs or follows after return.  The memory is reused only
- * after the sender's DONE or after the link's drain, whatever arrives by TCP: the host
- * that refuses a grant or ends the connection may not be the one that writes.
+ * After return, no ops->data() for the ring is running or will be called.  The memory is
+ * reused only after the sender's DONE or after the link's drain, whatever arrives by TCP: the
+ * host that refuses a grant or ends the connection may not be the one that writes.
  * Context: any; drops the ring's reference on the link.
  */
 void rstream_rxring_release(struct rstream_rxring *ring);
@@ -449,7 +445,7 @@ void rstream_rxring_release(struct rstream_rxring *ring);
 /* ---- sending end ---- */
 
 /**
- * struct rstream_frag - part of a page, with data that the program has sent
+ * struct rstream_frag - part of a page with data that the program has sent
  * @list:	in the transmit queue, then in the ring until released
  * @page:	referenced; may be a compound page
  * @off:	offset of the first byte in @page, bytes
@@ -490,9 +486,9 @@ struct rstream_frag {
  * @cell_addr:	remote address of @cell, for SWITCH
  * @cell_rkey:	remote key of @cell, for SWITCH
  * @written:	bytes posted since the ring was granted
- * @acked:	bytes that the peer had consumed, as the last post has found
- * @stalled:	enum rstream_reason: why the last post did not take all, or NONE
- * @scheduled:	it waited in the queue of the link, and may post now; read locklessly
+ * @acked:	bytes that the peer had consumed at the time of the last post
+ * @stalled:	enum rstream_reason: why the last post did not take everything, or NONE
+ * @scheduled:	has waited in the queue of the link and may post now; read locklessly
  * @asks:	the last post has asked for an interrupting credit
  * @notify:	a post with RSTREAM_POST_NOTIFY has not completed; read locklessly
  */
@@ -520,10 +516,10 @@ struct rstream_txring {
  * @size:	bytes, from GRANT; must be a power of two, RSTREAM_GRANT_MIN at least
  * @rs:		the stream that is passed to ops->space()
  *
- * Context: socket lock held, does not sleep. Return: ring or ERR_PTR: -EINVAL
- * impossible grant, or the ring is already open, -ENOTCONN, -ENOMEM, -EAGAIN no free
- * credit cell, more are being registered (ops->event() follows as for a
- * receive ring).
+ * Context: socket lock held, does not sleep.
+ * Return: the ring, or ERR_PTR: -EINVAL impossible grant or the ring is already open, -ENOTCONN
+ * link not up, -ENOMEM, -EAGAIN no free credit cell and more are being registered (ops->event()
+ * follows, as for rstream_rxring_alloc()).
  */
 struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 					   u32 ring_id, u32 rkey, u64 raddr,
@@ -534,8 +530,8 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
  * @link:	link of the GRANT, which is authentic
  * @ring_id:	the receiver's id of the ring, from GRANT
  *
- * For use after rstream_txring_open() has failed.  Posts DONE, now or later; nothing else
- * returns the memory to the receiver.  Context: any, does not sleep.
+ * Called after rstream_txring_open() has failed.  Posts DONE, now or later: only DONE returns
+ * the memory to the receiver.  Context: any, does not sleep.
  */
 void rstream_txring_refuse(struct rstream_link *link, u32 ring_id);
 
@@ -549,11 +545,11 @@ void rstream_txring_refuse(struct rstream_link *link, u32 ring_id);
 s64 rstream_txring_acked(struct rstream_txring *ring);
 
 /*
- * The last message asks for an interrupting credit and is signalled, unless the
- * ring waits to be scheduled for the rest, see rstream_txring_post().
+ * Make the last message ask for an interrupting credit, and signal it, unless the ring is queued
+ * on the link for the rest of the frags, see rstream_txring_post().
  */
 #define RSTREAM_POST_CREDIT	1U
-/* Likewise, if the ring has no space for all of the frags, by the last credit. */
+/* Likewise, but only if the last credit leaves no space for all frags. */
 #define RSTREAM_POST_CREDIT_FULL	2U
 /* Call ops->sent() when the last message has completed, unless a call is due already. */
 #define RSTREAM_POST_NOTIFY	4U
@@ -568,11 +564,10 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * @queued:	bytes in @frags
  * @how:	RSTREAM_POST_*
  *
- * Chains as many work requests as space in the ring, slots in the send queue
- * and receive credits allow, with one ib_post_send().  If resources of the link (not
- * ring space) are missing, or other rings wait for them, the ring is queued on
- * the link, and ops->space() follows.  ops->space() also follows if only incomplete
- * writes prevent the reuse of ring space.
+ * Posts as many work requests as ring space, send slots and receive credits allow, usually
+ * as one chain.  If the link (not the ring) is out of resources, or other rings wait for them,
+ * the ring is queued on the link, and ops->space() follows.  ops->space() also follows if ring
+ * space that was credited cannot be reused yet because the writes to it have not completed.
  *
  * Context: socket lock held, does not sleep.
  * Return: bytes posted, 0 if nothing can be posted now, -ENOTCONN link broken,
@@ -585,8 +580,8 @@ ssize_t rstream_txring_post(struct rstream_txring *ring,
  * rstream_txring_yield() - there is nothing to post now
  * @ring:	the sending end
  *
- * A stream that was scheduled by ops->space() and does not post must call this, because
- * others may wait behind it.
+ * A stream that ops->space() has scheduled and that does not post must call this, because
+ * other rings may wait behind it.
  * Context: socket lock held.
  */
 void rstream_txring_yield(struct rstream_txring *ring);
@@ -604,9 +599,9 @@ int rstream_txring_ask(struct rstream_txring *ring);
  * @silent:	stop at the first frag with a @uarg
  * @cost:	set to the charge for the frags themselves, bytes
  *
- * These are the frags that the peer's software has consumed and whose work requests have
- * completed.  A writer that waits for memory also calls rstream_txring_sent(),
- * or waits for the next sweep of the link (settings.link_probe_ms).
+ * These are the frags whose data the peer's software has consumed and whose work requests have
+ * completed.  A writer that waits for memory also calls rstream_txring_sent(), or waits for the
+ * next sweep of the link (settings.link_probe_ms).
  * Context: socket lock held.  Return: bytes freed (payload).
  */
 size_t rstream_txring_reap(struct rstream_txring *ring, s64 *acked, bool silent,
@@ -635,9 +630,9 @@ bool rstream_txring_sent(struct rstream_txring *ring);
  * @ring:	the sending end
  * @frags:	they are added at the front of this list, oldest first
  *
- * Not before RSTREAM_LINK_EV_DRAINED (rstream_link_is_dead()): until then, the
- * HCA may read them.  The frags are unmapped.  From @end of each, the sender knows
- * which ones to drop or trim, because the count of RESUME covers them.
+ * Not before RSTREAM_LINK_EV_DRAINED (rstream_link_is_dead()): until then, the HCA may read
+ * the frags.  They are unmapped.  From the @end of each, the sender knows which ones to drop
+ * or trim because the count in RESUME covers them.
  *
  * Context: socket lock held.  Return: bytes, or -EBUSY if not drained yet.
  */
@@ -659,8 +654,8 @@ struct rstream_frag *rstream_frag_alloc(gfp_t gfp);
 void rstream_frag_free(struct rstream_frag *frag);	/* unmaps, puts page, uarg */
 
 /*
- * Shortens @frag (not mapped yet) to @len bytes.  Returns a frag with the rest, and its
- * own reference to the page; NULL without memory.
+ * Shortens @frag (not mapped yet) to @len bytes.  Return: a frag with the rest, which has its
+ * own reference to the page; NULL if out of memory.
  */
 struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
 					gfp_t gfp);
@@ -671,9 +666,9 @@ enum rstream_link_event {
 	RSTREAM_LINK_EV_UP,	/* the peer has a link, or more memory, now */
 	RSTREAM_LINK_EV_FAILED,	/* the attempt to establish a link has failed */
 	RSTREAM_LINK_EV_DECLINED, /* likewise: the peer is drained of RDMA */
-	RSTREAM_LINK_EV_LOST,	/* the link of one of its rings is BROKEN */
-	RSTREAM_LINK_EV_DRAINED, /* and now DEAD: frags can be recalled */
-	RSTREAM_LINK_EV_IDLE,	/* the stream's ring has received nothing for long */
+	RSTREAM_LINK_EV_LOST,	/* the link of one of the stream's rings is BROKEN */
+	RSTREAM_LINK_EV_DRAINED, /* that link is DEAD: frags can be recalled */
+	RSTREAM_LINK_EV_IDLE,	/* the stream's ring has received nothing for some time */
 	RSTREAM_LINK_EV_ROUTES,	/* routes or IPsec policies of the namespace have changed */
 	RSTREAM_LINK_EV_BUSY,	/* another link would be useful: rstream_peer_want_more() */
 	RSTREAM_LINK_EV_MOVE,	/* the stream's ring should be replaced by one on another link */
@@ -682,8 +677,8 @@ enum rstream_link_event {
 /**
  * struct rstream_link_ops - callbacks that the layer above implements
  * @data:	data or a request for credit has arrived in a ring; @bad: more than fits
- * @space:	a ring may have room again; @credit: the peer has answered a request for
- *		credit, otherwise the link has resources again
+ * @space:	a ring may have room again; @credit: because the peer has sent an interrupting
+ *		credit, otherwise because the link has resources again
  * @sent:	a post with RSTREAM_POST_NOTIFY has completed
  * @event:	something has happened to a link that the stream uses
  * @find:	is there a connection with these tokens?  Called before a link is
@@ -707,10 +702,6 @@ struct rstream_link_ops {
 		     struct rstream_peer_name *name);
 };
 
-/*
- * Links count RING_TX_*, RING_RX_*, CREDITS_*, STALL_RING, STALL_SLOT, STALL_CREDIT,
- * LINKS_*, LINKS_REJECTED, WR_ERRORS, PROBES.
- */
 
 /* ---- per namespace ---- */
 
@@ -728,8 +719,8 @@ void rstream_link_exit(void);
 /* @memcg: the user's, see account.h.  Any context. */
 void rstream_link_use(struct net *net, struct mem_cgroup *memcg);
 /*
- * Offers the group of a socket that uses links already: its listener may have had none.
- * Any context.
+ * For an accepted socket, which already uses links: offers its memory control group, because
+ * the socket may have had none until accept().  Any context.
  */
 void rstream_link_pays(struct net *net, struct mem_cgroup *memcg);
 void rstream_link_unuse(struct net *net);	/* any context */
@@ -739,8 +730,8 @@ void rstream_link_unuse(struct net *net);	/* any context */
 #define RSTREAM_TRANSPORT_IWARP	0x2
 
 /*
- * The transports of the usable RDMA devices of this namespace.  While it is drained: of those that
- * it had before, or may have.  Cheap, any context.
+ * The transports of the usable RDMA devices of this namespace.  In a drain that started with a
+ * device, all transports: devices may be gone now and return later.  Cheap, any context.
  */
 unsigned int rstream_link_transports(struct net *net);
 
@@ -754,9 +745,9 @@ static inline bool rstream_link_possible(struct net *net)
  * @net:	the namespace
  * @on:		start
  *
- * On: existing links are broken, and requests of peers are declined.  Streams are notified
- * as of any loss of a link.  Off: peers with waiters are tried at once.  The caller
- * notifies the streams.
+ * On: breaks the existing links, of which streams are notified as usual, and declines requests
+ * of peers.  Off: tries at once to establish links to peers with waiters; the caller notifies
+ * the streams.
  * Context: process.
  */
 void rstream_link_drain(struct net *net, bool on);
@@ -766,8 +757,8 @@ bool rstream_link_drained(const struct net *net);	/* any context */
  * rstream_dev_protects() - may @dev encrypt packets?
  * @dev:	the device of a route
  *
- * True if it is a tunnel, or if there is MACsec below it.  RDMA bypasses it, and would
- * send the data unencrypted.
+ * True if it is a tunnel, or if there is MACsec below it.  RDMA would bypass it, and send the
+ * data unencrypted.
  *
  * Context: RCU read lock.
  */
