@@ -7,13 +7,13 @@
 #include "account.h"
 
 /*
- * Memory that RMBs leave to the control group, bytes: when a group is full, the next allocation
- * kills a process.
+ * Bytes that RMBs leave free in the control group: when it is full, the next allocation of a
+ * program may cause an OOM kill.
  */
 #define ACCOUNT_LEAVES	SZ_2M
 /*
- * RMBs get this part of the limit of a group, because they cannot be reclaimed.  Peers, links
- * with their queues, and sending ends of rings each get a quarter of that.
+ * RMBs get this fraction of the limit of a group, because they cannot be reclaimed.  Peers, links
+ * with their queues, requests and sending ends of rings each get a quarter of that.
  */
 #define ACCOUNT_PART	8
 
@@ -25,7 +25,7 @@ void rstream_account_to(struct rstream_link_net *ln, struct mem_cgroup *memcg)
 	if (!memcg || memcg == old || net_eq(ln->net, &init_net))
 		return;
 	rcu_read_lock();
-	/* with the lock it is not freed under mem_cgroup_online() */
+	/* RCU keeps the group from being freed under mem_cgroup_online() */
 	old = READ_ONCE(ln->memcg);
 	if (!old || !mem_cgroup_online(old)) {
 		css_get(&memcg->css);	/* the socket has a reference */
@@ -34,7 +34,7 @@ void rstream_account_to(struct rstream_link_net *ln, struct mem_cgroup *memcg)
 	rcu_read_unlock();
 }
 
-/* The kernel gives what a removed group has been charged to its parent.  Under RCU. */
+/* When a group is removed, the kernel transfers its charges to its parent.  Under RCU. */
 static struct mem_cgroup *account_payer(const struct rstream_link_net *ln)
 {
 	struct mem_cgroup *memcg = READ_ONCE(ln->memcg);
@@ -70,8 +70,8 @@ static unsigned long account_part(const struct rstream_link_net *ln)
 }
 
 /*
- * Page cache of @memcg that was not used recently, bytes.  The kernel can reclaim that at once;
- * other memory has to be written to swap first.
+ * Inactive page cache of @memcg, bytes: the kernel can reclaim it at once.  Other memory has to be
+ * written to swap first.
  */
 static u64 account_cache(struct mem_cgroup *memcg)
 {
@@ -110,8 +110,8 @@ static bool counter_is_high(struct page_counter *counter)
 }
 
 /*
- * Is it, or a parent, above memory.high or memory.swap.high?  Tasks that charge it are then put
- * to sleep.
+ * Is the group or a parent above memory.high or memory.swap.high?  If so, the kernel puts tasks
+ * that charge it to sleep.
  */
 static bool account_is_high(struct mem_cgroup *memcg)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Peers, links, rings and RMBs of a namespace are charged to a memory control group.  Many
- * sockets share them, so the group of the first socket that may use them is charged.  Once that
- * group is gone its parent is charged, and then the group of the next socket that has one.  In
- * the initial namespace, which belongs to the host, the settings are the limit, and no group is
+ * sockets share them, so the group of the first socket that may use them is charged.  When that
+ * group is gone, its parent is charged until another socket offers its group.  In the initial
+ * namespace, which belongs to the host, only the settings limit the memory, and no group is
  * charged.
  *
  * Nothing is allocated beyond the limit of the group, or while it is above memory.high or
- * memory.swap.high, and the total is only a part of the limit.  So no process is killed because
- * of a link: streams stay on TCP.
+ * memory.swap.high, and the total is only a part of the limit.  So links never cause an OOM
+ * kill: streams stay on TCP instead.
  */
 #ifndef RSTREAM_ACCOUNT_H
 #define RSTREAM_ACCOUNT_H
@@ -18,32 +18,32 @@
 struct rstream_account {
 	struct mem_cgroup *memcg;	/* the group to charge, or NULL */
 	struct mem_cgroup *outer;	/* the group that was charged before */
-	gfp_t gfp;			/* how to allocate */
+	gfp_t gfp;			/* flags for charged allocations */
 };
 
 /**
  * rstream_account_to() - a socket starts to use the links of its namespace
- * @ln: of that namespace
- * @memcg: the socket's, or NULL
+ * @ln:		links of that namespace
+ * @memcg:	the socket's group, or NULL
  *
  * Context: any.
  */
 void rstream_account_to(struct rstream_link_net *ln, struct mem_cgroup *memcg);
 
-/* The namespace is removed, and everything charged has been freed. */
+/* Called when the namespace is removed and everything charged has been freed. */
 void rstream_account_end(struct rstream_link_net *ln);
 
 /*
- * Between the two calls, allocations with @account->gfp are charged.  Return: false if there is
- * no memory; then rstream_account_off() must not be called.  Any context.
+ * Between the two calls, allocations with @account->gfp are charged to the group.  Return: false
+ * if the group is short of memory; then rstream_account_off() must not be called.  Any context.
  */
 bool rstream_account_on(struct rstream_account *account, const struct rstream_link_net *ln,
 			gfp_t gfp);
 void rstream_account_off(struct rstream_account *account);
 
 /*
- * Between them: does the group have memory left for its programs after another @size bytes have
- * been allocated?  Reads the counters and allocates nothing.  Any context.
+ * Called between the two: would another @size bytes leave the group memory for its programs?
+ * Reads the counters and allocates nothing.  Any context.
  */
 bool rstream_account_leaves(const struct rstream_account *account, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by the files below link.h: the link, the peer, the namespace's tables.  Locks are
+ * Shared by the files of this directory: the link, the peer, the namespace's tables.  Locks are
  * explained at the top of link.c, lifetimes at the top of link_life.c.
  */
 #ifndef RSTREAM_LINK_PRIV_H
@@ -26,8 +26,8 @@
 #define RSTREAM_LINK_BYTES	SZ_64K	/* approximate memory of a link and its queues */
 #define RSTREAM_HOST_PEERS_MAX	256U	/* per address */
 #define RSTREAM_CONNECTING_MAX	64	/* links that a namespace establishes at once */
-#define RSTREAM_REQUESTS_MAX	256U	/* authentic ones of peers, without a link yet */
-#define RSTREAM_REQUEST_BYTES	SZ_4K	/* approximate memory of one and its rdma_cm id */
+#define RSTREAM_REQUESTS_MAX	256U	/* authentic requests of peers that have no link yet */
+#define RSTREAM_REQUEST_BYTES	SZ_4K	/* approximate memory of a request and its rdma_cm id */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
 #define RSTREAM_SLOTS		16	/* live links that one side has established */
 #define RSTREAM_MISHAPS_MAX	10U	/* further failures do not count */
@@ -72,7 +72,10 @@ struct rstream_dev {
 	struct completion empty;	/* @gone, and no links left */
 };
 
-/* A slot of the send or receive queue; link->tx_bytes including its request. */
+/*
+ * A slot of the send or receive queue.
+ * @tx_bytes:	link->tx_bytes including the request in this (send) slot
+ */
 struct rstream_slot {
 	struct ib_cqe cqe;
 	u64 tx_bytes;
@@ -89,7 +92,7 @@ struct rstream_batch {
 	unsigned int n;
 	unsigned int n_sge;
 	unsigned int n_signalled;
-	__be32 imm;			/* iWARP: of the message that has begun, else 0 */
+	__be32 imm;			/* iWARP: of a message that has not ended, else 0 */
 	union {
 		struct ib_rdma_wr rdma;
 		struct ib_reg_wr reg;
@@ -98,9 +101,9 @@ struct rstream_batch {
 };
 
 /*
- * What the sweep of a link is to do about its load, if it is busy.
- * @surplus:	how many of this host's rings shall move to other links of the peer
- * @more:	a stream shall ask for another link
+ * How the sweep of a busy link should balance its load.
+ * @surplus:	number of this host's receiving rings to move to other links of the peer
+ * @more:	one stream should ask for another link
  */
 struct rstream_balance {
 	unsigned int surplus;
@@ -110,21 +113,22 @@ struct rstream_balance {
 /*
  * Links of one namespace.
  * @rn:	of the same namespace
- * @lock:	bh; guards all up to @drained_dev
- * @peers:	hashed by their instance ids
+ * @lock:	bh; guards everything up to @drained_dev
+ * @peers:	hashed by instance id
  * @hosts:	hashed by address, see peer_host.h
  * @seed:	random, of both hashes
- * @links:	every link until it is DEAD
- * @ids:	the same by local id
+ * @links:	all links that are not DEAD
+ * @ids:	the same links by local id
  * @n_links:	links whose memory is not yet freed
- * @n_attached:	of these: those that may still use a device
- * @n_connecting: of these: those that this host is establishing, or that still end an attempt
+ * @n_attached:	of these, those that may still use a device
+ * @n_connecting: of these, those that this host is establishing, or whose failed attempt has
+ *		not been cleaned up
  * @n_requests:	requests of peers that have no link yet
- * @drained:	no link is established; read locklessly where a delay does no harm
+ * @drained:	no link may be established; read locklessly where a delay is harmless
  * @drained_dev: there was a device when the drain started
  * @wait:	woken when @n_links, @n_peers or @n_requests decreases
- * @users:	rstream_link_use() minus rstream_link_unuse()
- * @memcg:	is charged, see account.h; NULL: nothing is charged
+ * @users:	calls of rstream_link_use() minus calls of rstream_link_unuse()
+ * @memcg:	group to charge, see account.h; NULL: none
  * @rmb_bytes:	registered memory, bytes
  * @n_ends:	sending ends of its links, including zombies
  * @rmb_short_at: jiffies when its limit was last reached; 0: never
@@ -164,19 +168,19 @@ struct rstream_link_net {
 	unsigned int n_addrs;
 	unsigned long addrs_at;
 	unsigned long named_since;	/* @lock; jiffies, start of the current second */
-	unsigned int n_named;		/* @lock; attempts in it to addresses from HELLOs */
+	unsigned int n_named;		/* @lock; in that second, attempts to addresses from HELLOs */
 };
 
 /*
  * A pair of addresses over which links to a peer can be established, with its history.
- * @local:	AF_UNSPEC: as routing chooses
+ * @local:	AF_UNSPEC: routing chooses it
  * @remote:	AF_UNSPEC: the entry is free
- * @own:	of a TCP connection; otherwise from the peer's HELLO
+ * @own:	the addresses of a TCP connection; otherwise @remote is from the peer's HELLO
  * @fails:	consecutive failed attempts; this and the next two up to RSTREAM_MISHAPS_MAX
  * @refused:	consecutive attempts that the peer refused: the path works, but not now
- * @flaps:	links that broke, minus those made up for by links that lasted
+ * @flaps:	links that broke, minus one for each link_flap_decay_ms that later links were up
  * @retry_at:	64-bit jiffies; no attempt before
- * @named_at:	jiffies; when a connection named it last
+ * @named_at:	jiffies; when a connection last used or advertised it
  */
 struct rstream_path {
 	struct sockaddr_storage local, remote;
@@ -192,9 +196,9 @@ struct rstream_host {
 	struct in6_addr addr;		/* or its /64, see peer_host.c */
 	unsigned int users;		/* peers, including those being created */
 	unsigned int n_peers;
-	unsigned int n_links;		/* that may still use a device */
+	unsigned int n_links;		/* links that may still use a device */
 	atomic_long_t rmb_bytes;	/* of its links */
-	unsigned long rmb_short_at;	/* jiffies, as that of struct rstream_link_net */
+	unsigned long rmb_short_at;	/* jiffies, as in struct rstream_link_net */
 	atomic_t n_ends;		/* sending ends of its links, including zombies */
 };
 
@@ -207,20 +211,20 @@ struct rstream_peer {
 	bool active;
 	bool self;			/* it has this namespace's instance id */
 
-	spinlock_t lock;		/* bh; guards all below */
+	spinlock_t lock;		/* bh; guards everything below */
 	struct list_head links;		/* link->peer_list, newest first */
 	unsigned int n_links;
 	DECLARE_HASHTABLE(waiters, 6);
 	unsigned int n_waiters;
 	struct rstream_path paths[RSTREAM_PATHS_MAX];
-	struct rstream_path *trying;	/* used without the lock */
-	struct rstream_ticket ticket;	/* of the stream that asked for a link last */
-	bool want_more;			/* more than the links that are up */
-	u64 more_at;			/* 64-bit jiffies; no more links before */
-	bool declined;			/* the last attempt, because the peer is drained */
-	bool drained;			/* has declined, and not indicated otherwise since */
+	struct rstream_path *trying;	/* the path that peer_work() is trying, without the lock */
+	struct rstream_ticket ticket;	/* of the stream that last asked for a link */
+	bool want_more;			/* another link besides those that are up */
+	u64 more_at;			/* 64-bit jiffies; no further links before */
+	bool declined;			/* the last attempt was, because the peer is drained */
+	bool drained;			/* the peer is, as far as known */
 	bool asked;			/* the peer has requested a link since the last attempt */
-	u64 hurried_at;			/* 64-bit jiffies; last expedited attempt because of that */
+	u64 hurried_at;			/* 64-bit jiffies; last attempt expedited by a request */
 	const char *why;		/* why the last link ended; NULL: none has */
 	u64 why_at;			/* 64-bit jiffies */
 	struct delayed_work work;	/* holds a reference while it is pending */
@@ -230,7 +234,7 @@ struct rstream_peer {
 /*
  * One reliable connection to a peer.
  * @lock:	bh; guards the state, the tables and both queues
- * @ref:	of the tables (dropped by end_work), of each ring, of callers
+ * @ref:	held by the tables (dropped by end_work), by each ring, by callers
  * @setup_lock:	held by steps of the CM handler; guards @closing
  */
 struct rstream_link {
@@ -243,16 +247,16 @@ struct rstream_link {
 	struct list_head net_list;	/* ln->links */
 	u32 id, peer_id;
 	bool active;
-	u8 slot;			/* among those of the active side */
+	u8 slot;			/* of the active side, see struct rstream_cm_hello */
 	struct rstream_path *path;	/* of @peer; NULL: passive */
 	unsigned long made_at;		/* jiffies */
 	bool was_up;
 	bool attempt;			/* counted in @ln->n_connecting */
-	u8 end;				/* enum rstream_link_end; NONE: it is alive */
+	u8 end;				/* enum rstream_link_end; NONE: the link is alive */
 	const char *why;		/* the same as text; a constant */
-	struct rstream_ticket ticket;	/* of the connection for which it is established */
+	struct rstream_ticket ticket;	/* of the connection for which the link is established */
 	u64 key;			/* random, this end's half */
-	siphash_key_t proof_key, peer_proof_key; /* see cm.c; random until it is known */
+	siphash_key_t proof_key, peer_proof_key; /* see cm.c; random until known */
 
 	/* bring-up and end */
 	struct mutex setup_lock;
@@ -262,7 +266,7 @@ struct rstream_link {
 	bool peer_ready;		/* READY or a GRANT has arrived */
 	struct delayed_work timeout_work;
 	struct work_struct setup_work;
-	struct rstream_request *request; /* of the peer; NULL: this host connects it.  See cm.c */
+	struct rstream_request *request; /* of the peer, see cm.c; NULL: this host connects */
 	struct work_struct register_work, up_work;
 	struct work_struct lost_work;
 	struct work_struct down_work;
@@ -278,14 +282,14 @@ struct rstream_link {
 	struct ib_pd *pd;
 	struct ib_cq *send_cq, *recv_cq;
 	struct napi_struct napi;	/* polls both */
-	struct ib_wc *wcs;		/* RSTREAM_POLL_BATCH; of the polling one */
-	bool polling;			/* @napi is in use */
+	struct ib_wc *wcs;		/* RSTREAM_POLL_BATCH of them, used while @napi polls */
+	bool polling;			/* @napi is enabled */
 	struct ib_qp *qp;
 	char dev_name[IB_DEVICE_NAME_MAX];
 	int node;			/* NUMA node of @dev */
 	u32 port, qpn, peer_qpn, path_mtu;
-	bool iwarp;			/* @dev is: see struct rstream_notice */
-	u8 msg_wrs;			/* work requests of a message: 1, or 2 if @iwarp */
+	bool iwarp;			/* @dev is an iWARP device, see struct rstream_notice */
+	u8 msg_wrs;			/* work requests per message: 1, or 2 if @iwarp */
 	unsigned int depth;		/* of either queue, without the drain slot */
 	unsigned int max_sge;
 	struct rstream_slot *sq, *rq;
@@ -301,75 +305,75 @@ struct rstream_link {
 	u64 received;			/* messages of the peer */
 	u64 probed_received;		/* @received at the last probe */
 	unsigned int misses;		/* consecutive probes without progress */
-	u64 timed;			/* work request of the last probe; 0: done or answered */
-	ktime_t timed_at;		/* when it was posted */
+	u64 timed;			/* work request of the last probe; 0: completed or answered */
+	ktime_t timed_at;		/* when that was posted */
 	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
 	bool said_ready;		/* READY was posted */
-	u32 rtt_us;			/* time of the last probe; 0: none yet */
-	struct work_struct event_work;	/* of some @events */
-	unsigned long events;		/* enum in qp.c */
+	u32 rtt_us;			/* round trip of the last probe; 0: none yet */
+	struct work_struct event_work;	/* handles events of the QP */
+	unsigned long events;		/* bits, see the enum in qp.c */
 	unsigned int rq_credits;	/* messages that the peer can still receive */
 	unsigned int rq_credits_max;
 	u8 tx_number;			/* of the next message to the peer, see imm.h */
-	u8 rx_number;			/* of the next message from it */
-	unsigned int rq_return;		/* reposted receives, not yet reported */
+	u8 rx_number;			/* of the next message from the peer */
+	unsigned int rq_return;		/* receives reposted, but not yet reported */
 	wait_queue_head_t wait;		/* registrations */
 
 	/* rmb.c */
 	struct list_head rmbs[RSTREAM_RMB_KINDS];
 	atomic_long_t rmb_bytes[RSTREAM_RMB_KINDS];
-	u32 ring_most;			/* bytes; larger rings could recently not be allocated */
+	u32 ring_most;			/* bytes; memory for larger rings could not be registered */
 	struct work_struct rmb_work;
 	struct work_struct trim_work;	/* holds a reference */
 	bool down;			/* the device has released all RMBs: they can be freed */
-	unsigned int rmb_wanted;	/* bit per kind */
-	u32 rmb_least;			/* bytes of the largest ring requested */
+	unsigned int rmb_wanted;	/* a bit for each kind */
+	u32 rmb_least;			/* bytes; the largest ring for which memory is wanted */
 
 	/* ring.c */
 	struct idr rx_rings, tx_rings;
-	struct idr tx_granted;		/* the latter by the receiver's id */
-	unsigned int n_rx, n_tx;	/* of them: those with a stream */
+	struct idr tx_granted;		/* tx_rings by the receiver's id */
+	unsigned int n_rx, n_tx;	/* rings that belong to a stream */
 	unsigned int n_rx_most;		/* recent maximum, because some are being replaced */
-	struct list_head ctrl_list;	/* rings with messages that found no slot */
-	struct list_head ctrl_poor;	/* likewise, that found no receive credit */
-	struct list_head tx_waiters;	/* rings that found no slot, in order of arrival */
-	unsigned int n_waiting;		/* in it */
+	struct list_head ctrl_list;	/* rings with control messages that wait */
+	struct list_head ctrl_poor;	/* likewise, if only a receive credit is missing */
+	struct list_head tx_waiters;	/* rings that wait to post, in order of arrival */
+	unsigned int n_waiting;		/* on tx_waiters */
 	struct list_head tx_scheduled;	/* rings that may post before these */
-	unsigned int n_scheduled;	/* in it */
+	unsigned int n_scheduled;	/* on tx_scheduled */
 	struct list_head tx_busy;	/* rings of streams that had frags in flight lately */
-	unsigned int n_busy;		/* in it */
-	struct list_head tx_zombies;	/* closed rings until FREED comes, oldest first */
-	unsigned int n_zombies;		/* in it */
-	struct list_head tx_ending;	/* of these: DONE has not completed, in order of posting */
-	unsigned int sweeps;		/* since it is up */
-	unsigned int move_pause;	/* sweeps without moves after the last one that had some */
+	unsigned int n_busy;		/* on tx_busy */
+	struct list_head tx_zombies;	/* closed rings until FREED arrives, oldest first */
+	unsigned int n_zombies;		/* on tx_zombies */
+	struct list_head tx_ending;	/* of these, those whose DONE is posted but not completed */
+	unsigned int sweeps;		/* since the link came up */
+	unsigned int move_pause;	/* sweeps without moves after the last sweep with moves */
 	unsigned int move_at;		/* @sweeps when rings may move next */
-	unsigned int poor_sweeps;	/* sweeps without credits, since the last credit */
+	unsigned int poor_sweeps;	/* sweeps that found no credit, since the last RQ_CREDIT */
 	struct list_head tx_dead;	/* frags, see rstream_tx_unlock() */
 	struct list_head tx_sent;	/* rings to notify of completions */
-	unsigned long used_at;		/* jiffies, last change of n_rx, n_tx */
+	unsigned long used_at;		/* jiffies, last change of n_rx or n_tx */
 	struct page *page_cache[RSTREAM_CACHED_PAGES];	/* see page_cache.h */
 	unsigned int n_cached, cached_least;	/* cached_least: minimum since the last sweep */
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
-	u64 swept_bytes;		/* @tx_bytes and @rx_bytes at the last sweep */
-	u64 settled_bytes;		/* of @tx_bytes: known to have completed */
-	int routes;			/* rstream_routes_genid() when last checked */
+	u64 swept_bytes;		/* @tx_bytes plus @rx_bytes at the last sweep */
+	u64 settled_bytes;		/* part of @tx_bytes that is known to have completed */
+	int routes;			/* rstream_routes_genid() at the last check */
 };
 
 /*
  * Workqueues, in the order in which they are destroyed.  Each runs a limited number of works at a
- * time, of all namespaces.  So what may wait for long has a queue for each thing that it waits for.
+ * time, for all namespaces.  So there is one for each thing that a work may block on for long.
  */
 enum rstream_wq {
 	RSTREAM_WQ_REQUESTS,	/* rdma_cm: attempts, requests, listeners */
 	RSTREAM_WQ_SETUP,	/* queue pairs; with iWARP, connects that take minutes */
 	RSTREAM_WQ_REGISTER,	/* the first memory of a link */
 	RSTREAM_WQ_MEMORY,	/* further memory */
-	RSTREAM_WQ_LOST,	/* tells streams: never waits */
+	RSTREAM_WQ_LOST,	/* notifies streams; never waits */
 	RSTREAM_WQ_DOWN,	/* drains queue pairs of links that were up */
-	RSTREAM_WQ_FAILED,	/* ... that never were; then their path is tried again */
-	RSTREAM_WQ_END,		/* releases what links have */
+	RSTREAM_WQ_FAILED,	/* ... of links that were not; then their path is tried again */
+	RSTREAM_WQ_END,		/* releases the resources of links */
 	RSTREAM_WQ_TIMERS,	/* timers, events, pages: waits for no device and no peer */
 	RSTREAM_WQS
 };
@@ -432,7 +436,7 @@ bool rstream_peer_bad_token(struct rstream_link *link);
 void rstream_peers_retry(struct rstream_link_net *ln);
 void rstream_peer_net_exit(struct rstream_link_net *ln);
 
-/* path.c, all but rstream_path_may() with peer->lock held */
+/* path.c, with peer->lock held, except for rstream_path_may() */
 void rstream_path_name(struct rstream_peer *peer,
 		       const struct sockaddr_storage *local,
 		       const struct sockaddr_storage *remote, bool own);
@@ -450,7 +454,7 @@ void rstream_path_again(struct rstream_path *path);
 void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms);
 void rstream_path_broke(struct rstream_link *link);
 
-/* ring.c, all with link->lock held */
+/* ring.c and ring_tx.c, with link->lock held unless noted */
 void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
 	__releases(&link->lock);
 void rstream_ring_sq_done(struct rstream_link *link);
@@ -463,7 +467,7 @@ enum rstream_link_end rstream_ring_withheld(struct rstream_link *link);
 void rstream_ring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_ring_drained(struct rstream_link *link);
 void rstream_ring_dead(struct rstream_link *link);
-void rstream_ring_free_all(struct rstream_link *link);
+void rstream_ring_free_all(struct rstream_link *link);	/* without the lock */
 int rstream_ring_init(void);
 void rstream_ring_exit(void);
 
