@@ -3,23 +3,22 @@
  * The connection manager: connects, accepts and disconnects links.
  *
  * Owns the cm_id of each link, the listeners of a namespace, and the private data that the
- * two sides exchange.  Called by peer.c (connect), link_life.c (disconnect, destroy, listen)
- * and by rdma_cm.  A handler never destroys an id, neither its own nor another: only workers
- * do, because rdma_destroy_id() may block for as long as the CM retransmits a message that
- * nothing answers.
+ * two sides exchange.  Called by peer.c (connect), link_life.c (setup, disconnect, destroy),
+ * link_net.c (listen) and rdma_cm.  A handler never destroys an id, neither its own nor another:
+ * only workers do, because rdma_destroy_id() may block for as long as the CM retransmits an
+ * unanswered message.
  *
- * Handlers don't wait.  rdma_cm and ib_cm have one worker each for all namespaces, so what
- * allocates memory or creates objects of the device is left to workers of this module:
- * request_work for a link that a peer requests, link->setup_work for the queues of any link.
+ * Handlers don't wait.  rdma_cm and ib_cm each have one worker for all namespaces, so memory is
+ * allocated and objects of the device are created in workers of this module: request_work for a
+ * link that a peer requests, link->setup_work for the queues of any link.
  *
- * Authentication.  Anybody can send or forward REQ and REP; rdma_cm does not authenticate
- * them.  So both contain a proof that only the two ends of the connection can compute, because
- * its key consists of the secrets in their HELLOs.  The proof covers the addresses and the
- * numbers of the queue pairs, as its sender sees them: a host in the middle that terminates the
- * queue pairs of two others has a different pair with each of them, so the proof of one is wrong
- * for the other.  With iWARP it covers only the addresses.  The keys of the link, with which each
- * end authenticates its records about rings, are computed from the same, with both messages
- * complete.
+ * Authentication.  rdma_cm does not authenticate REQ and REP: anybody can send or forward them.
+ * So both contain a proof that only the two ends of the TCP connection can compute, because its
+ * key and input contain the secrets from their HELLOs.  The proof covers the addresses and queue
+ * pair numbers as its sender sees them.  A man in the middle has separate queue pairs with the
+ * two hosts, so a proof that he forwards does not match what the other host sees.  With iWARP,
+ * the proof covers only the addresses.  The keys of the link, with which each end authenticates
+ * its records about rings, are derived in the same way from the two complete messages.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -42,13 +41,11 @@
 enum purpose {
 	PROOF_REQ = 1,
 	PROOF_REP,
-	KEY_ACTIVE,		/* two words each */
+	KEY_ACTIVE,		/* keys: two words each */
 	KEY_PASSIVE = KEY_ACTIVE + 2,
 };
 
-/*
- * Input of the proofs, which both ends must see alike, as on the wire; unknown parts are 0.
- */
+/* Input of proofs and keys, the same at both ends: in wire format, parts not yet known are 0. */
 struct transcript {
 	u8 passive_secret[RSTREAM_SECRET_LEN];
 	struct rstream_cm_hello req, rep;
@@ -92,9 +89,10 @@ static void ip_gid(const struct sockaddr_storage *ss, union ib_gid *gid)
 }
 
 /*
- * The addresses are those of the queue pair's path: GIDs, or with iWARP those of its TCP
- * connection.  There, the ends do not learn each other's queue pair number.  On InfiniBand, the
- * passive side has the GIDs from REQ, and its packets go to the LID in it.  False: no path.
+ * Fills in the ends of the queue pair's path: GIDs and queue pair numbers.  With iWARP, the IP
+ * addresses of its TCP connection take the place of the GIDs, and the numbers remain 0, because
+ * the ends do not learn each other's.  On InfiniBand, the passive side takes the GIDs from the
+ * REQ, and sends to the LID in it.  Return: false if there is no path.
  */
 static bool transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
 			    bool active, u32 active_qpn, u32 passive_qpn)
@@ -209,7 +207,7 @@ static void conn_param(const struct rstream_link *link,
 
 /* ---- active side ---- */
 
-/* NONE, or why the link must end. */
+/* Return: NONE, or why the link must end. */
 static enum rstream_link_end resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 {
 	if (rstream_dev_attach(link, id->device))
@@ -219,13 +217,13 @@ static enum rstream_link_end resolved_addr(struct rstream_link *link, struct rdm
 		memcpy(&link->local, &id->route.addr.src_addr,
 		       sizeof(link->local));
 	spin_unlock_bh(&link->lock);
-	/* on InfiniBand, asks the subnet manager, whose answer is an event */
+	/* on InfiniBand, this asks the subnet manager; its answer arrives as an event */
 	if (rdma_resolve_route(id, rstream_link_set(link->ln)->cm_timeout_ms))
 		return RSTREAM_END_NO_ROUTE;
 	return RSTREAM_END_NONE;
 }
 
-/* REQ */
+/* Sends the REQ. */
 static int connect_link(struct rstream_link *link)
 {
 	struct rdma_conn_param param;
@@ -242,7 +240,7 @@ static int connect_link(struct rstream_link *link)
 	return rdma_connect(link->cm_id, &param);
 }
 
-/* REP.  Return: likewise. */
+/* The REP has arrived.  Return: NONE, or why the link must end. */
 static enum rstream_link_end accepted(struct rstream_link *link, struct rdma_cm_id *id,
 				      struct rdma_cm_event *event)
 {
@@ -266,7 +264,10 @@ static enum rstream_link_end accepted(struct rstream_link *link, struct rdma_cm_
 	return RSTREAM_END_NONE;
 }
 
-/* Not after the end of the link has begun, which waits only for what runs until then. */
+/*
+ * Does nothing once teardown has begun: link_down_work() sets @closing under setup_lock, and waits
+ * only for what was started before.
+ */
 static void link_step(struct rstream_link *link, struct rdma_cm_id *id,
 		      struct rdma_cm_event *event)
 {
@@ -298,8 +299,8 @@ out:
 }
 
 /*
- * 0: the reason is rdma_cm's or another protocol's.  With iWARP, providers do not agree on how to
- * say that the peer has refused, but its data is passed on.
+ * Return: enum rstream_cm_why, or 0 if rdma_cm or another protocol has rejected.  iWARP providers
+ * report a rejection by the peer with different statuses, but all pass on its private data.
  */
 static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -318,7 +319,7 @@ static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return rej->why;
 }
 
-/* Ends @link with a text of rdma_cm. */
+/* Ends @link; @why is a text of rdma_cm. */
 static void cm_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
 {
 	spin_lock_bh(&link->lock);
@@ -338,7 +339,7 @@ static void link_rejected(struct rstream_link *link, struct rdma_cm_id *id,
 	} else if (why == RSTREAM_CM_BAD_TOKEN) {
 		end = rstream_peer_bad_token(link) ? RSTREAM_END_OLD_TOKEN : RSTREAM_END_BAD_TOKEN;
 	} else if (!why && !is_iwarp(id) && event->status != IB_CM_REJ_CONSUMER_DEFINED) {
-		/* the peer's ib_cm: no listener, unknown GID, stale connection */
+		/* from the peer's ib_cm: no listener, unknown GID, stale connection */
 		cm_ends(link, end, rdma_reject_msg(id, event->status));
 		return;
 	}
@@ -369,7 +370,7 @@ static int link_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* On error, link_down_work() follows. */
+/* After an error, link_down_work() cleans up. */
 int rstream_cm_connect(struct rstream_link *link,
 		       const struct rstream_peer_route *route)
 {
@@ -428,9 +429,9 @@ static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
 }
 
 /*
- * A REQ that is authentic, until its link has taken it over.
- * @id:	 its own, not yet that of a link
- * @qpn: queue pair of its sender
+ * An authentic REQ; its link owns it from link_takes() on.
+ * @id:		created by rdma_cm for the REQ
+ * @qpn:	queue pair number of the sender
  */
 struct rstream_request {
 	struct work_struct work;
@@ -440,7 +441,7 @@ struct rstream_request {
 	u32 qpn;
 };
 
-/* REP */
+/* Sends the REP. */
 static int accept_link(struct rstream_link *link)
 {
 	const struct rstream_request *req = link->request;
@@ -470,8 +471,8 @@ static int accept_link(struct rstream_link *link)
 }
 
 /*
- * Does the REQ in @t come from the other end of an existing connection?  Return: NONE with
- * @ticket, @name and @t complete, or the reason.
+ * Does the REQ in @t come from the other end of an existing connection?  Return: NONE, with
+ * @ticket, @name and @t filled in, or the reason why not.
  */
 static enum rstream_reason req_whose(struct rstream_link_net *ln,
 				     const struct rdma_cm_id *id, u32 qpn,
@@ -493,7 +494,10 @@ static enum rstream_reason req_whose(struct rstream_link_net *ln,
 	return RSTREAM_R_NONE;
 }
 
-/* A link for @req, or why there is none.  Its connection may have ended meanwhile. */
+/*
+ * Return: a new link for @req, or NULL and the @reason.  The REQ is checked again, because its TCP
+ * connection may have ended meanwhile.
+ */
 static struct rstream_link *link_requested(const struct rstream_request *req,
 					   struct rstream_ticket *ticket,
 					   enum rstream_reason *reason)
@@ -520,7 +524,10 @@ static struct rstream_link *link_requested(const struct rstream_request *req,
 	return link;
 }
 
-/* From here on, failures end in link_down_work().  Return: false if the link has ended before. */
+/*
+ * @link takes over the request and its id: after this, link_down_work() cleans up.  Return: false
+ * if teardown of the link has already begun.
+ */
 static bool link_takes(struct rstream_link *link, struct rstream_request *req,
 		       const struct rstream_ticket *ticket)
 {
@@ -571,7 +578,7 @@ static void request_work(struct work_struct *work)
 	spin_unlock_bh(&ln->lock);
 }
 
-/* The link, if there will be one, learns of it when it accepts. */
+/* Ignores events until the link takes over the id: it will notice when it accepts. */
 static int request_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	return 0;
@@ -583,7 +590,7 @@ static bool request_add(struct rstream_link_net *ln, const struct rstream_reques
 	struct rstream_request *req;
 	bool add = false;
 
-	/* the worker of rdma_cm neither reclaims memory of a group nor sleeps for it */
+	/* GFP_NOWAIT: rdma_cm's worker must neither reclaim memory nor sleep for a group */
 	req = rstream_account_zalloc(ln, sizeof(*req), GFP_NOWAIT | __GFP_NOWARN);
 	if (!req)
 		return false;
@@ -604,7 +611,7 @@ static bool request_add(struct rstream_link_net *ln, const struct rstream_reques
 	return true;
 }
 
-/* Non-zero: rdma_cm destroys the id.  The REQ is not authenticated before this. */
+/* Authenticates the REQ.  Return: if not 0, rdma_cm destroys the id. */
 static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 			   struct rdma_cm_event *event)
 {
@@ -661,7 +668,7 @@ static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
 	return ERR_PTR(err);
 }
 
-/* Both families, or those that the kernel supports.  Repeated at the next use. */
+/* Listens for both families, or those that the kernel supports.  The next use retries. */
 int rstream_cm_listen(struct rstream_link_net *ln)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
@@ -703,7 +710,7 @@ void rstream_cm_unlisten(struct rstream_link_net *ln)
 
 /* ---- both ---- */
 
-/* The queues, then REQ or REP.  link_down_work() waits for this. */
+/* Creates the queues, then sends REQ or REP.  link_down_work() waits for this. */
 void rstream_cm_setup_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link, setup_work);

@@ -14,15 +14,15 @@
  * struct rstream_cm_hello - private data of REQ and of REP
  * @magic:	RSTREAM_CM_MAGIC
  * @version:	RSTREAM_CM_VERSION
- * @slot:	which of the links of the side that connects, below RSTREAM_SLOTS: once
- *		it is up it replaces the one that had the slot before
- * @rq_depth:	messages that the sender of this can receive at once
- * @token:	that the other side stated in the HELLO of a live connection
- * @own_token:	that its sender stated on the same connection
+ * @slot:	number of the link among those of the active side, below RSTREAM_SLOTS: once
+ *		up, it replaces an older link in the same slot
+ * @rq_depth:	number of receives that the sender of this posts
+ * @token:	from the other side's HELLO on a live connection
+ * @own_token:	from the sender's HELLO on the same connection
  * @link_id:	the sender's id of the link
  * @reserved:	0
- * @key:	random, its sender's half of the link's key
- * @proof:	that all this comes from the other end of that connection, see cm.c
+ * @key:	random, the sender's half of the link's key
+ * @proof:	shows that this comes from the other end of that connection, see cm.c
  *
  * An IB REQ through rdma_cm has room for 56 bytes (92 minus 36 for the IP
  * header of IBTA annex A11).
@@ -45,7 +45,7 @@ static_assert(sizeof(struct rstream_cm_hello) == 48);
 enum rstream_cm_why {
 	RSTREAM_CM_BAD_REQ = 1,		/* not a request of this protocol */
 	RSTREAM_CM_BAD_TOKEN = 2,	/* no connection owns the token, or the proof is wrong */
-	RSTREAM_CM_BUSY = 3,		/* no memory, too many links, device */
+	RSTREAM_CM_BUSY = 3,		/* no memory, too many links, no device */
 	RSTREAM_CM_DRAINED = 4,		/* drained: no links at the moment */
 };
 

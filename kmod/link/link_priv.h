@@ -168,7 +168,7 @@ struct rstream_link_net {
 	unsigned int n_addrs;
 	unsigned long addrs_at;
 	unsigned long named_since;	/* @lock; jiffies, start of the current second */
-	unsigned int n_named;		/* @lock; in that second, attempts to addresses from HELLOs */
+	unsigned int n_named;		/* @lock; attempts in it to addresses from HELLOs */
 };
 
 /*
@@ -344,7 +344,7 @@ struct rstream_link {
 	unsigned int n_busy;		/* on tx_busy */
 	struct list_head tx_zombies;	/* closed rings until FREED arrives, oldest first */
 	unsigned int n_zombies;		/* on tx_zombies */
-	struct list_head tx_ending;	/* of these, those whose DONE is posted but not completed */
+	struct list_head tx_ending;	/* of these, those whose DONE is posted, not completed */
 	unsigned int sweeps;		/* since the link came up */
 	unsigned int move_pause;	/* sweeps without moves after the last sweep with moves */
 	unsigned int move_at;		/* @sweeps when rings may move next */
