@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * RDMA devices: the list of devices, whether links can use them, their addresses.
+ * RDMA devices: which exist, whether links can use them, their addresses.
  *
- * Owns the list of devices, and of the links on each: the removal of a device waits for its
- * links.  Called by cm.c and link_life.c (attach, detach) and path.c (addresses).
+ * Owns the list of devices, and for each the list of its links: the removal of a device waits for
+ * its links.  Called by cm.c and link_life.c (attach, detach) and path.c (addresses).
  */
 #include <linux/if_infiniband.h>
 #include <linux/if_vlan.h>
@@ -25,12 +25,13 @@ static DEFINE_SPINLOCK(rstream_devs_lock);	/* bh; outside link->lock */
  *
  *   depth + 1 <= max_qp_wr, max_cqe     each queue has a CQ of its own that
  *                                       holds a completion of every slot
- *   depth % SIGNAL_EVERY == 0           slot and sequence number agree
+ *   depth % SIGNAL_EVERY == 0           signalled slots are evenly spaced, also
+ *                                       where the queue wraps
  *   depth >= 2 * SIGNAL_EVERY + SQ_CTRL + 1
- *       A full send queue has a signalled request among any SIGNAL_EVERY; when
- *       all signalled ones have completed fewer than SIGNAL_EVERY slots are
- *       taken, so that data (which leaves SQ_CTRL free) finds room, even for a
- *       message that takes two (wr.h): a full queue always ends in a completion.
+ *       Of any SIGNAL_EVERY successive requests, one is signalled.  So when all
+ *       signalled ones have completed, fewer than SIGNAL_EVERY slots are taken,
+ *       and data (which leaves SQ_CTRL free) has room even for a message that
+ *       takes two (wr.h): a full queue always makes progress by a completion.
  *   depth / 4 >= 1, depth > RQ_RESERVE  see ring.c on receive credits
  */
 int rstream_dev_depth(const struct ib_device_attr *attr)
@@ -54,7 +55,7 @@ static enum rstream_dev_problem dev_problem(struct ib_device *ib)
 	return RSTREAM_DEV_GOOD;
 }
 
-/* Unusable devices are listed, too, with the reason. */
+/* Unusable devices are listed, too, so that netlink can report why. */
 static int client_add(struct ib_device *ib)
 {
 	struct rstream_dev *dev;
@@ -64,7 +65,7 @@ static int client_add(struct ib_device *ib)
 		return -ENOMEM;
 	dev->ib = ib;
 	dev->problem = dev_problem(ib);
-	/* a device may have InfiniBand and RoCE ports, but none has iWARP ports, too */
+	/* a device may have both InfiniBand and RoCE ports, but then no iWARP ports */
 	dev->iwarp = rdma_protocol_iwarp(ib, rdma_start_port(ib));
 	INIT_LIST_HEAD(&dev->links);
 	init_completion(&dev->empty);
@@ -75,8 +76,8 @@ static int client_add(struct ib_device *ib)
 }
 
 /*
- * Waits only for the module's workers.  This runs before rdma_cm notifies the ids of the
- * device; afterwards, rdma_cm waits for ids that were not destroyed here.
+ * Waits only for the module's workers.  This runs before rdma_cm's own removal, which waits for
+ * all ids of the device that have not been destroyed by then.
  */
 static void client_remove(struct ib_device *ib, void *data)
 {
@@ -122,7 +123,7 @@ unsigned int rstream_link_transports(struct net *net)
 	struct rstream_dev *dev;
 	unsigned int has = 0;
 
-	/* streams that start while the device is gone should move to RDMA, too */
+	/* streams that start while the device is gone should move to RDMA later, too */
 	if (READ_ONCE(rstream_net(net)->links->drained_dev))
 		return RSTREAM_TRANSPORT_IB | RSTREAM_TRANSPORT_IWARP;
 	spin_lock_bh(&rstream_devs_lock);
@@ -135,7 +136,7 @@ unsigned int rstream_link_transports(struct net *net)
 
 /* ---- addresses ---- */
 
-/* The IP address of @attr, if it belongs to @net. */
+/* Stores the IP address of @attr in @to.  Return: false if it is not an address of @net. */
 static bool gid_addr(const struct ib_gid_attr *attr, struct net *net,
 		     struct rstream_addr *to)
 {
@@ -171,7 +172,6 @@ static unsigned int roce_addrs(struct ib_device *ib, u32 port, struct net *net,
 	return n;
 }
 
-/* The IP addresses of an interface. */
 static unsigned int netdev_addrs(struct net_device *dev,
 				 struct rstream_addr *to, unsigned int max)
 {
@@ -236,7 +236,7 @@ static unsigned int ipoib_addrs(struct ib_device *ib, u32 port, struct net *net,
 	return n;
 }
 
-/* An iWARP port has the addresses of its interface, and of VLANs on it. */
+/* An iWARP port has the addresses of its interface and of the VLANs on it. */
 static unsigned int iwarp_addrs(struct ib_device *ib, u32 port, struct net *net,
 				struct rstream_addr *to, unsigned int max)
 {
@@ -262,7 +262,6 @@ static unsigned int port_addrs(struct ib_device *ib, u32 port, struct net *net,
 	return ipoib_addrs(ib, port, net, to, max);
 }
 
-/* RDMA addresses that @net can use.  Return: how many. */
 unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
 			       unsigned int max)
 {
@@ -283,7 +282,6 @@ unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
 
 /* ---- for netlink ---- */
 
-/* One port, for netlink. */
 static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
 		      struct rstream_addr *addrs, struct rstream_dev_info *info)
 {
@@ -350,7 +348,6 @@ out:
 
 /* ---- links on it ---- */
 
-/* From now on, the removal of the device waits for rstream_dev_detach(). */
 int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 {
 	struct rstream_dev *dev;

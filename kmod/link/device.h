@@ -8,10 +8,10 @@
 int rstream_dev_init(void);
 void rstream_dev_exit(void);
 
-/* Maximum depth of each queue of a link; or -EOPNOTSUPP: too small. */
+/* Return: depth of each queue of a link, or -EOPNOTSUPP if the device does not allow enough. */
 int rstream_dev_depth(const struct ib_device_attr *attr);
 
-/* From now on, the removal waits for rstream_dev_detach().  Return: 0 or -ENODEV */
+/* After this, the removal of the device waits for rstream_dev_detach().  Return: 0 or -ENODEV. */
 int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib);
 void rstream_dev_detach(struct rstream_link *link);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Why a link ends: each cause, what it means for counters and path, and its text. */
+/* Why a link ends: each cause, its effect on counters and path, and its text. */
 #ifndef RSTREAM_END_H
 #define RSTREAM_END_H
 
-/* What the end of a link means. */
+/* Kinds of causes, see end_kinds[] in link.c. */
 enum rstream_end_kind {
 	RSTREAM_END_KIND_FAULT,		/* a loss, which counts against the path */
-	RSTREAM_END_KIND_IDLE,		/* no loss: it had no ring */
-	RSTREAM_END_KIND_DRAINED,	/* an administrator wants it */
-	RSTREAM_END_KIND_RENEWED,	/* a loss, to reclaim its memory */
+	RSTREAM_END_KIND_IDLE,		/* no loss: the link had no ring */
+	RSTREAM_END_KIND_DRAINED,	/* requested by an administrator */
+	RSTREAM_END_KIND_RENEWED,	/* a loss, to reclaim the link's memory */
 	RSTREAM_END_KIND_REFUSED,	/* never up: the peer refuses for now */
-	RSTREAM_END_KIND_AGAIN,		/* likewise, but retry with another connection */
+	RSTREAM_END_KIND_AGAIN,		/* likewise, but retry with another connection's token */
 	RSTREAM_END_KINDS
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a message between the two ends of a link says: 4 bits of type, 8 bits of sequence number,
- * 20 bits of a ring's id or of a count.  Network byte order on the wire.  It is the immediate data
- * of an RDMA_WRITE_WITH_IMM; iWARP has none, and sends it in a struct rstream_notice.
+ * Header of a message between the two ends of a link: 4 bits of type, 8 bits of sequence number,
+ * 20 bits of a ring's id or a count, in network byte order on the wire.  It is the immediate data
+ * of an RDMA_WRITE_WITH_IMM; iWARP has no immediate data and sends a struct rstream_notice instead.
  * Documentation/links.rst describes when each message is sent, and the purpose of the sequence
  * number.
  */
@@ -22,7 +22,7 @@
 
 enum rstream_imm_type {
 	RSTREAM_IMM_DATA = 1,		/* id: receiver's ring that was written */
-	RSTREAM_IMM_DATA_WANT = 2,	/* the same; the sender waits for a credit */
+	RSTREAM_IMM_DATA_WANT = 2,	/* the same; the sender wants an interrupting credit */
 	RSTREAM_IMM_CREDIT = 3,		/* id: sender's end, whose cell was written */
 	RSTREAM_IMM_DONE = 4,		/* id: receiver's ring, no more writes */
 	RSTREAM_IMM_FREED = 5,		/* id: receiver's ring, no more credits */
@@ -34,10 +34,10 @@ enum rstream_imm_type {
 
 /**
  * struct rstream_notice - payload of the SEND that follows the write of a message on iWARP
- * @imm:	what the immediate data says elsewhere
- * @len:	bytes of the write, which the completion says elsewhere
+ * @imm:	takes the place of the immediate data
+ * @len:	bytes of the write, which other transports report in the completion
  *
- * The receiver sees it only when what was written before it has been placed (RFC 5040, 5.5).
+ * It is delivered only after all earlier writes have been placed (RFC 5040, 5.5).
  */
 struct rstream_notice {
 	__be32 imm;

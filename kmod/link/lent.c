@@ -3,10 +3,10 @@
  * Pages of rings in pipes.
  *
  * A pipe can be read by anybody at any time, teed, or spliced into a socket, whose packets
- * then refer to the page long after the pipe has released it.  So loans are not counted: a
- * page of a ring is lent while it has more references than that of its RMB.  The module's
- * own references, those of pipe buffers and of frags that forward the page, are dropped by
- * rstream_page_put(), which notices.  Others are dropped unnoticed, so waiters also have to
+ * may hold the page long after the pipe has released it.  So loans are not counted: a page of
+ * a ring is lent while it has other references than the one of its RMB.  References of pipe
+ * buffers, and of frags that forward the page, are dropped by rstream_page_put(), which
+ * notifies waiters.  Other code drops its references without notice, so waiters must also
  * poll.
  *
  * Owns the table of waiters.  Its lock is innermost.
@@ -34,7 +34,7 @@ static void tell(const struct page *page)
 	struct rstream_lent *lent;
 	struct hlist_node *next;
 
-	/* a waiter that is added after this sees that the page is back */
+	/* a waiter that is added after this check will see that the page is back */
 	if (hlist_empty(&lent_waits[hash_min((unsigned long)page,
 					     HASH_BITS(lent_waits))]))
 		return;
@@ -53,7 +53,7 @@ static void tell(const struct page *page)
 void rstream_page_put(struct page *page)
 {
 	put_page(page);
-	/* pairs with rstream_lent_wait(): either this sees the waiter, or that sees the count */
+	/* pairs with rstream_lent_wait(): this sees the waiter, or the waiter sees the new count */
 	smp_mb();
 	if (atomic_read(&lent_count))
 		tell(page);
@@ -97,7 +97,7 @@ static void lent_release(struct pipe_inode_info *pipe, struct pipe_buffer *buf)
 	module_put(THIS_MODULE);
 }
 
-/* The page must not be stolen, because the device writes it. */
+/* There is no try_steal: the device may write to the page. */
 const struct pipe_buf_operations rstream_lent_ops = {
 	.get = lent_get,
 	.release = lent_release,

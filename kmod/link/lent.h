@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lent pages of rings: pipes refer to them, or whatever they were spliced to.  Only the
- * reference count shows this.  A stream that needs to know when a page is back waits here.
+ * Lent pages of rings: pages that are in pipes, or were spliced from there to elsewhere.  Only
+ * their reference count shows this.  A stream can wait here until a page is back.
  */
 #ifndef RSTREAM_LENT_H
 #define RSTREAM_LENT_H
@@ -11,10 +11,10 @@
 #include <linux/pipe_fs_i.h>
 
 /**
- * struct rstream_lent - waits for a page
+ * struct rstream_lent - a waiter for a page
  * @node:	in the table, under its lock
- * @page:	NULL: does not wait; changed under the same lock
- * @told:	called once when it is back: process or softirq, under that lock
+ * @page:	NULL: not waiting; changed under the same lock
+ * @told:	called once when the page is back, in process or softirq context, under that lock
  */
 struct rstream_lent {
 	struct hlist_node node;
@@ -22,21 +22,21 @@ struct rstream_lent {
 	void (*told)(struct rstream_lent *lent);
 };
 
-/* Does anything but its RMB, which holds one reference, refer to this page? */
+/* Does anything besides its RMB, which holds one reference, refer to this page? */
 static inline bool rstream_page_lent(const struct page *page)
 {
 	return page_count(page) > 1;
 }
 
 /*
- * put_page(), for references that may be the last ones of a lent page.  Process or softirq
- * context, hard interrupts on.
+ * put_page() for a reference whose release may end the loan of a page.  Process or softirq
+ * context, hard interrupts enabled.
  */
 void rstream_page_put(struct page *page);
 
-/* Return: false if the page is back already.  Moves a waiter to another page. */
+/* If @lent is already waiting, it now waits for @page.  Return: false if @page is back already. */
 bool rstream_lent_wait(struct rstream_lent *lent, struct page *page);
-/* @told is not called after return. */
+/* After return, @told is not called. */
 void rstream_lent_forget(struct rstream_lent *lent);
 
 /* Operations of pipe buffers with lent pages; each buffer holds the module. */
