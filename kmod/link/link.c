@@ -3,14 +3,14 @@
  * Links: states, end, references and lookup.  link_life.c sets links up, and contains their
  * workers.
  *
- * Owns struct rstream_link.  Called by the streams (link.h), and by all files that notice
- * events of a link.  It never calls ib_* or rdma_* itself, nor the files that do; it only
- * calls the streams, to notify them.
+ * Owns struct rstream_link.  Called by the streams (link.h), and by all files that detect
+ * events of a link.  It calls neither ib_* or rdma_* nor the files that do; it notifies the
+ * streams.
  *
  * Locks, outermost first; "|" separates locks that are never held together:
  *
  *	socket lock (of streams)
- *	  setup_lock (mutex; under rdma_cm's own handler mutex)
+ *	  setup_lock (mutex; inside rdma_cm's handler mutex)
  *	    peer->lock | rstream_devs_lock
  *	      link->lock
  *	        ln->lock
@@ -24,7 +24,7 @@
 
 /* ---- state ---- */
 
-/* This host does not try to establish it any more. */
+/* This host is no longer trying to establish the link. */
 void rstream_link_attempt_over(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
@@ -49,7 +49,7 @@ bool rstream_link_set_state(struct rstream_link *link,
 	lockdep_assert_held(&link->lock);
 	if (!(from[new] & BIT(link->state)))
 		return false;
-	/* iWARP's TCP may go on with it for minutes: link_down_work() waits */
+	/* with iWARP, TCP may keep connecting for minutes: link_down_work() waits for that */
 	if (new == RSTREAM_LINK_UP || !link->iwarp)
 		rstream_link_attempt_over(link);
 	/* pairs with rstream_link_is_up(): earlier counts are visible */
@@ -94,7 +94,7 @@ static const struct {
 #undef X
 };
 
-/* Effects of the end of a link that was up. */
+/* Effects of the end of a link that was up, by enum rstream_end_kind. */
 static const struct {
 	u8 count;		/* enum rstream_mib_item */
 	u8 reason;		/* enum rstream_reason, for its streams */
@@ -118,12 +118,12 @@ bool rstream_link_flaps(const struct rstream_link *link)
 	return end_kinds[rstream_link_ended(link)].flaps;
 }
 
-/* Rings that are looked at before others get the lock, and the CPU. */
+/* Number of rings to visit before giving up the lock and the CPU for a moment. */
 #define LOOKS_MOST	64U
 
 /*
- * A peer can have many rings.  Who walks through them calls this after each, the @n-th: the lock
- * may be released meanwhile.  Process context.  Return: the link is still up.
+ * A link can have many rings.  Code that walks through them calls this after the @n-th one; it may
+ * drop and retake the lock.  Process context.  Return: true if the link is still up.
  */
 bool rstream_link_pause(struct rstream_link *link, unsigned int n)
 {
@@ -136,7 +136,7 @@ bool rstream_link_pause(struct rstream_link *link, unsigned int n)
 	return link->state == RSTREAM_LINK_UP;
 }
 
-/* Notifies all streams with a ring on the link. */
+/* Notifies all streams with a ring on the link.  May drop the lock. */
 void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_event ev)
 {
 	unsigned int n = 0;
@@ -157,13 +157,13 @@ void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_even
 	}
 }
 
-/* Ends the link, with the text of rdma_cm or of the device.  link_lost_work() tells its streams. */
+/* Ends the link; @why is a constant text.  link_lost_work() notifies its streams. */
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
 {
 	lockdep_assert_held(&link->lock);
 	if (!rstream_link_alive(link))
 		return;
-	/* before the state: see rstream_link_reason() */
+	/* set these before the state, see rstream_link_reason() */
 	link->end = end;
 	link->why = why;
 	link_count(link, link->was_up ? end_kinds[ends[end].kind].count :
@@ -189,8 +189,8 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end)
 }
 
 /*
- * The peer has closed the connection.  A link that ends at once may never have counted as
- * established.
+ * The peer has closed the connection.  That is no fault if no ring uses the link, and it has
+ * carried messages or was up for some time.
  */
 void rstream_link_disconnected(struct rstream_link *link)
 {
@@ -199,11 +199,10 @@ void rstream_link_disconnected(struct rstream_link *link)
 		       time_after(jiffies, link->up_at + HZ));
 
 	lockdep_assert_held(&link->lock);
-	/* has the peer closed it because it is idle, and is it unused here, too? */
 	rstream_link_break_locked(link, of_use ? RSTREAM_END_PEER_IDLE : RSTREAM_END_DISCONNECTED);
 }
 
-/* Both ends can serve rings: up.  up_work notifies the waiters. */
+/* The link is UP once both ends can serve rings.  up_work notifies the waiters. */
 void rstream_link_try_up(struct rstream_link *link)
 {
 	const struct rstream_path *path;
@@ -225,7 +224,7 @@ void rstream_link_try_up(struct rstream_link *link)
 			   msecs_to_jiffies(rstream_link_set(link->ln)->link_probe_ms));
 }
 
-/* The connection is established, according to the CM or a first message. */
+/* The connection is established, as shown by rdma_cm or by a first message. */
 void rstream_link_established(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
@@ -239,7 +238,7 @@ void rstream_link_peer_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
 	link->peer_ready = true;
-	/* it may overtake the REP of rdma_cm, which authenticates the peer */
+	/* READY may overtake the REP, and only that authenticates the peer */
 	if (link->peer_id)
 		rstream_link_established(link);
 	rstream_link_try_up(link);
@@ -253,7 +252,7 @@ void rstream_link_probed(struct rstream_link *link)
 	link->rtt_us = max_t(s64, ktime_us_delta(ktime_get(), link->timed_at), 1);
 }
 
-/* @rs is notified when more memory is registered, or could not be. */
+/* @rs is notified when more memory has been registered, or when that has failed. */
 void rstream_link_want_rmb(struct rstream_link *link,
 			   enum rstream_rmb_kind kind, u32 least,
 			   struct rstream *rs)

@@ -2,8 +2,8 @@
 /*
  * Snapshots of links, peers and registered memory, for netlink.
  *
- * Called in process context.  Takes the lock of one object at a time to copy its values, so
- * values of several objects may be of different times.  Changes nothing.
+ * Called in process context.  Takes the lock of one object at a time to copy its values, so a
+ * dump is not a consistent snapshot of all objects.  Changes nothing.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -107,7 +107,7 @@ static void peer_info(struct rstream_peer *peer, struct rstream_peer_info *info)
 
 	static_assert(RSTREAM_INFO_PATHS == RSTREAM_PATHS_MAX);
 	memset(info, 0, sizeof(*info));
-	/* real ids are random, but a peer may state any id */
+	/* real ids are random, but a peer may claim any id */
 	memcpy(&info->key, peer->name.instance, sizeof(info->key));
 	info->key ^= jhash(&peer->name, sizeof(peer->name), 0);
 	memcpy(info->instance, peer->name.instance, sizeof(info->instance));

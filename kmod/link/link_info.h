@@ -36,7 +36,7 @@ struct rstream_link_info {
 	u32 rtt_us;			/* of the last probe, 0: none yet */
 };
 
-/* Implemented in link_info.c, as the next three; same rules as rstream_info_dump(). */
+/* The dumps are in link_info.c unless noted, and follow the rules of rstream_info_dump(). */
 int rstream_link_info_dump(struct net *net, unsigned int skip,
 			   int (*fn)(const struct rstream_link_info *info,
 				     void *arg),
@@ -47,7 +47,7 @@ bool rstream_link_on_device(struct net *net, u32 id, const char *name);
 
 /* A pair of addresses over which links to a peer can be established. */
 struct rstream_path_info {
-	struct sockaddr_storage local, remote;	/* AF_UNSPEC: as routing chooses */
+	struct sockaddr_storage local, remote;	/* AF_UNSPEC: routing chooses it */
 	bool own;			/* of a TCP connection */
 	u32 fails, refused, flaps;
 	u64 retry_ms;			/* until the next attempt */
@@ -61,8 +61,8 @@ struct rstream_peer_info {
 	bool drained;
 	u32 links, connecting;		/* up; being established */
 	u32 waiting;			/* sockets */
-	const char *why;		/* the last link ended, or NULL */
-	u64 why_ms;			/* since then */
+	const char *why;		/* why the last link ended, or NULL */
+	u64 why_ms;			/* time since then */
 	unsigned int n_paths;
 	struct rstream_path_info paths[RSTREAM_INFO_PATHS];
 };
@@ -90,15 +90,18 @@ int rstream_rmb_info_dump(struct net *net, unsigned int skip,
 				    void *arg),
 			  void *arg);
 
-/* Registered memory of the namespace, its limit, both in bytes; and is it short? */
+/*
+ * Return: bytes of registered memory of the namespace.  Sets @max to the limit on these, and
+ * @is_short if memory for rings is short.
+ */
 u64 rstream_rmb_total(struct net *net, u64 *max, bool *is_short);
 
 enum rstream_dev_problem {		/* as in the netlink spec */
 	RSTREAM_DEV_GOOD,
 	RSTREAM_DEV_NO_REG,		/* no fast memory registration */
-	RSTREAM_DEV_SMALL,		/* queues */
-	RSTREAM_DEV_DOWN,		/* port */
-	RSTREAM_DEV_NO_ADDR,		/* of the namespace */
+	RSTREAM_DEV_SMALL,		/* queues are too short */
+	RSTREAM_DEV_DOWN,		/* port is not active */
+	RSTREAM_DEV_NO_ADDR,		/* port has no IP address of the namespace */
 };
 
 /* One port of a device. */
@@ -106,7 +109,7 @@ struct rstream_dev_info {
 	char name[64];
 	u32 port;
 	u8 problem;			/* enum rstream_dev_problem */
-	u32 links;			/* links of the namespace, on all ports */
+	u32 links;			/* of the namespace, on all ports of the device */
 	int ifindex;			/* of addrs[0] */
 	unsigned int n_addrs;
 	struct in6_addr addrs[RSTREAM_INFO_ADDRS];	/* IPv6 or v4-mapped */

@@ -2,8 +2,8 @@
 /*
  * The links of a network namespace: listener, removal, drain; init and exit of this layer.
  *
- * Owns struct rstream_link_net and the workqueues.  rdma_cm ids pin their namespace, so in a
- * namespace other than the initial one the listener exists only while it has users.
+ * Owns struct rstream_link_net and the workqueues.  An rdma_cm id pins its namespace, so except in
+ * the initial namespace, the listener exists only while there are users.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -50,7 +50,7 @@ void rstream_link_drain(struct net *net, bool on)
 		rstream_peers_retry(ln);
 		return;
 	}
-	/* no link is added any more: these are all */
+	/* no more links are added, so this catches all of them */
 	links_break(ln, RSTREAM_END_DRAINED, RSTREAM_END_DRAINED);
 }
 
@@ -62,7 +62,7 @@ static void listen_or_not(struct rstream_link_net *ln)
 		rstream_cm_listen(ln);
 		return;
 	}
-	/* ids pin their namespace, which does not matter for the initial one */
+	/* do not pin a namespace that is unused; the initial one always exists */
 	if (!net_eq(ln->net, &init_net)) {
 		links_break(ln, RSTREAM_END_UNUSED, RSTREAM_END_UNUSED_RINGS);
 	} else if (!list_empty_careful(&ln->links)) {
@@ -82,7 +82,7 @@ static void link_listen_work(struct work_struct *work)
 						   struct rstream_link_net,
 						   listen_work);
 
-	/* an id must not pin a namespace that is being removed */
+	/* no new id in a namespace that is being removed: it would pin it */
 	if (!maybe_get_net(ln->net))
 		return;
 	listen_or_not(ln);
@@ -100,7 +100,7 @@ void rstream_link_use(struct net *net, struct mem_cgroup *memcg)
 
 	rstream_account_to(ln, memcg);
 	atomic_inc(&ln->users);
-	smp_mb__after_atomic();	/* pairs with link_listen_work() */
+	smp_mb__after_atomic();	/* pairs with listen_or_not() */
 	if (!READ_ONCE(ln->listening))
 		mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work, 0);
 }
@@ -139,9 +139,9 @@ int rstream_link_net_init(struct net *net)
 }
 
 /*
- * No stream of the namespace is left.  Waits only for the module's workers: first the listener
- * is destroyed (no new requests), then the links, then the peers, which links and pending attempts
- * hold; and for requests, which find no stream and get no link any more.
+ * No stream of the namespace is left.  The listener is destroyed first, so no new requests arrive.
+ * Then this waits, only for the module's workers, until links, peers (which links and pending
+ * attempts hold) and requests are gone; a pending request finds no stream, and gets no link.
  */
 void rstream_link_net_exit(struct net *net)
 {
@@ -158,7 +158,7 @@ void rstream_link_net_exit(struct net *net)
 	links_break(ln, RSTREAM_END_NET, RSTREAM_END_NET_RINGS);
 	wait_event(ln->wait, !READ_ONCE(ln->n_links) && !READ_ONCE(ln->n_peers) &&
 		   !READ_ONCE(ln->n_requests));
-	/* the waker still holds the lock */
+	/* the waker may still hold the lock: wait until it has released it */
 	spin_lock_bh(&ln->lock);
 	spin_unlock_bh(&ln->lock);
 	WARN_ON_ONCE(atomic_long_read(&ln->rmb_bytes));
@@ -177,7 +177,7 @@ static void wqs_exit(void)
 			destroy_workqueue(rstream_wqs[i]);
 }
 
-/* Administrators can say on which CPUs each of them runs, and how many works at a time. */
+/* WQ_SYSFS: administrators can set the CPUs and the concurrency of each queue. */
 static int wqs_init(void)
 {
 	static const char * const names[] = {

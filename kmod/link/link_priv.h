@@ -305,7 +305,7 @@ struct rstream_link {
 	u64 received;			/* messages of the peer */
 	u64 probed_received;		/* @received at the last probe */
 	unsigned int misses;		/* consecutive probes without progress */
-	u64 timed;			/* work request of the last probe; 0: completed or answered */
+	u64 timed;			/* work request of the last probe; 0: done or answered */
 	ktime_t timed_at;		/* when that was posted */
 	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
 	bool said_ready;		/* READY was posted */
@@ -344,7 +344,7 @@ struct rstream_link {
 	unsigned int n_busy;		/* on tx_busy */
 	struct list_head tx_zombies;	/* closed rings until FREED arrives, oldest first */
 	unsigned int n_zombies;		/* on tx_zombies */
-	struct list_head tx_ending;	/* of these, those whose DONE is posted, not completed */
+	struct list_head tx_ending;	/* zombies whose DONE is posted, but not completed */
 	unsigned int sweeps;		/* since the link came up */
 	unsigned int move_pause;	/* sweeps without moves after the last sweep with moves */
 	unsigned int move_at;		/* @sweeps when rings may move next */

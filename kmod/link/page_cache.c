@@ -15,7 +15,7 @@ void rstream_page_cache_put(struct rstream_link *link, struct rstream_frag *frag
 	lockdep_assert_held(&link->lock);
 	if (link->state != RSTREAM_LINK_UP || link->n_cached == RSTREAM_CACHED_PAGES)
 		return;
-	/* with the last reference, so nothing else can take another */
+	/* this is the only reference, so nobody can take another one */
 	if (page_ref_count(page) != 1 || page_size(page) != RSTREAM_CACHED_PAGE_SIZE ||
 	    page_is_pfmemalloc(page))
 		return;
@@ -35,7 +35,7 @@ struct page *rstream_page_cache_get(struct rstream_link *link)
 	return link->page_cache[link->n_cached];
 }
 
-/* The oldest go first. */
+/* Drops the oldest pages first: the newest are most likely in the CPU's caches. */
 static void cache_drop(struct rstream_link *link, unsigned int n)
 {
 	unsigned int i;

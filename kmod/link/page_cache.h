@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The page cache of a link: pages into which writes were copied and which have been sent are
- * kept for the next writes.  A new page would have to be cleared on some kernels
- * (CONFIG_INIT_ON_ALLOC_DEFAULT_ON), and the cached ones are still in the CPU's caches.
+ * The page cache of a link: pages into which writes were copied, kept for the next writes once they
+ * have been sent.  Some kernels clear new pages (CONFIG_INIT_ON_ALLOC_DEFAULT_ON), and cached ones
+ * are still in the CPU's caches.
  *
  * All under link->lock.
  */
@@ -13,10 +13,11 @@
 
 /**
  * rstream_page_cache_put() - keep the page of a frag
- * @link: on which it was sent
- * @frag: has completed; with @copied
+ * @link: the link on which it was sent
+ * @frag: a completed frag with @copied set
  *
- * If it is the last reference and there is room, takes it over and clears frag->page.
+ * If the frag holds the only reference and there is room, takes the page over and clears
+ * frag->page.
  */
 void rstream_page_cache_put(struct rstream_link *link, struct rstream_frag *frag);
 
@@ -24,12 +25,12 @@ void rstream_page_cache_put(struct rstream_link *link, struct rstream_frag *frag
 struct page *rstream_page_cache_get(struct rstream_link *link);
 
 /*
- * At each sweep: frees pages that were not needed since the last one, or all of them when memory
- * is short.
+ * Called at each sweep: frees the pages that were not needed since the last sweep, or all of them
+ * when memory is short.
  */
 void rstream_page_cache_trim(struct rstream_link *link);
 
-/* When the link is down. */
+/* Called when the link has been drained. */
 void rstream_page_cache_free(struct rstream_link *link);
 
 #endif
