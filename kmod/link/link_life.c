@@ -2,32 +2,29 @@
 /*
  * Links: setup, bring-up, periodic work and teardown.
  *
- * Lifetime of a link.  rstream_link_new() takes the reference that the tables hold, and one
- * for its caller.  Every link becomes BROKEN exactly once; that queues link_lost_work(), which
- * tells the streams, then link_down_work(), which drains the queue pair, then link_end_work(),
- * which releases everything and finally drops the reference of the tables.  Until then, these may
- * still hold the link, and this is why each of them is gone at the end:
+ * Lifetime of a link.  rstream_link_new() takes two references, for the tables and for its caller.
+ * Every link becomes BROKEN exactly once; that queues link_lost_work(), which notifies the streams,
+ * then link_down_work(), which drains the queue pair, then link_end_work(), which releases
+ * everything and finally drops the reference of the tables.  The following may use the link until
+ * then, or later if they hold a reference:
  *
  *  1. timeout_work, probe_work, up_work, register_work, rmb_work: queued only under link->lock
  *     while the link is alive; cancelled with _sync, the first three by link_down_work(), the
- *     others, which may wait for the device, by link_end_work().  trim_work and free_work come
- *     after that, and have a reference, or have had the last one.
- *  2. Completion handlers: after the drain no completion is left; napi_disable()
- *     and a grace period wait for programs that poll.  Events of the QP:
- *     rdma_destroy_qp() waits for them, event_work is cancelled then.
- *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none
- *     follows.  setup_work, which creates the queues: queued by a handler, or when a
- *     request is taken over, under setup_lock while @closing is false; cancelled with
- *     _sync then.
- *  4. The device's list: rstream_dev_detach() comes last; only then the removal of
- *     the device continues.
- *  5. Lookups by id or through the peer: take a reference under the table's lock;
- *     the link enters both tables at once, and leaves both before the reference
- *     of the tables is dropped.
- *  6. Code that maps or unmaps pages without link->lock (ring_tx.c): link_end_work()
- *     waits for an RCU grace period when the link is DEAD.
- *  7. Rings: a reference each.  RMBs of which none is a part are freed once @down is set, the
- *     others by trim_work or by link_free_work().
+ *     others, which may wait for the device, by link_end_work().  trim_work, which follows later,
+ *     holds a reference; free_work is queued when the last one is dropped.
+ *  2. Completion handlers: none runs after the drain; napi_disable() and a grace period wait for
+ *     polling.  Events of the QP: rdma_destroy_qp() waits for them, then event_work is cancelled.
+ *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none follows.
+ *     setup_work, which creates the queues: queued by a handler, or when the link takes over a
+ *     request, under setup_lock while @closing is false; cancelled with _sync once that is set.
+ *  4. The device's list of links: rstream_dev_detach() comes after everything that uses the
+ *     device; only then does the removal of the device continue.
+ *  5. Lookups by id or through the peer: they take a reference under the table's lock.  The link
+ *     enters both tables at once, and leaves both before the reference of the tables is dropped.
+ *  6. Code that maps or unmaps pages without link->lock (ring_tx.c): link_end_work() waits for an
+ *     RCU grace period when the link is DEAD.
+ *  7. Rings: each holds a reference.  RMBs without a ring are freed once @down is set, the others
+ *     by trim_work or by link_free_work().
  */
 #include <linux/if_arp.h>
 #include <linux/random.h>
@@ -46,14 +43,14 @@
 
 #define ORPHANS_MAX	SZ_2M
 #define NUDGE_MS	50
-/* A link is busy that has carried so much since the last sweep, bytes. */
+/* Bytes since the last sweep that make a link count as busy. */
 #define BUSY_BYTES	SZ_64K
-/* Sweeps; half a minute by default. */
+/* Longest time between moves, in sweeps: half a minute by default. */
 #define MOVE_PAUSE_MAX	64U
 
 /*
- * siw may not notice a message that arrives while it accepts the connection, until something else
- * arrives.  So the active side, which sends first, sends a little more until the link is up.
+ * siw may overlook a message that arrives while it accepts the connection, until something else
+ * arrives.  So the active side, which sends first, keeps sending empty writes until the link is up.
  */
 static void link_nudge(struct rstream_link *link)
 {
@@ -116,8 +113,8 @@ static void link_timeout_work(struct work_struct *work)
 }
 
 /*
- * Memory for a ring of @size was registered, or could not be: perhaps in smaller parts.  If the
- * device or rmb_max does not allow larger rings, remember that; scarce memory may return.
+ * Adjusts the maximum size of new rings after memory for a ring of @size was registered (@had) or
+ * could not be: smaller rings may still be possible, and scarce memory may become available again.
  */
 static void ring_had(struct rstream_link *link, u32 size, bool had)
 {
@@ -159,7 +156,7 @@ static void link_rmb_work(struct work_struct *work)
 		rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
 }
 
-/* The device has released all RMBs; streams have read what some of them still had. */
+/* The device has released all RMBs; this frees those that no stream reads any more. */
 static void link_trim_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link, trim_work);
@@ -169,9 +166,9 @@ static void link_trim_work(struct work_struct *work)
 }
 
 /*
- * A device that cannot send because the network holds packets back may not count that as a
- * retry, so its retries may never end.  Count probes instead of time: if the whole machine was
- * stopped for a while, only one probe is missing.
+ * A device that cannot send, because the network holds back its packets, may not count retries, and
+ * so never give up.  This counts probes instead of time, because a machine that was stopped for a
+ * while (a VM, say) misses only one.
  */
 static bool link_is_stalled(struct rstream_link *link, bool quiet)
 {
@@ -181,7 +178,7 @@ static bool link_is_stalled(struct rstream_link *link, bool quiet)
 
 	lockdep_assert_held(&link->lock);
 	if (link->iwarp) {
-		/* while an answer is owed, completions are no sign of life */
+		/* while a probe is unanswered, completions are no sign of life */
 		if (link->timed)
 			quiet = link->probed_received == link->received;
 		waits |= link->timed || !link->rq_credits;
@@ -194,7 +191,7 @@ static bool link_is_stalled(struct rstream_link *link, bool quiet)
 	return most && link->misses >= most;
 }
 
-/* Neither has anything completed since the last probe, nor has the peer sent anything. */
+/* Has nothing completed since the last probe, and on iWARP, has nothing been received? */
 static bool link_is_quiet(const struct rstream_link *link)
 {
 	return link->probed_done == link->sq_done &&
@@ -202,9 +199,9 @@ static bool link_is_quiet(const struct rstream_link *link)
 }
 
 /*
- * Something must complete regularly on a quiet link: unsignalled requests get their completion,
- * and the retries of the probe detect a dead peer.  With iWARP a request completes when TCP has
- * taken it, and TCP retries for minutes; so there the peer has to answer the probe.
+ * Posts a signalled request if the link is quiet or waits for unsignalled requests: it completes
+ * those, and its retries detect a dead peer.  With iWARP, a request completes when TCP has taken
+ * it, and TCP retries for minutes, so the peer has to answer the probe.
  */
 static void link_probe(struct rstream_link *link, bool quiet)
 {
@@ -239,7 +236,7 @@ static bool link_is_idle(struct rstream_link *link)
 	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
 }
 
-/* Does @dev encapsulate packets, and perhaps encrypt them?  Unknown devices are assumed to. */
+/* May @dev encapsulate packets, and encrypt them?  True for unknown kinds of devices. */
 static bool is_tunnel(const struct net_device *dev)
 {
 	static const char *const plain[] = {
@@ -267,7 +264,7 @@ bool rstream_dev_protects(struct net_device *dev)
 				  netdev_walk_all_lower_dev_rcu(dev, is_macsec, NULL));
 }
 
-/* Is there any device or policy that protects packets, to which a new route may lead? */
+/* Is there any device or policy that may encrypt packets, and that a new route may lead to? */
 static bool net_protects(struct net *net)
 {
 	struct net_device *dev;
@@ -297,7 +294,7 @@ int rstream_routes_genid(const struct net *net)
 	return genid;
 }
 
-/* Routes or IPsec policies have changed: perhaps streams must not use their rings any more. */
+/* If routes or IPsec policies have changed, streams may have to leave their rings: notify them. */
 static void link_look_at_routes(struct rstream_link *link)
 {
 	struct net *net = rstream_link_netns(link);
@@ -310,7 +307,7 @@ static void link_look_at_routes(struct rstream_link *link)
 		rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
 }
 
-/* Limit on memory lost in abandoned rings, bytes; a new link reclaims it. */
+/* Limit on memory lost in abandoned rings, bytes; beyond it, a new link replaces this one. */
 static u64 orphans_max(const struct rstream_link *link)
 {
 	u64 max = rstream_account_rmb_max(link->ln);
@@ -319,8 +316,9 @@ static u64 orphans_max(const struct rstream_link *link)
 }
 
 /*
- * Leaves in @balance what is to be done now.  Rings that move may have to come back, because others
- * end or begin meanwhile.  So each time that some move, the next time is twice as far away.
+ * Clears in @balance what is not to be done now: everything, if the link is not busy, and moves, if
+ * it is too soon.  Rings that move may have to come back as others start and end, so the pause
+ * doubles with each move.
  */
 static void link_may_move(struct rstream_link *link, struct rstream_balance *balance)
 {
@@ -410,7 +408,7 @@ static void link_unlist(struct rstream_link *link)
 	spin_unlock_bh(&ln->lock);
 }
 
-/* Waits for nothing, so that streams go on however long the teardown of links takes. */
+/* Never waits, so that streams continue on TCP however long the teardown takes. */
 static void link_lost_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
@@ -449,19 +447,19 @@ static void link_down_work(struct work_struct *work)
 	rstream_ring_dead(link);
 	rstream_tx_unlock(link);
 	link_unlist(link);
-	/* notify streams that wait for memory of this link, or for the link itself */
+	/* this also notifies streams that wait for the link, or for memory of it */
 	rstream_peer_link_down(link);
 	queue_work(rstream_wqs[RSTREAM_WQ_END], &link->end_work);
 }
 
-/* Streams need the link no more.  A device, or rdma_cm without an answer, may take long. */
+/* No stream waits for this, which may take long: for the device, or for rdma_cm's retries. */
 static void link_end_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
 						 end_work);
 	struct rstream_link_net *ln = link->ln;
 
-	/* they may have waited for the device all the time */
+	/* not in link_down_work(), because they may have to wait for the device */
 	cancel_work_sync(&link->register_work);
 	cancel_work_sync(&link->rmb_work);
 	/* code that maps or unmaps without the lock: see ring_tx.c */
@@ -473,7 +471,7 @@ static void link_end_work(struct work_struct *work)
 	spin_lock_bh(&link->lock);
 	WRITE_ONCE(link->down, true);
 	spin_unlock_bh(&link->lock);
-	/* streams may keep the link for long, but only the memory that they still have to read */
+	/* streams may hold the link for long; free all RMBs that they do not read */
 	rstream_rmb_trim(link);
 	spin_lock_bh(&ln->lock);
 	rstream_host_del_link(ln, link->peer->host);
@@ -496,7 +494,7 @@ static void link_free_work(struct work_struct *work)
 	ln->n_links--;
 	wake_up_all(&ln->wait);
 	spin_unlock_bh(&ln->lock);
-	/* the namespace exists as long as its peers */
+	/* last, because the peers keep @ln and the namespace alive */
 	rstream_peer_put(peer);
 }
 
@@ -528,8 +526,8 @@ static bool net_enlist(struct rstream_link *link)
 }
 
 /*
- * Enters both tables, and starts the timer, before anything can break the link: that needs
- * link->lock, which is held until this is done.
+ * Enters the link in both tables and starts its timer.  Holds link->lock, so that nothing can break
+ * the link before this is done.
  */
 static bool link_enlist(struct rstream_link *link)
 {
@@ -554,9 +552,9 @@ static bool link_enlist(struct rstream_link *link)
 }
 
 /*
- * A link in CONNECTING.  This host connects it over @path; NULL: the peer connects it.  Returns
- * with two references: that of the tables and the caller's.  The link ends by itself if it is
- * not established in time.
+ * Creates a link in state CONNECTING.  This host connects it over @path; if that is NULL, the peer
+ * connects it.  The link ends by itself if it is not established in time.  Return: the link with a
+ * reference for the caller besides that of the tables, or NULL.
  */
 struct rstream_link *rstream_link_new(struct rstream_peer *peer,
 				      struct rstream_path *path, u8 slot)
