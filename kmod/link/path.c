@@ -3,14 +3,14 @@
  * Paths: pairs of addresses over which links can be established, and when each is tried.
  *
  * Owns the paths of a peer, and the list of the host's own RDMA addresses.  A path is the
- * pair of addresses of a TCP connection, or an address from the peer's HELLO that is
- * reached as routing says.  Called by peer.c with peer->lock held, and by handshake.c for
+ * pair of addresses of a TCP connection, or an address from the peer's HELLO with the local
+ * address that routing chooses.  Called by peer.c with peer->lock held, and by the streams for
  * HELLO.  It never creates a link.
  *
- * Damping.  Two counts delay a path, and each further failure doubles the delay:
- * consecutive failed attempts, reset when a link comes up; and links that broke, each of
- * which is made up for only by a link that was up for link_flap_decay_ms.  So a path whose
- * links flap is used less and less often, however quickly they come up.
+ * Damping.  Failures delay the next attempt over a path, each one twice as long: consecutive
+ * failed or refused attempts, reset when a link comes up; and links that broke, of which one is
+ * removed for each link_flap_decay_ms that a later link was up.  So a path whose links flap is
+ * used less and less often, even if they come up quickly.
  */
 #include <linux/if_infiniband.h>
 #include <linux/inetdevice.h>
@@ -55,12 +55,12 @@ static void any_port(struct sockaddr_storage *ss)
 
 /* ---- addresses advertised by a peer ---- */
 
-/* Where routing finds an address. */
+/* Where an address is, according to routing. */
 enum where {
-	WHERE_NOWHERE,		/* or not a single host */
-	WHERE_HERE,
+	WHERE_NOWHERE,		/* unreachable, or not a single host */
+	WHERE_HERE,		/* local */
 	WHERE_NEAR,		/* on a network of this host */
-	WHERE_FAR,
+	WHERE_FAR,		/* behind a gateway */
 };
 
 static enum where where4(struct net *net, __be32 addr)
@@ -98,7 +98,7 @@ static enum where where6(struct net *net, const struct in6_addr *addr)
 	return where;
 }
 
-/* At most RSTREAM_NAMED_MAX a second, for all peers together. */
+/* Allows RSTREAM_NAMED_MAX attempts a second, for all peers together. */
 static bool not_too_often(struct rstream_link_net *ln)
 {
 	bool may;
@@ -115,9 +115,9 @@ static bool not_too_often(struct rstream_link_net *ln)
 }
 
 /*
- * May a link be tried to an address advertised by a peer?  The peer can advertise anything, so
- * requests must not go just anywhere, nor too often.
- * Return: 0, -EAGAIN (later), -EHOSTUNREACH
+ * May a link be tried to an address advertised by a peer?  The peer can advertise any address, so
+ * this limits where requests are sent, and how often.
+ * Return: 0, -EAGAIN (try later), -EHOSTUNREACH
  */
 int rstream_path_may(struct rstream_peer *peer,
 		     const struct sockaddr_storage *remote)
@@ -138,7 +138,7 @@ int rstream_path_may(struct rstream_peer *peer,
 	return not_too_often(peer->ln) ? 0 : -EAGAIN;
 }
 
-/* Jiffies until it may be tried. */
+/* Return: jiffies until @path may be tried. */
 unsigned long rstream_path_wait(const struct rstream_path *path)
 {
 	u64 now = get_jiffies_64();
@@ -146,16 +146,19 @@ unsigned long rstream_path_wait(const struct rstream_path *path)
 	return path->retry_at > now ? path->retry_at - now : 0;
 }
 
-/* How important is @path?  The least important one is replaced. */
+/* Importance of a path, ascending: the least important one is replaced. */
 enum path_worth {
 	PATH_FREE,
-	PATH_NAMED,	/* by the peer */
-	PATH_OWN,	/* of a connection */
-	PATH_WAITS,	/* its failures */
-	PATH_TRYING,	/* it is in use, or has a link */
+	PATH_NAMED,	/* advertised by the peer */
+	PATH_OWN,	/* of a TCP connection */
+	PATH_WAITS,	/* its failures must not be forgotten */
+	PATH_TRYING,	/* being tried, or has a link */
 };
 
-/* Links of @path that are @up; or the others: being established, or ended and not yet counted. */
+/*
+ * Return: number of links of @path that are up, or if !@up, of the others: those being established,
+ * and those that have ended and are not yet in the path's history.
+ */
 static unsigned int path_links(const struct rstream_peer *peer, const struct rstream_path *path,
 			       bool up)
 {
@@ -180,10 +183,10 @@ static enum path_worth path_worth(const struct rstream_peer *peer,
 }
 
 /*
- * The entry of a path, or one for it: among the least important ones, the one that was
- * advertised longest ago is replaced.  An advertised path replaces neither the paths of
- * connections nor those that must wait, and none replaces a path that has a link.  NULL: no entry
- * may be replaced.
+ * Return: the entry of the path, or a cleared one for it, or NULL if none may be replaced.  Of the
+ * least important entries, it replaces the one that has not been mentioned for the longest time.
+ * An advertised path replaces neither paths of connections nor paths that must wait, and nothing
+ * replaces a path that has a link.
  */
 static struct rstream_path *path_entry(struct rstream_peer *peer,
 				       const struct sockaddr_storage *local,
@@ -197,7 +200,7 @@ static struct rstream_path *path_entry(struct rstream_peer *peer,
 	lockdep_assert_held(&peer->lock);
 	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
 		path = &peer->paths[i];
-		/* there may be several local addresses for a remote one */
+		/* connections may use several local addresses with the same remote one */
 		if (same_addr(&path->remote, remote) &&
 		    (!own || !path->own || same_addr(&path->local, local)))
 			return path;
@@ -234,10 +237,9 @@ void rstream_path_name(struct rstream_peer *peer,
 }
 
 /*
- * Which path will probably work soonest?  Each earlier failure counts as a second of waiting,
- * and a path that is not of a TCP connection as half a second, so that a peer that is just not
- * ready does not cause a change of path.
- * NULL: none, or all are being tried.
+ * Return: the path that will probably work soonest, or NULL if there is none, or all are being
+ * tried.  Each earlier failure counts as a second of waiting.  An advertised address counts as half
+ * a second, so that the path does not change just because the peer is not ready yet.
  */
 struct rstream_path *rstream_path_best(struct rstream_peer *peer)
 {
@@ -263,8 +265,9 @@ struct rstream_path *rstream_path_best(struct rstream_peer *peer)
 }
 
 /*
- * The path for a link beside those that are up: one that need not wait, of these one with the
- * fewest links.  @missing: how many links it lacks.  NULL: each has @most, or is being tried.
+ * Return: the path for a further link, or NULL if all have @most links or are being tried.  Prefers
+ * the path that has to wait least, then the one with the fewest links.  @missing: how many more
+ * links it may have.
  */
 struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned int most,
 					  unsigned int *missing)
@@ -300,7 +303,7 @@ bool rstream_path_has_link(struct rstream_link *link)
 	return path_links(link->peer, link->path, true);
 }
 
-/* Jiffies until none waits any more. */
+/* Return: jiffies until no path has to wait. */
 unsigned long rstream_path_longest(struct rstream_peer *peer)
 {
 	unsigned long longest = 0;
@@ -317,14 +320,14 @@ static void count(unsigned int *mishaps)
 	*mishaps = min(*mishaps + 1, RSTREAM_MISHAPS_MAX);
 }
 
-/* The pause after so many failures. */
+/* Starts the pause that is due after this number of failures. */
 static void path_pause(struct rstream_path *path)
 {
 	unsigned int n = clamp(path->fails + path->refused + path->flaps, 1U,
 			       RSTREAM_MISHAPS_MAX);
 	unsigned int ms = min(RETRY_MIN_MS << (n - 1), RETRY_MAX_MS);
 
-	/* so that the peers of a host that comes back do not all connect at once */
+	/* jitter, so that the peers of a host that comes back do not all connect at once */
 	ms += get_random_u32() % (ms / 2);
 	path->retry_at = get_jiffies_64() + msecs_to_jiffies(ms);
 }
@@ -336,7 +339,7 @@ void rstream_path_works(struct rstream_path *path)
 	path->refused = 0;
 }
 
-/* Several links that fail together count as one failure. */
+/* An attempt has failed.  Links that fail together count as one failure. */
 void rstream_path_failed(struct rstream_path *path, bool refused)
 {
 	if (rstream_path_wait(path))
@@ -348,7 +351,7 @@ void rstream_path_failed(struct rstream_path *path, bool refused)
 	path_pause(path);
 }
 
-/* Retry: it was not the path's fault. */
+/* An attempt has failed, but not through the path's fault: retry soon. */
 void rstream_path_again(struct rstream_path *path)
 {
 	if (!rstream_path_wait(path))
@@ -356,10 +359,7 @@ void rstream_path_again(struct rstream_path *path)
 				 msecs_to_jiffies(RETRY_MIN_MS);
 }
 
-/*
- * All paths may be tried in @ms, regardless of earlier failures; with 0, regardless of flaps,
- * too.
- */
+/* Lets all paths be tried in @ms, and forgets failures; if @ms is 0, links that broke, too. */
 void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
 {
 	struct rstream_path *path;
@@ -376,7 +376,7 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
 	}
 }
 
-/* @link was up. */
+/* @link has ended, and was up. */
 void rstream_path_broke(struct rstream_link *link)
 {
 	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_flap_decay_ms);
@@ -399,7 +399,7 @@ void rstream_path_broke(struct rstream_link *link)
 
 /* ---- own addresses ---- */
 
-/* Cached, because connections change more often than addresses. */
+/* Looks up addresses only when the cached ones are old: there may be many connections. */
 static void look_up(struct rstream_link_net *ln)
 {
 	lockdep_assert_held(&ln->addr_lock);
@@ -409,7 +409,10 @@ static void look_up(struct rstream_link_net *ln)
 	ln->n_addrs = rstream_dev_addrs(ln->net, ln->addrs, RSTREAM_ADDRS_MAX);
 }
 
-/* Is it one of these, or @own?  A second address of an interface is not another path. */
+/*
+ * Does @ifindex already have an address in @told, or @own?  A second address of an interface is not
+ * another path.
+ */
 static bool same_dev(const struct rstream_link_net *ln, int ifindex,
 		     const struct in6_addr *told, unsigned int n_told,
 		     const struct in6_addr *own)

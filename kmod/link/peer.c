@@ -2,9 +2,9 @@
 /*
  * Peers: other network namespaces, and the attempts to establish links to them.
  *
- * Owns struct rstream_peer, and decides when links are established; path.c decides where, and
- * after which pause.  Called by the streams (link.h), and by link_life.c when a link comes up or
- * ends.  Of a link, it uses only the state, the free room and the reference count.
+ * Owns struct rstream_peer, and decides when links are established; path.c decides over which
+ * addresses, and after which pause.  Called by the streams (link.h), by cm.c, and by link_life.c
+ * when a link comes up or ends.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -16,7 +16,7 @@
 #include "rmb.h"
 #include "waiter.h"
 
-/* Pause after a further link could not be had. */
+/* Pause after a further link could not be established. */
 #define MORE_PAUSE	(30 * HZ)
 /* Delay of an attempt that the peer has requested. */
 #define ASKED_MS	100
@@ -68,7 +68,7 @@ static struct rstream_peer *peer_new(struct net *net,
 	return peer;
 }
 
-/* Enters the tables, unless at a limit.  Only peers hold a reference to their host. */
+/* Return: false if a limit is reached.  Only peers hold references to hosts. */
 static bool peer_enlist(struct rstream_link_net *ln, struct rstream_peer *peer)
 {
 	struct rstream_host *host;
@@ -167,13 +167,13 @@ static unsigned int peer_connecting(struct rstream_peer *peer)
 	return n;
 }
 
-/* The two directions of a device don't share its bandwidth. */
+/* The maximum, because the network carries both directions at full speed. */
 static unsigned int link_load(const struct rstream_link *link)
 {
 	return max(READ_ONCE(link->n_rx), READ_ONCE(link->n_tx));
 }
 
-/* Is @link better for a further ring of this host than @other, with the same room? */
+/* Is @link better for a new ring of this host than @other, if neither or both have room? */
 static bool link_better(const struct rstream_link *link, const struct rstream_link *other)
 {
 	unsigned int rx = READ_ONCE(link->n_rx), other_rx = READ_ONCE(other->n_rx);
@@ -197,7 +197,7 @@ static bool link_room(struct rstream_link *link, u32 size)
 	return room;
 }
 
-/* The best one for a further ring of @size, or NULL; @best_room: is there room for it? */
+/* Return: the best link for a new ring of @size, or NULL.  @best_room: it has room for the ring. */
 static struct rstream_link *best_link(struct rstream_peer *peer, u32 size, bool *best_room)
 {
 	struct rstream_link *link, *best = NULL;
@@ -242,13 +242,13 @@ bool rstream_peer_has_better_link(struct rstream_peer *peer, const struct rstrea
 	return best && best != ring->link && room;
 }
 
-/* ---- tries ---- */
+/* ---- attempts ---- */
 
 /* Result of peer_plan(). */
 struct plan {
 	unsigned int n;			/* number of links to establish, 0: none */
 	struct rstream_path *path;
-	unsigned long delay;		/* jiffies until then */
+	unsigned long delay;		/* jiffies until the attempt */
 };
 
 static bool peer_may_try(const struct rstream_peer *peer)
@@ -257,16 +257,15 @@ static bool peer_may_try(const struct rstream_peer *peer)
 	       !READ_ONCE(peer->ln->drained);
 }
 
-/* Links over each path. */
+/* Number of links over each path. */
 static unsigned int peer_wants(const struct rstream_peer *peer)
 {
 	return max(READ_ONCE(rstream_link_set(peer->ln)->links_per_path), 1);
 }
 
 /*
- * All links of a path are established at once.  The first path gets some time alone; then the
- * next one is tried as well.  Once there is a link, those over further paths are established if
- * there is work for them.
+ * All links over a path are established at once.  If that takes long, the next path is tried as
+ * well.  Once there is a link, links over further paths are established only if they are wanted.
  */
 static struct plan peer_plan(struct rstream_peer *peer)
 {
@@ -316,7 +315,7 @@ static void peer_schedule(struct rstream_peer *peer)
 	plan = peer_plan(peer);
 	if (!plan.n) {
 		peer->want_more = false;
-		/* keeps the history while no stream holds the peer */
+		/* the pending work keeps the peer, and so its history, until no path waits */
 		plan.delay = rstream_path_longest(peer);
 		if (!plan.delay)
 			return;
@@ -325,12 +324,12 @@ static void peer_schedule(struct rstream_peer *peer)
 	if (delayed_work_pending(&peer->work) && !time_before(at, peer->work_at))
 		return;
 	peer->work_at = at;
-	/* it cannot end before peer->lock is released */
+	/* the work drops this reference, but takes peer->lock first */
 	if (!mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &peer->work, plan.delay))
 		rstream_peer_hold(peer);
 }
 
-/* A slot that no live link of this host has, or -1. */
+/* Return: a slot without a live link that this host connects, or -1. */
 static int free_slot(struct rstream_peer *peer)
 {
 	struct rstream_link *link;
@@ -358,15 +357,15 @@ static int peer_try(struct rstream_peer *peer, struct rstream_path *path,
 		return -EAGAIN;
 	link = rstream_link_new(peer, path, slot);
 	if (!link)
-		return -EAGAIN;	/* too many at once, not the path's fault */
+		return -EAGAIN;	/* at a limit: not the path's fault */
 	err = rstream_cm_connect(link, route);
 	rstream_link_put(link);
 	return err;
 }
 
 /*
- * Among the connections that wait for a link, the one whose token was refused least often, or
- * NULL.  The peer knows a token as long as its end of the connection exists.
+ * Return: of the connections that wait for a link, the one whose token was refused least often, or
+ * NULL.  The peer knows a token only while its end of the connection exists.
  */
 static struct rstream_waiter *waiter_to_try(struct rstream_peer *peer)
 {
@@ -405,7 +404,7 @@ static void peer_work(struct work_struct *work)
 
 	spin_lock_bh(&peer->lock);
 	plan = peer_plan(peer);
-	/* an id must not pin a namespace that is being removed */
+	/* no new id in a namespace that is being removed: it would pin it */
 	tries = plan.n && !plan.delay && maybe_get_net(net);
 	if (!plan.delay)
 		peer->want_more = false;
@@ -466,7 +465,7 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
-/* Are all links busy, and is there a path for another one now? */
+/* Are all links busy, and can another one be tried now? */
 static bool peer_lacks_link(struct rstream_peer *peer)
 {
 	struct rstream_link *link;
@@ -518,7 +517,7 @@ void rstream_peer_balance(struct rstream_link *link, struct rstream_balance *bal
 	spin_unlock_bh(&peer->lock);
 }
 
-/* Is this the address of a single other host? */
+/* Can this be the address of a single other host? */
 static bool may_be_peer(const u8 *addr)
 {
 	struct in6_addr in6;
@@ -573,9 +572,9 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 	spin_unlock_bh(&peer->lock);
 }
 
-/* ---- events that change the time of an attempt ---- */
+/* ---- events that expedite an attempt ---- */
 
-/* The next attempt is made in @ms, regardless of earlier failures. */
+/* Makes the next attempt in @ms, regardless of earlier failures. */
 static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
 {
 	lockdep_assert_held(&peer->lock);
@@ -584,7 +583,7 @@ static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
 	peer_schedule(peer);
 }
 
-/* A drained peer that requests a link is no longer drained.  It may lie, so limit the rate. */
+/* A drained peer that requests a link is no longer drained.  It may lie, so the rate is limited. */
 static void peer_asked(struct rstream_peer *peer)
 {
 	lockdep_assert_held(&peer->lock);
@@ -607,13 +606,13 @@ void rstream_peer_asks(struct rstream_peer *peer)
 void rstream_peer_tells(struct rstream_peer *peer, bool drained)
 {
 	spin_lock_bh(&peer->lock);
-	/* on the active side, the answer to an attempt is newer */
+	/* the active side knows better, from the answers to its attempts */
 	if (!peer->active)
 		peer->drained = drained;
 	spin_unlock_bh(&peer->lock);
 }
 
-/* An attempt was rejected: the peer is drained. */
+/* The peer has rejected an attempt because it is drained. */
 void rstream_peer_declines(struct rstream_peer *peer)
 {
 	spin_lock_bh(&peer->lock);
@@ -623,8 +622,8 @@ void rstream_peer_declines(struct rstream_peer *peer)
 }
 
 /*
- * An attempt was rejected: the peer does not know the connection of @link's token, any more or
- * yet.  Return: true if this is not the path's fault, because another token remains.
+ * The peer has rejected an attempt because it does not know the connection of @link's token, yet or
+ * any more.  Return: true if another token can be tried, so that the path is not to blame.
  */
 bool rstream_peer_bad_token(struct rstream_link *link)
 {
@@ -644,7 +643,7 @@ bool rstream_peer_bad_token(struct rstream_link *link)
 	return again;
 }
 
-/* The peer after @last, or the first one, referenced; @last is put. */
+/* Return: the peer after @last, or the first one, referenced; or NULL.  Puts @last. */
 struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
 				       struct hlist_head *bucket,
 				       struct rstream_peer *last)
@@ -666,7 +665,7 @@ struct rstream_peer *rstream_peer_next(struct rstream_link_net *ln,
 	return peer;
 }
 
-/* Retry, because an obstacle to establishing links is gone. */
+/* Retries with all peers, because an obstacle to establishing links is gone. */
 void rstream_peers_retry(struct rstream_link_net *ln)
 {
 	struct rstream_peer *peer;
@@ -691,7 +690,7 @@ void rstream_peer_add_link(struct rstream_peer *peer, struct rstream_link *link)
 	peer->n_links++;
 }
 
-/* Each link that is being established gets its share of the waiters. */
+/* Notifies only some waiters, to leave a fair share to links that are still being established. */
 static void tell_up(struct rstream_peer *peer)
 {
 	unsigned int share = peer_connecting(peer) + 1;
@@ -701,7 +700,7 @@ static void tell_up(struct rstream_peer *peer)
 }
 
 /*
- * The peer has established @link in a slot where there is an older link, which it knows to be
+ * Breaks older links in the slot of @link: the peer has established @link because these are
  * unusable.
  */
 static void replaces(struct rstream_peer *peer, struct rstream_link *link)
@@ -729,7 +728,7 @@ void rstream_peer_link_up(struct rstream_link *link)
 	spin_unlock_bh(&peer->lock);
 }
 
-/* The fate of @link, which has just left the table, counts for its path. */
+/* Updates the history of the path of @link, which has just left the table. */
 static void judge(struct rstream_peer *peer, struct rstream_link *link)
 {
 	lockdep_assert_held(&peer->lock);
@@ -738,7 +737,7 @@ static void judge(struct rstream_peer *peer, struct rstream_link *link)
 	if (link->was_up)
 		rstream_path_broke(link);
 	else if (rstream_path_has_link(link))
-		/* not the path's fault: the peer refuses further links */
+		/* another link is up, so the peer refuses further ones: not the path's fault */
 		peer->more_at = get_jiffies_64() + MORE_PAUSE;
 	else if (rstream_link_ended(link) == RSTREAM_END_KIND_AGAIN)
 		rstream_path_again(link->path);
@@ -756,7 +755,7 @@ void rstream_peer_link_down(struct rstream_link *link)
 	peer->n_links--;
 	peer->why = link->why;
 	peer->why_at = get_jiffies_64();
-	/* the passive end of a link within the namespace: the other end reports */
+	/* passive end of a link within the namespace: the active end does the rest */
 	if (peer->active && !link->active)
 		goto out;
 	judge(peer, link);
@@ -779,7 +778,7 @@ void rstream_peer_net_exit(struct rstream_link_net *ln)
 	struct rstream_peer *peer = NULL;
 	int i;
 
-	/* after this, all that missed ln->exiting have queued their work */
+	/* after this, whoever has not seen ln->exiting has queued its work */
 	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
 		while ((peer = rstream_peer_next(ln, &ln->peers[i], peer))) {
 			spin_lock_bh(&peer->lock);
@@ -794,7 +793,7 @@ again:
 			    !refcount_inc_not_zero(&peer->ref))
 				continue;
 			spin_unlock_bh(&ln->lock);
-			/* runs at once, sees that the namespace is exiting */
+			/* makes the work run at once; it sees ln->exiting */
 			flush_delayed_work(&peer->work);
 			rstream_peer_put(peer);
 			goto again;

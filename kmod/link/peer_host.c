@@ -2,12 +2,12 @@
 /*
  * Limits per address: on the number of peers and links of one remote host.
  *
- * An instance id costs nothing, so limits per peer do not limit a host, but it cannot have
- * arbitrary addresses.  Of IPv6 addresses the /64 counts, in which anybody can have any number of
- * addresses; but not on this host's own network, where all neighbours share it.
+ * A host can claim any number of instance ids, so limits per peer do not limit a host; but it
+ * cannot use arbitrary addresses.  IPv6 addresses are counted by /64, because a host can have any
+ * number of addresses in one; but not in this host's own /64, which all neighbours share.
  *
- * Owns the table of addresses.  Called by peer.c and link_life.c.  It never waits, and decides
- * only whether there may be one more.
+ * Owns the table of addresses.  Called by peer.c and link_life.c.  It never waits, and only decides
+ * whether one more peer or link is allowed.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -74,7 +74,7 @@ bool rstream_host_add_peer(struct rstream_link_net *ln, struct rstream_host *hos
 	unsigned int left = most - min(most, ln->n_peers);
 
 	lockdep_assert_held(&ln->lock);
-	/* always leaves some for the next address */
+	/* an eighth of the rest, so that something is left for other addresses */
 	if (!left || host->n_peers >= min(RSTREAM_HOST_PEERS_MAX, DIV_ROUND_UP(left, 8)))
 		return false;
 	ln->n_peers++;
