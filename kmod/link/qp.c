@@ -5,9 +5,9 @@
  * Called by cm.c (create) and link_life.c (drain, destroy).  It never decides what is sent:
  * completions and messages go to ring.c and ring_tx.c.
  *
- * Each link is a NAPI instance, which polls both completion queues.  So programs can poll a link as
- * they poll a network device: SO_BUSY_POLL, epoll and so on find it by the socket's NAPI id.  NAPI
- * needs a net_device; that is a dummy.
+ * Each link is a NAPI instance that polls both completion queues.  So programs can busy-poll a link
+ * like a network device: SO_BUSY_POLL, epoll and so on find it by the socket's NAPI id.  NAPI needs
+ * a net_device, so there is a dummy one.
  */
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
@@ -21,7 +21,7 @@
 static atomic_t rstream_next_vector;
 
 static struct net_device *napi_dev;
-static DEFINE_MUTEX(napi_lock);		/* its list of instances */
+static DEFINE_MUTEX(napi_lock);		/* guards the device's list of instances */
 
 /* ---- completions ---- */
 
@@ -56,7 +56,7 @@ static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 	rstream_link_ends(link, RSTREAM_END_WR, ib_wc_status_msg(wc->status));
 }
 
-/* iWARP: what the peer has sent, in receive buffer @i.  False: it is no notice. */
+/* iWARP: reads the notice in receive buffer @i.  Return: false if it has the wrong size. */
 static bool read_notice(struct rstream_link *link, const struct ib_wc *wc, unsigned int i,
 			__be32 *imm, u32 *len)
 {
@@ -75,14 +75,14 @@ static bool read_notice(struct rstream_link *link, const struct ib_wc *wc, unsig
 	return true;
 }
 
-/* What the message in receive @i says.  NONE, or why the link must end. */
+/* Reads the message in receive @i.  Return: NONE, or why the link must end. */
 static enum rstream_link_end read_message(struct rstream_link *link, const struct ib_wc *wc,
 					  unsigned int i, __be32 *imm, u32 *len)
 {
 	if (link->iwarp)
 		return read_notice(link, wc, i, imm, len) ? RSTREAM_END_NONE :
 							    RSTREAM_END_BAD_SIZE;
-	/* check the flag, not the opcode: hns reports another one */
+	/* check the flag, not the opcode: hns reports another opcode */
 	if (!(wc->wc_flags & IB_WC_WITH_IMM))
 		return RSTREAM_END_NO_IMM;
 	*imm = wc->ex.imm_data;
@@ -102,9 +102,9 @@ static void received(struct rstream_link *link, const struct ib_wc *wc, unsigned
 		return;
 	}
 	link->received++;
-	/* repost before anything is answered: see ring.c on receive credits */
+	/* repost before processing the message: see ring.c on receive credits */
 	post_recv(link, i);
-	/* even if that has broken the link, streams have their final count */
+	/* if that has broken the link, the counts of the streams are final */
 	if (rstream_link_alive(link))
 		rstream_ring_message(link, imm, len);
 }
@@ -117,7 +117,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
 	spin_lock_bh(&link->lock);
-	/* if it has ended, nothing is counted any more: see struct rstream_rxring */
+	/* once the link has ended, nothing is counted any more: see struct rstream_rxring */
 	if (wc->status != IB_WC_SUCCESS)
 		wr_failed(link, wc);
 	else if (rstream_link_alive(link))
@@ -138,7 +138,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 		wr_failed(link, wc);
 		goto out;
 	}
-	/* slot n of the next depth ones after sq_done: in order */
+	/* completions are in order: the slot is the @ahead-th one after sq_done */
 	div_u64_rem(link->sq_done, link->depth, &at);
 	ahead = (slot - link->sq) + link->depth - at;
 	if (ahead > link->depth)
@@ -146,7 +146,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	link->sq_done += ahead;
 	link->settled_bytes = slot->tx_bytes;
 	WARN_ON_ONCE(link->sq_done > link->sq_posted);
-	/* with iWARP, completion says nothing of the peer: it answers */
+	/* with iWARP, a completion says nothing about the peer, which answers probes */
 	if (link->timed && link->sq_done >= link->timed && !link->iwarp)
 		rstream_link_probed(link);
 	if (rstream_link_alive(link))
@@ -160,7 +160,7 @@ out:
 /* Bits of link->events. */
 enum { EVENT_COMM_EST, EVENT_FATAL, EVENT_SENT };
 
-/* A driver's interrupt: any context. */
+/* Called by drivers in any context. */
 static void cq_event(struct ib_cq *cq, void *context)
 {
 	struct rstream_link *link = context;
@@ -190,8 +190,8 @@ static bool cq_has_more(struct ib_cq *cq)
 }
 
 /*
- * Softirq, or a program that polls; never both.  Few requests are signalled, so the send queue
- * remains armed until it has an event, and is not looked at before.
+ * Runs in softirq or for a program that busy-polls, but never both at once.  Few sends are
+ * signalled, so the send CQ is polled and armed again only after it has had an event.
  */
 static int link_poll(struct napi_struct *napi, int budget)
 {
@@ -207,18 +207,18 @@ static int link_poll(struct napi_struct *napi, int budget)
 		more = cq_has_more(link->recv_cq);
 		event = event && cq_has_more(link->send_cq);
 		more |= event;
-		/* one that came meanwhile may have found the poll going on */
+		/* an event meanwhile may have found the poll still running */
 		smp_mb();
 		more |= test_bit(EVENT_SENT, &link->events);
 	}
-	if (event)	/* once more */
+	if (event)	/* poll it once more */
 		set_bit(EVENT_SENT, &link->events);
 	if (more)
 		napi_schedule(napi);
 	return done;
 }
 
-/* Called by drivers in any context, hard interrupts too. */
+/* Called by drivers in any context, including hard interrupts. */
 static void qp_event(struct ib_event *event, void *context)
 {
 	struct rstream_link *link = context;
@@ -268,7 +268,7 @@ static int alloc_slots(struct rstream_link *link)
 	link->rq = kvcalloc(link->depth, sizeof(*link->rq), account.gfp);
 	link->batch = kzalloc(sizeof(*link->batch), account.gfp);
 	link->wcs = kcalloc(RSTREAM_POLL_BATCH, sizeof(*link->wcs), account.gfp);
-	/* first half: sources of credits and notices by send slot; second: receives */
+	/* first half: credits and notices to send, by send slot; second half: receive buffers */
 	link->ctrl = kcalloc(2 * link->depth, RSTREAM_CTRL_BYTES, account.gfp);
 	rstream_account_off(&account);
 	if (!link->sq || !link->rq || !link->batch || !link->wcs || !link->ctrl)
@@ -286,7 +286,7 @@ static int alloc_slots(struct rstream_link *link)
 	return 0;
 }
 
-/* ib_drain_qp() only waits, because poll_ctx, which ib_create_cq() leaves 0, says so. */
+/* ib_create_cq() leaves poll_ctx 0: with SOFTIRQ, ib_drain_qp() waits, and does not poll itself. */
 static_assert(IB_POLL_SOFTIRQ == 0);
 
 static struct ib_cq *alloc_cq(struct rstream_link *link, int vector)
@@ -311,8 +311,8 @@ static void start_polling(struct rstream_link *link)
 }
 
 /*
- * A poll that has said that it is complete still arms the queues: napi_disable() does not wait for
- * that, a grace period does.  cq_event() may still be called, and does nothing then.
+ * link_poll() arms the queues after napi_complete_done(): napi_disable() does not wait for that,
+ * but a grace period does.  cq_event() may still be called; napi_schedule() then does nothing.
  */
 static void stop_polling(struct rstream_link *link)
 {
@@ -349,8 +349,8 @@ static int alloc_queues(struct rstream_link *link)
 }
 
 /*
- * Leaves the QP in INIT with all receives posted, so that a fast peer finds them.
- * On error, the caller breaks the link, whose worker destroys what was created.
+ * Leaves the QP in INIT with all receives posted, before the peer can send anything.
+ * On error, the caller breaks the link, and its workers destroy what was created.
  */
 int rstream_qp_create(struct rstream_link *link)
 {
@@ -406,15 +406,15 @@ void rstream_qp_query(struct rstream_link *link)
 			&init))
 		return;
 	spin_lock_bh(&link->lock);
-	/* 0: iWARP devices need not say it */
+	/* iWARP devices may not report it */
 	link->path_mtu = max(ib_mtu_enum_to_int(attr.path_mtu), 0);
 	link->peer_qpn = attr.dest_qp_num;
 	spin_unlock_bh(&link->lock);
 }
 
 /*
- * After return, nothing is written to this host's memory, and the HCA reads none: only a QP in
- * error with both queues flushed guarantees this.
+ * After return, the HCA no longer accesses this host's memory for the link.  Only a QP in error
+ * with both queues flushed guarantees this.
  */
 void rstream_qp_drain(struct rstream_link *link)
 {

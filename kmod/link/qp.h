@@ -5,13 +5,13 @@
 
 #include "link_priv.h"
 
-/* How many completions ib_poll_cq() returns at once. */
+/* Number of completions to request from ib_poll_cq() at once. */
 #define RSTREAM_POLL_BATCH	16
 
 int rstream_qp_init(void);
 void rstream_qp_exit(void);
 
-/* May sleep.  Creation: only by link->setup_work. */
+/* All may sleep.  Only link->setup_work creates the queue pair. */
 int rstream_qp_create(struct rstream_link *link);
 void rstream_qp_query(struct rstream_link *link);
 void rstream_qp_drain(struct rstream_link *link);

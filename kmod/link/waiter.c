@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Streams that wait for a link to a peer, or for memory of a link.  Their callbacks are called
- * with peer->lock held, and take neither that lock nor the lock of a link.
+ * Streams that wait for a link to a peer, or for memory of a link.  Their callbacks run with
+ * peer->lock held, and take neither that lock nor the lock of a link.
  */
 #include <linux/slab.h>
 
@@ -44,7 +44,7 @@ static void waiter_del(struct rstream_peer *peer, struct rstream_waiter *w)
 	kfree(w);
 }
 
-/* Notifies @n of them.  After a failed attempt they continue to wait for the next one. */
+/* Notifies @n waiters.  If the attempt has failed, they continue to wait for the next one. */
 void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 			  unsigned int n)
 {

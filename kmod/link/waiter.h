@@ -8,16 +8,19 @@
 struct rstream_waiter {
 	struct hlist_node node;
 	struct rstream *rs;
-	struct rstream_ticket ticket;	/* without tokens: it waits for memory */
+	struct rstream_ticket ticket;	/* without tokens if it waits for memory */
 	u8 refused;		/* attempts with this token that the peer refused */
 };
 
-/* The waiter of @rs, created if needed.  NULL without memory, of which @rs is notified. */
+/*
+ * Return: the waiter of @rs, created if needed; or NULL if out of memory, after notifying @rs of a
+ * failed attempt.
+ */
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs);
 void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 			  unsigned int n);
 
-/* The same, without peer->lock held. */
+/* Called without peer->lock held.  rstream_peer_tell() notifies all waiters. */
 void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
 void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
 

@@ -3,11 +3,11 @@
  * Work requests of a link: prepared, filled with SGEs, posted together.  Callers decide what is
  * sent and when; qp.c handles completions.
  *
- * link->lock held, except for mapping.
+ * Called with link->lock held, except for mapping.
  */
 #include "wr.h"
 
-/* Number of free send slots; data must leave RSTREAM_SQ_CTRL of them. */
+/* Return: number of free send slots.  Data must leave RSTREAM_SQ_CTRL of them. */
 unsigned int rstream_wr_room(const struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
@@ -36,7 +36,7 @@ static struct ib_send_wr *begin(struct rstream_link *link)
 	return wr;
 }
 
-/* Makes the current request signalled. */
+/* Marks the current request as signalled. */
 void rstream_wr_signal(struct rstream_link *link)
 {
 	struct rstream_batch *b = link->batch;
@@ -48,7 +48,7 @@ void rstream_wr_signal(struct rstream_link *link)
 	link->unsignalled_bytes = 0;
 }
 
-/* link->tx_bytes includes those of the current request. */
+/* Records in the slot of the current request that link->tx_bytes now includes its bytes. */
 void rstream_wr_mark(struct rstream_link *link)
 {
 	struct ib_cqe *cqe = link->batch->wr[link->batch->n - 1].rdma.wr.wr_cqe;
@@ -66,7 +66,7 @@ void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey)
 	rdma->rkey = rkey;
 }
 
-/* Memory of the current request, RSTREAM_CTRL_BYTES, to be sent or written. */
+/* Return: buffer of RSTREAM_CTRL_BYTES that belongs to the slot of the current request. */
 static void *slot_memory(const struct rstream_link *link, u64 *dma)
 {
 	u64 seq = link->sq_posted + link->batch->n;
@@ -83,7 +83,7 @@ static void slot_sync(struct rstream_link *link, u64 dma)
 				      DMA_BIDIRECTIONAL);
 }
 
-/* iWARP: what reports a write of @len bytes. */
+/* iWARP: adds the SEND that reports a write of @len bytes. */
 static void notice(struct rstream_link *link, __be32 imm, u32 len)
 {
 	struct ib_send_wr *wr = begin(link);
@@ -173,16 +173,16 @@ void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
 	sge->addr = addr;
 	sge->length = len;
 	sge->lkey = link->pd->local_dma_lkey;
-	/* initially NULL: irdma uses the first SGE of a write, even if num_sge is 0 */
+	/* NULL without SGEs: irdma uses the first SGE of a write even if num_sge is 0 */
 	if (!wr->num_sge++)
 		wr->sg_list = sge;
 	link->unsignalled_bytes += len;
-	/* of a message with two requests, the last one */
+	/* if the message has two requests, signal only the second one */
 	if (link->unsignalled_bytes >= RSTREAM_SIGNAL_BYTES && !b->imm)
 		rstream_wr_signal(link);
 }
 
-/* Fills in a credit, from memory that belongs to the send slot. */
+/* Adds a credit to the current request, from the buffer of its slot. */
 void rstream_wr_credit(struct rstream_link *link, u64 value)
 {
 	__be64 *src;
@@ -204,7 +204,7 @@ int rstream_wr_post(struct rstream_link *link)
 	if (!b->n)
 		return 0;
 	err = ib_post_send(link->qp, &b->wr[0].rdma.wr, NULL);
-	/* if only a part of the chain was accepted, the drain covers it all the same */
+	/* if this failed, the drain of the QP takes care of the whole chain */
 	link->sq_posted += b->n;
 	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_POST_SENDS);
 	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS, b->n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Building and posting work requests, all with link->lock held: begin one, add SGEs, repeat,
- * post.  rstream_wr_room() returns how many may be begun.
+ * Building and posting work requests, with link->lock held: begin one, add SGEs, repeat, post.
+ * rstream_wr_room() returns how many may be begun.
  *
- * A message takes link->msg_wrs of them: one RDMA_WRITE_WITH_IMM, or with iWARP an RDMA_WRITE and
- * the SEND that reports it.  A message without bytes takes only one.
+ * A message takes link->msg_wrs requests: one RDMA_WRITE_WITH_IMM, or with iWARP an RDMA_WRITE and
+ * the SEND that reports it.  A message without data takes only one.
  */
 #ifndef RSTREAM_WR_H
 #define RSTREAM_WR_H
@@ -20,13 +20,13 @@ static inline bool rstream_wr_fits(const struct rstream_link *link)
 	return rstream_wr_room(link) >= link->msg_wrs;
 }
 
-/* A message: begin it, add its SGEs, end it with the sum of their bytes. */
+/* A message with data: begin it, add its SGEs, end it with the sum of their bytes. */
 void rstream_wr_message(struct rstream_link *link, u64 raddr, u32 rkey,
 			enum rstream_imm_type type, u32 id);
 void rstream_wr_message_end(struct rstream_link *link, u32 len);
-/* A message without bytes. */
+/* A message without data. */
 void rstream_wr_notice(struct rstream_link *link, enum rstream_imm_type type, u32 id);
-/* Changes the type of the message that was ended last. */
+/* Changes the type of the last message of the batch. */
 void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type);
 void rstream_wr_reg(struct rstream_link *link, struct ib_mr *mr);
 void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len);
@@ -35,7 +35,7 @@ void rstream_wr_signal(struct rstream_link *link);
 void rstream_wr_mark(struct rstream_link *link);
 int rstream_wr_post(struct rstream_link *link);
 
-/* DMA mapping for the SGEs of data.  Also without the lock. */
+/* DMA mapping of data.  Mapping without the lock, unless the device uses virtual addresses. */
 bool rstream_wr_map(struct rstream_link *link, struct rstream_frag *frag);
 void rstream_wr_unmap(struct rstream_frag *frag);
 
