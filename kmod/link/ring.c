@@ -2,20 +2,20 @@
 /*
  * The receiving end of rings, and the messages of a link.
  *
- * Owns the table of rings that this host has granted, the messages that wait for a slot,
- * and the receive credits.  Called by the streams (link.h), by qp.c with messages, by
- * link.c when the link ends, by ring_tx.c.  Everything but allocation runs under
- * link->lock; callbacks to streams are made under it, too.  It never trusts an id, length
- * or number of a message, and never sleeps.
+ * Owns the table of rings that this host has granted, the control messages that wait to be
+ * posted, and the receive credits.  Called by the streams (link.h), by qp.c with messages, by
+ * link_life.c (sweep, end), by ring_tx.c.  Everything but allocation runs under link->lock,
+ * including the callbacks to streams.  It never trusts an id, length or number of a message,
+ * and never sleeps.
  *
  * Receive credits.  Each message consumes one of the peer's posted receives (a silent
- * credit consumes none).  With a queue of D receives at the peer, there may be D - R
- * messages in flight to it (R = RSTREAM_RQ_RESERVE).  The peer reposts each receive before
- * it processes the message, and reports this by RQ_CREDIT after every D/4.  RQ_CREDIT
- * itself needs no credit, so there is no deadlock, and it always finds a receive: while
- * the peer processes none of them, this host sends at most one for each D'/4 messages of
- * the peer, which has credits for D' - R < D' of them: at most 3 are in flight, and
- * 3 < R.  So RNR never happens.
+ * credit consumes none).  If the peer has a queue of D receives, D - R messages may be in
+ * flight to it (R = RSTREAM_RQ_RESERVE).  The peer reposts each receive before it processes
+ * the message, and reports this by RQ_CREDIT after every D/4.  RQ_CREDIT itself needs no
+ * credit, so there is no deadlock.  It always finds a receive: this host, with a queue of D',
+ * sends one RQ_CREDIT for each D'/4 messages, and until the peer processes one of these, it
+ * can send only D' - R < D' messages.  So at most 3 are in flight, and 3 < R: RNR never
+ * happens.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -25,8 +25,8 @@
 #include "wr.h"
 
 /*
- * DONE follows when the writes of a stream that ends have completed, and at once if a grant
- * is refused: long before this.
+ * When the DONE of a ring without a stream counts as missing.  Normally, it arrives much earlier:
+ * when the sender's writes have completed, or if it refuses the grant, at once.
  */
 #define DONE_TIME	(10 * HZ)
 #define REFUSED_TIME	(2 * HZ)
@@ -39,8 +39,8 @@ static struct rx_ring *to_rx(struct rstream_rxring *ring)
 /* ---- messages without data ---- */
 
 /*
- * A copy of what a ring holds.  In softirq, vfree() writes a list entry at the start of the
- * memory, while a pipe may have pages of the copy: so a page of its own is in front of it.
+ * Copies the contents of a ring.  vfree() in softirq writes a list entry to the start of the
+ * memory, while a pipe may still hold pages of the copy, so an extra page precedes the copy.
  */
 static void *copy_make(const void *mem, size_t n)
 {
@@ -68,12 +68,12 @@ static void rx_free(struct rstream_link *link, struct rx_ring *ring)
 	idr_remove(&link->rx_rings, ring->pub.id);
 	list_del(&ring->ctrl.list);
 	rx_put_memory(ring);
-	kfree_rcu(ring, rcu);	/* poll() may read it without a lock */
+	kfree_rcu(ring, rcu);	/* poll() may read the ring without a lock */
 }
 
 /*
- * Does neither this host nor the peer use it any more?  Nothing that arrives by TCP counts here:
- * only the other end of the link knows whether it still writes.
+ * Do neither this host nor the peer use the ring any more?  Nothing that arrives by TCP counts:
+ * only the other end of the link knows whether it will still write.
  */
 static bool rx_finished(const struct rx_ring *ring)
 {
@@ -125,8 +125,8 @@ void rstream_ring_marker(struct rstream_link *link)
 }
 
 /*
- * Have all writes of the ring completed?  A device must not repeat a write to memory that the
- * peer has reused.  If not, rstream_ring_kick() will be called.
+ * Have all writes to the peer for this ring completed?  If not, makes sure that their completion
+ * calls rstream_ring_kick().  A device must not repeat a write to memory that the peer has reused.
  */
 static bool ctrl_settled(struct rstream_link *link, const struct ring_ctrl *ctrl)
 {
@@ -137,7 +137,7 @@ static bool ctrl_settled(struct rstream_link *link, const struct ring_ctrl *ctrl
 	return false;
 }
 
-/* Posts one message that is due.  False: a slot, credit or completion is missing. */
+/* Posts one message that is due.  Return: false if a slot, credit or completion is missing. */
 static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
 	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
@@ -171,8 +171,8 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 }
 
 /*
- * A peer can make many messages wait for receive credits, and for long, so these are on a
- * separate list, which is walked only when there are credits.
+ * Messages that only lack a receive credit are on a separate list, which is walked only when there
+ * are credits: a peer can make many wait for long.
  */
 static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
@@ -185,7 +185,7 @@ static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
 	ctrl->poor = poor;
 }
 
-/* Posts what is due now, or leaves it for ring_kick().  @ctrl may be freed. */
+/* Posts what is due, now or in rstream_ring_kick().  May free @ctrl. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
 	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
@@ -222,8 +222,8 @@ static void answer_probe(struct rstream_link *link)
 }
 
 /*
- * This end has registered memory, or has heard that the peer has.  With iWARP, the active side must
- * be the first to send (RFC 5044, 7.1.2): the passive one answers its READY.
+ * Sends READY once this end has registered its memory.  With iWARP, the active side must be the
+ * first to send (RFC 5044, 7.1.2), so the passive side waits for its READY.
  */
 void rstream_ring_say_ready(struct rstream_link *link)
 {
@@ -237,7 +237,7 @@ void rstream_ring_say_ready(struct rstream_link *link)
 	rstream_wr_post(link);
 }
 
-/* There are slots or credits again: serve the waiters, control messages first. */
+/* There may be slots or credits again: serves the waiters, control messages first. */
 void rstream_ring_kick(struct rstream_link *link)
 {
 	struct ring_ctrl *ctrl, *next_ctrl;
@@ -246,7 +246,7 @@ void rstream_ring_kick(struct rstream_link *link)
 	return_receives(link);
 	answer_probe(link);
 	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
-		/* a silent credit needs no receive credit, others do */
+		/* without slots, stop; without credits, go on: silent credits need none */
 		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
@@ -277,7 +277,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	if (link->state != RSTREAM_LINK_UP)
 		goto fail;
 	size = min(size, link->ring_most);
-	/* a small one is better than none */
+	/* a small ring is better than none */
 	while ((err = rstream_rmb_get(link, RSTREAM_RMB_RINGS, size,
 				      &ring->piece)) == -EAGAIN &&
 	       size > RSTREAM_RING_MIN && !rstream_rmb_fits(link, size))
@@ -342,7 +342,7 @@ void rstream_rxring_credit(struct rstream_rxring *pub, u64 consumed,
 
 	spin_lock_bh(&link->lock);
 	ring->consumed = consumed;
-	/* after DONE the cell may belong to another ring */
+	/* after FREED, which answers DONE, the cell may belong to another ring */
 	if (ring->switched && !ring->done && rstream_link_alive(link)) {
 		ring->ctrl.due |= DUE_CREDIT | (interrupt ? DUE_INTR : 0);
 		rstream_ring_flush(link, &ring->ctrl);
@@ -400,7 +400,7 @@ void rstream_rxring_withdraw(struct rstream_rxring *pub)
 	rstream_rxring_release(pub);
 }
 
-/* Memory of a ring is not needed any more: if the device has released it, it can be freed. */
+/* A ring has returned memory: if the device has released its RMB, that can perhaps be freed. */
 static void rx_trim(struct rstream_link *link)
 {
 	if (!READ_ONCE(link->down))
@@ -410,7 +410,7 @@ static void rx_trim(struct rstream_link *link)
 		rstream_link_put(link);
 }
 
-/* The peer's writes have ended, so @landed bytes from the start on are all that there is. */
+/* The link is DEAD, and nothing has been read, so the contents are the first @landed bytes. */
 void rstream_rxring_keep(struct rstream_rxring *pub)
 {
 	struct rx_ring *ring = to_rx(pub);
@@ -462,14 +462,14 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 	landed = ring->pub.landed;
 	at = landed & (ring->pub.size - 1);
 	if (len > ring->pub.size - (landed - ring->credited)) {
-		/* the writer may not be the peer that the ring was granted to */
+		/* before SWITCH, the stream's peer may not be the one that writes */
 		if (!ring->switched)
 			rstream_link_break_locked(link, RSTREAM_END_EARLY_DATA);
 		else if (ring->rs)
 			rstream_link_ops->data(ring->rs, &ring->pub, true);
 		return;
 	}
-	/* one message, one contiguous range */
+	/* a message is one contiguous write, so it cannot wrap */
 	if (len > ring->pub.size - at) {
 		rstream_link_break_locked(link, RSTREAM_END_BEYOND);
 		return;
@@ -482,7 +482,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 				RSTREAM_MIB_RING_RX_BYTES, len);
 		rstream_ring_count(link, RSTREAM_MIB_RING_RX_MSGS);
 	}
-	/* pairs with the reader's smp_load_acquire(): bytes are visible before the count */
+	/* pairs with the reader's smp_load_acquire(): the data is visible before the count */
 	smp_store_release(&ring->pub.landed, landed + len);
 	if (want)
 		WRITE_ONCE(ring->pub.want_credit, true);
@@ -503,7 +503,7 @@ static void message_done(struct rstream_link *link, u32 id)
 	rstream_ring_flush(link, &ring->ctrl);
 }
 
-/* On other links the device answers, not the peer's software. */
+/* Only on iWARP does the peer's software answer probes; elsewhere, its device does. */
 static void message_probe(struct rstream_link *link, enum rstream_imm_type type)
 {
 	if (!link->iwarp) {
@@ -560,7 +560,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 			break;
 		}
 		link->rq_credits += id;
-		/* as return_receives() returns them: a peer that returns less withholds them */
+		/* return_receives() reports at least a quarter: less counts as withholding */
 		if (id >= link->rq_credits_max / 4)
 			link->poor_sweeps = 0;
 		rstream_ring_kick(link);
@@ -572,7 +572,10 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		return_receives(link);
 }
 
-/* Notifies its stream if it has received nothing for @idle jiffies, or shares a busy link. */
+/*
+ * Notifies the stream of @ring if it has received nothing for @idle jiffies, or if it should move,
+ * or ask for another link, because the link is busy.
+ */
 static void rx_sweep(struct rx_ring *ring, unsigned long idle, struct rstream_balance *balance)
 {
 	if (ring->swept != ring->pub.landed) {
@@ -593,8 +596,8 @@ static void rx_sweep(struct rx_ring *ring, unsigned long idle, struct rstream_ba
 }
 
 /*
- * Its stream is gone and its sender does not send DONE: one that has never switched may not have
- * seen the grant, and never will.
+ * Is its stream gone, and its DONE overdue?  If the sender has never switched, it may never have
+ * received the grant.
  */
 static bool rx_is_orphan(const struct rx_ring *ring)
 {
@@ -603,8 +606,8 @@ static bool rx_is_orphan(const struct rx_ring *ring)
 }
 
 /*
- * Finds rings that are idle, earlier if memory is short, and those that shall move.  Return: bytes
- * of orphans.
+ * Notifies the streams of rings that are idle (for less time if memory is short) or should move.
+ * Return: bytes of orphaned rings.
  */
 u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance)
 {
@@ -615,7 +618,7 @@ u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance
 	int id;
 
 	lockdep_assert_held(&link->lock);
-	/* the maximum decays by a quarter of the difference */
+	/* let the maximum decay by a quarter of the difference */
 	link->n_rx_most -= DIV_ROUND_UP(link->n_rx_most - link->n_rx, 4);
 	if (rstream_rmb_pressure(link))
 		ms /= 8;
@@ -629,7 +632,6 @@ u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance
 	return bytes;
 }
 
-/* The link is DEAD: nothing is written any more, so rings without a stream are not needed. */
 void rstream_ring_abandon(struct rstream_link *link)
 {
 	struct rx_ring *ring;
@@ -644,7 +646,7 @@ void rstream_ring_abandon(struct rstream_link *link)
 	}
 }
 
-/* Last reference. */
+/* The last reference to the link is gone. */
 void rstream_ring_free_all(struct rstream_link *link)
 {
 	WARN_ON_ONCE(!idr_is_empty(&link->rx_rings));

@@ -10,18 +10,18 @@
 
 enum rstream_due {
 	DUE_CREDIT = 1,		/* receiver: write the cell */
-	DUE_INTR = 2,		/* ... with an interrupt */
-	DUE_FREED = 4,		/* receiver: answer to DONE, after all its credits */
-	DUE_DONE = 8,		/* sender: after all its writes */
-	DUE_ASK = 16,		/* sender */
+	DUE_INTR = 2,		/* ... and interrupt the sender */
+	DUE_FREED = 4,		/* receiver: answer DONE, after all its credits */
+	DUE_DONE = 8,		/* sender: no more writes, after all its writes */
+	DUE_ASK = 16,		/* sender: ask for an interrupting credit */
 };
 
-/* Messages of a ring that wait for a slot or a receive credit. */
+/* Control messages of a ring that wait to be posted. */
 struct ring_ctrl {
 	struct list_head list;		/* link->ctrl_list, or ctrl_poor if @poor */
-	unsigned int due;
-	u64 last_sq;			/* number of the last work request that it needs */
-	bool tx;
+	unsigned int due;		/* enum rstream_due */
+	u64 last_sq;			/* number of the ring's last work request */
+	bool tx;			/* of a tx_ring */
 	bool poor;			/* only a receive credit is missing */
 };
 
@@ -30,16 +30,16 @@ struct rx_ring {
 	struct rstream *rs;		/* NULL: released */
 	struct ring_ctrl ctrl;
 	struct rstream_piece piece;
-	u64 consumed;			/* bytes, newest from the stream */
-	u64 credited;			/* bytes, newest that was posted */
+	u64 consumed;			/* bytes, newest value from the stream */
+	u64 credited;			/* bytes, newest value that was posted */
 	u64 cell_addr;
 	u32 cell_rkey;
 	u32 peer_ring;
 	bool switched;
 	bool done;			/* DONE has arrived: the peer writes no more */
-	bool kept;			/* @piece is released, pub.mem a copy or NULL */
+	bool kept;			/* @piece is released, pub.mem is a copy or NULL */
 	u64 swept;			/* pub.landed at the last sweep */
-	unsigned long busy_at;		/* jiffies, when it had last changed */
+	unsigned long busy_at;		/* jiffies, start of the current idle time */
 	struct rcu_head rcu;
 };
 
@@ -48,7 +48,7 @@ struct tx_ring {
 	struct rstream *rs;		/* NULL: closed */
 	struct ring_ctrl ctrl;
 	struct rstream_piece cell;	/* none if the grant was refused, or the link is DEAD */
-	__be64 last[2];			/* copy of the cell then */
+	__be64 last[2];			/* copy of the cell, if the link is DEAD */
 	struct list_head waiter;	/* link->tx_waiters */
 	struct list_head turn;		/* link->tx_scheduled */
 	struct list_head busy;		/* link->tx_busy */
@@ -60,8 +60,8 @@ struct tx_ring {
 	u32 rkey;
 	u64 raddr;
 	u64 acked;			/* bytes, last good value of the cell */
-	u64 notify_sq;			/* of the request that pub.notify refers to */
-	bool notify_all;			/* waits until everything has completed */
+	u64 notify_sq;			/* number of the request that pub.notify refers to */
+	bool notify_all;			/* call ops->space() when all has completed */
 	bool freed;			/* FREED has arrived: the peer writes no more credits */
 	unsigned int owed_at;		/* link->sweeps when FREED became due */
 };
@@ -73,16 +73,16 @@ static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mi
 
 /* Posts a signalled request, whose completion covers the unsignalled ones before it. */
 void rstream_ring_marker(struct rstream_link *link);
-/* Posts what is due now, or leaves it for later.  False: not everything was posted. */
+/* Posts what is due, now or later.  Return: false if something is left for later. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 
-/* Frees receiving ends without a stream, when the link is DEAD. */
+/* The link is DEAD, so nothing is written any more: frees receiving ends without a stream. */
 void rstream_ring_abandon(struct rstream_link *link);
 
 /* ring_tx.c: messages for the sending end */
 void rstream_tx_credit(struct rstream_link *link, u32 id);
 void rstream_tx_freed(struct rstream_link *link, u32 id);
-/* ... and slots and credits that are free again */
+/* ... and the use of free slots and credits */
 void rstream_ring_schedule(struct rstream_link *link);
 
 #endif

@@ -4,8 +4,8 @@
  *
  * Owns the table of rings granted to this host, the frags in flight on them, and closed rings
  * until the peer has sent FREED.  Called by the streams (link.h), by ring.c with messages, by
- * qp.c with completions.  Everything but allocation runs under link->lock; callbacks to
- * streams are made under it, too.  It never waits: a ring without a slot is scheduled when
+ * qp.c with completions.  Everything but allocation and DMA mapping runs under link->lock,
+ * including the callbacks to streams.  It never waits: a ring without a slot is scheduled when
  * there is one.
  */
 #include <linux/mm.h>
@@ -18,7 +18,7 @@
 #include "page_cache.h"
 #include "wr.h"
 
-/* The peer's answer may wait behind 4 MiB that it sends on a slow network.  In ms. */
+/* How long the peer may owe an answer: it may queue behind 4 MiB of data on a slow network. */
 #define OWED_MS		30000
 
 static struct kmem_cache *frag_cache;
@@ -77,9 +77,9 @@ static void free_frags(struct list_head *frags)
 
 /*
  * Mapping and unmapping with an IOMMU may be slow, so it is done without link->lock, but under
- * RCU: the device exists until link_end_work() has waited for a grace period.  Mapped frags are
- * posted, or unmapped before rcu_read_unlock().  Posted frags are unmapped when they are not
- * needed any more, or when the link is drained, whichever comes first.
+ * RCU: the device exists until link_end_work() has waited for a grace period.  A mapped frag is
+ * either posted, or unmapped before rcu_read_unlock().  Posted frags are unmapped when they are
+ * freed, or when the link is drained, whichever comes first.
  */
 void rstream_tx_unlock(struct rstream_link *link)
 	__releases(&link->lock)
@@ -94,7 +94,7 @@ void rstream_tx_unlock(struct rstream_link *link)
 	rcu_read_unlock();
 }
 
-/* Cuts @frag so that it fits into @room.  False: no memory. */
+/* Splits @frag if it does not fit into @room.  Return: false if out of memory. */
 static bool frag_fit(struct rstream_frag *frag, u32 room)
 {
 	struct rstream_frag *rest;
@@ -109,8 +109,8 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 }
 
 /*
- * Makes the first frag fit into @room, with a DMA address.  With link->lock held, it has both
- * already, unless the device needs no DMA addresses: tx_whole().
+ * Makes @frag fit into @room, and maps it.  With link->lock held, tx_map() has done both before,
+ * unless the device uses virtual addresses, for which mapping costs nothing.
  */
 static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
 			 u32 room)
@@ -119,7 +119,7 @@ static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
 	       (frag->dma_dev || rstream_wr_map(link, frag));
 }
 
-/* Maps the frags of @most bytes, without the lock.  Return: bytes. */
+/* Maps up to @most bytes of frags, without the lock.  Return: bytes mapped. */
 static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
 {
 	u64 at = ring->pub.written, room;
@@ -136,8 +136,8 @@ static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
 }
 
 /*
- * The part of @mapped bytes to post if the limit is @most now.  Frags are not cut any more, so
- * this may exceed @most by a part of the last frag.
+ * Return: how many of the @mapped bytes to post if the limit is now @most.  Mapped frags cannot be
+ * split, so this may exceed @most by a part of the last frag.
  */
 static u64 tx_whole(const struct list_head *frags, u64 mapped, u64 most)
 {
@@ -153,7 +153,7 @@ static u64 tx_whole(const struct list_head *frags, u64 mapped, u64 most)
 	return whole;
 }
 
-/* Unmaps those of @bytes that were not posted. */
+/* Unmaps the first @bytes of @frags, which were mapped, but not posted. */
 static void tx_unmap(struct list_head *frags, s64 bytes)
 {
 	struct rstream_frag *frag;
@@ -232,7 +232,7 @@ no_id:
 	return err;
 }
 
-/* Frags of a stream are in flight: the next sweeps look at the ring. */
+/* The ring has frags in flight, so the next sweeps must look at it. */
 static void tx_busy(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -270,7 +270,7 @@ static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 	kfree(ring);
 }
 
-/* The stream is gone.  DONE is sent after its last write. */
+/* The stream is gone, or the grant is refused: sends DONE after the last write. */
 static void tx_end(struct rstream_link *link, struct tx_ring *ring)
 {
 	/* an ASK that was not posted is not needed any more */
@@ -281,8 +281,8 @@ static void tx_end(struct rstream_link *link, struct tx_ring *ring)
 }
 
 /*
- * Reads the cell.  The HCA may be writing it: a value without its complement is ignored.  So is
- * a smaller value than before, which a device may write again.
+ * Reads the cell.  A value that does not match its complement is ignored, because the HCA may be
+ * writing it.  So is a value that is smaller than before, because the HCA may repeat a write.
  */
 static s64 tx_acked(struct tx_ring *ring)
 {
@@ -360,7 +360,7 @@ fail:
 	return ERR_PTR(err);
 }
 
-/* Without memory, the receiver gets no DONE until the link ends. */
+/* If this is out of memory, the receiver gets no DONE, and its ring is lost until the link ends. */
 void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 {
 	struct tx_ring *ring = tx_new(link, ring_id);
@@ -376,8 +376,8 @@ void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 }
 
 /*
- * Offset up to which ring space may be reused: the reader has consumed it, and the device has
- * completed its writes, which it could otherwise repeat.
+ * Return: offset up to which ring space may be reused: the reader has consumed the data, and the
+ * writes have completed, so that the device cannot repeat them.
  */
 static u64 tx_settled(const struct tx_ring *ring)
 {
@@ -393,9 +393,9 @@ static u64 tx_settled(const struct tx_ring *ring)
 }
 
 /*
- * Bytes of the ring that may be written.  Tiny amounts count as 0, unless there is no more to
- * write: otherwise a receiver could make this host send arbitrarily small frags (silly window
- * syndrome, RFC 9293, 3.8.6.2.1).  A receiver frees a quarter of the ring at a time, or all.
+ * Return: bytes of the ring that may be written.  A small space counts as 0 unless everything fits:
+ * otherwise a receiver could make this host send arbitrarily small pieces (silly window syndrome,
+ * RFC 9293, 3.8.6.2.1).  Our receivers free a quarter of the ring at a time, or all of it.
  */
 static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u64 settled)
 {
@@ -412,7 +412,7 @@ static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u
 	return space;
 }
 
-/* One message, starting with the first frag, which is prepared.  Returns its bytes. */
+/* Builds one message of up to @room bytes.  The first frag is prepared.  Return: its bytes. */
 static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -437,7 +437,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 		list_move_tail(&frag->list, &ring->flight);
 	} while (++n < link->max_sge && room && !list_empty(frags));
 	rstream_wr_message_end(link, len);
-	/* signal once in each half of the ring, so that its reuse does not wait */
+	/* signal once per half of the ring, because space is reused only after completion */
 	if ((off ^ (off + len)) >= ring->pub.size / 2)
 		rstream_wr_signal(link);
 	tx_busy(ring);
@@ -462,16 +462,16 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
  */
 #define QUEUE_MOST	SZ_4M
 #define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
-#define SHARE_LEAST	SZ_256K		/* a smaller share is QUANTUM instead */
+#define SHARE_LEAST	SZ_256K		/* if the share is smaller, QUANTUM is used */
 #define SMALL_MOST	SZ_4K		/* bytes that need not queue */
 
-/* Bytes of the link that may be in flight, exact to 64 KiB. */
+/* Return: bytes of the link in flight, at most 64 KiB too many: not all requests are signalled. */
 static u64 in_flight(const struct rstream_link *link)
 {
 	return link->tx_bytes - link->settled_bytes;
 }
 
-/* The quantum of a scheduled ring while others wait, bytes. */
+/* Return: quantum of a scheduled ring while others wait, bytes. */
 static u64 quantum(const struct rstream_link *link)
 {
 	u64 part = QUEUE_MOST / (link->n_waiting + link->n_scheduled + 1);
@@ -488,7 +488,7 @@ static bool others_wait(const struct tx_ring *ring)
 	return link->n_scheduled + link->n_waiting > own;
 }
 
-/* Nothing in flight, few bytes to send, and a credit that no scheduled ring needs? */
+/* Has @ring nothing in flight and few bytes to send, and is there a credit to spare for it? */
 static bool is_small(const struct tx_ring *ring, const struct list_head *frags)
 {
 	const struct rstream_link *link = ring->pub.link;
@@ -505,7 +505,7 @@ static bool is_small(const struct tx_ring *ring, const struct list_head *frags)
 	return true;
 }
 
-/* Bytes that @ring may post now. */
+/* Return: bytes that @ring may post now. */
 static u64 tx_budget(const struct tx_ring *ring, const struct list_head *frags)
 {
 	const struct rstream_link *link = ring->pub.link;
@@ -575,7 +575,7 @@ void rstream_txring_yield(struct rstream_txring *pub)
 	spin_unlock_bh(&pub->link->lock);
 }
 
-/* Schedule rings from the head of the queue: as many as slots, credits and bytes allow. */
+/* Schedules rings from the head of the queue, as many as slots, credits and bytes allow. */
 void rstream_ring_schedule(struct rstream_link *link)
 {
 	struct tx_ring *ring, *next;
@@ -602,7 +602,7 @@ void rstream_ring_schedule(struct rstream_link *link)
 
 /* ---- posting ---- */
 
-/* Is there a slot and a credit for a message? */
+/* Are there slots and a credit for a message? */
 static bool tx_may_post(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -635,7 +635,7 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 		room = min_t(u64, room, space);
 		frag = list_first_entry(frags, struct rstream_frag, list);
 		if (!frag_prepare(link, frag, room)) {
-			/* no memory, which a credit will free */
+			/* out of memory: a credit will free some */
 			ring->pub.stalled = RSTREAM_R_STALL_RING;
 			break;
 		}
@@ -651,7 +651,7 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 	return total;
 }
 
-/* A stream that corks small writes is notified when its last message has completed. */
+/* Notifies the stream when its last message has completed: it may be corking small writes. */
 static void tx_notify(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -663,7 +663,7 @@ static void tx_notify(struct tx_ring *ring)
 		list_add_tail(&ring->sent, &link->tx_sent);
 }
 
-/* ops->space() is called when all that was posted has completed. */
+/* Calls ops->space() when everything that was posted has completed. */
 static void tx_notify_all(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
@@ -717,17 +717,17 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
 	waits = !list_empty(frags) && !full;
-	/* in the second case, no memory for DMA addresses: a credit will free some */
+	/* in the second case, no DMA addresses are left: a credit will free some */
 	if (full || (waits && starved && total == mapped))
 		pub->stalled = RSTREAM_R_STALL_RING;
 	if (waits)
 		tx_wait(ring, pub->scheduled && !total && pub->stalled != RSTREAM_R_STALL_RING);
-	/* it will be scheduled for the rest, so there is no need to ask */
+	/* a ring that waits to be scheduled for the rest need not ask for a credit */
 	pub->asks = how & RSTREAM_POST_CREDIT && total &&
 		    (!waits || pub->stalled == RSTREAM_R_STALL_RING);
 	if (pub->asks && b->n) {
 		rstream_wr_retype(link, RSTREAM_IMM_DATA_WANT);
-		/* room and pages are free only when the device has completed, too */
+		/* space and pages can be reused only after completion, too */
 		rstream_wr_signal(link);
 	} else if (pub->asks) {
 		ring->ctrl.due |= DUE_ASK;
@@ -735,11 +735,11 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	}
 	if (how & RSTREAM_POST_NOTIFY && b->n && !pub->notify)
 		tx_notify(ring);
-	/* frags of a failed post can be recalled when the QP is drained */
+	/* if this fails, the frags can be recalled when the QP is drained */
 	rstream_wr_post(link);
 	if (full && settled < (u64)acked && rstream_link_alive(link))
 		tx_notify_all(ring);
-	/* if a scheduled ring cannot post, no other can; or memory is short for a while */
+	/* if a scheduled ring could not post, no other can, or memory is short for a while */
 	if (pub->scheduled)
 		tx_yield(ring, total || !waits);
 	else if (waits)
@@ -862,7 +862,7 @@ void rstream_txring_close(struct rstream_txring *pub)
 	rstream_link_put(link);
 }
 
-/* Its DONE has completed, and so have all its writes. */
+/* The DONE of @ring has completed, and so have all its writes. */
 static void tx_ended(struct rstream_link *link, struct tx_ring *ring)
 {
 	list_del_init(&ring->ending);
@@ -887,7 +887,7 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
 {
 	struct tx_ring *ring = idr_find(&link->tx_granted, id);
 
-	/* it answers DONE, so DONE was executed before */
+	/* FREED answers DONE, so it must not arrive before DONE was posted */
 	if (!ring || list_empty(&ring->zombie) || ring->ctrl.due || ring->freed) {
 		rstream_link_break_locked(link, RSTREAM_END_STRAY_FREED);
 		return;
@@ -898,9 +898,9 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
 }
 
 /*
- * The overdue answer of the peer, or NULL: FREED must follow DONE, and RQ_CREDIT the messages
- * sent to it.  Count sweeps instead of time: if this host was stopped itself, only one sweep is
- * missing.
+ * Return: NONE, or why the link must end: an answer of the peer is overdue.  FREED must follow
+ * DONE, and RQ_CREDIT must follow messages.  This counts sweeps instead of time, because a host
+ * that was stopped for a while misses only one.
  */
 enum rstream_link_end rstream_ring_withheld(struct rstream_link *link)
 {
@@ -955,7 +955,7 @@ void rstream_ring_sq_done(struct rstream_link *link)
 	rstream_ring_kick(link);
 }
 
-/* Its stream is notified that it can free memory. */
+/* Notifies the stream of @ring if it can free memory. */
 static void tx_look(struct rstream_link *link, struct tx_ring *ring)
 {
 	struct rstream_frag *frag;
@@ -972,7 +972,7 @@ static void tx_look(struct rstream_link *link, struct tx_ring *ring)
 		rstream_link_ops->space(ring->rs, &ring->pub, false);
 }
 
-/* A stream that uses the link asks for another one, if that is wanted. */
+/* Makes a stream that uses the link ask for another link, if one is wanted. */
 static void tx_ask_link(struct rstream_link *link, struct rstream_balance *balance)
 {
 	struct tx_ring *ring;
@@ -984,7 +984,7 @@ static void tx_ask_link(struct rstream_link *link, struct rstream_balance *balan
 	rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_BUSY);
 }
 
-/* Idle senders are notified here.  Rings that are not in use cost nothing. */
+/* Notifies streams that do not send any more, but can free memory.  Unused rings cost nothing. */
 void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balance)
 {
 	unsigned int n, all = link->n_busy;
@@ -993,7 +993,7 @@ void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balan
 	lockdep_assert_held(&link->lock);
 	link->sweeps++;
 	tx_ask_link(link, balance);
-	/* a scheduled ring that has not posted by now is not scheduled any more */
+	/* a scheduled ring that has not posted by now loses its turn */
 	list_for_each_entry_safe(ring, next, &link->tx_scheduled, turn)
 		tx_turn_end(ring);
 	for (n = 1; n <= all && link->n_busy; n++) {
@@ -1006,8 +1006,8 @@ void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balan
 }
 
 /*
- * The QP is drained, so the device does not need the frags any more: unmap them, without the
- * lock.  For their streams, they are still in flight until the link is DEAD.
+ * The QP is drained, so the device does not need the frags any more: unmaps them, without the lock.
+ * To their streams, they remain in flight until the link is DEAD.
  */
 void rstream_ring_unmap(struct rstream_link *link)
 {
@@ -1029,7 +1029,7 @@ void rstream_ring_unmap(struct rstream_link *link)
 	spin_unlock_bh(&link->lock);
 }
 
-/* Nothing is posted any more, so no ring waits. */
+/* Nothing is posted any more, so no ring need wait. */
 void rstream_ring_drained(struct rstream_link *link)
 {
 	struct tx_ring *ring;
@@ -1046,7 +1046,7 @@ void rstream_ring_drained(struct rstream_link *link)
 	rstream_page_cache_free(link);
 }
 
-/* No credits are written any more: the last one is kept, but not the memory. */
+/* No more credits are written: keeps the last one, and releases the cell. */
 static void tx_keep_cell(struct tx_ring *ring)
 {
 	if (!ring->cell.rmb)
@@ -1059,8 +1059,8 @@ static void tx_keep_cell(struct tx_ring *ring)
 }
 
 /*
- * The link is DEAD.  Rings without a stream are freed; there will be no others.  Streams may keep
- * theirs for long, so these release what they do not need.
+ * The link is DEAD.  Frees the rings without a stream.  Streams may keep theirs for long, so the
+ * credit cells of these are released.
  */
 void rstream_ring_dead(struct rstream_link *link)
 {
