@@ -2,17 +2,17 @@
 /*
  * Registered memory of a link.
  *
- * Owns RMBs: pages that are mapped contiguously for the CPU and for the device, and registered
- * as one region; and the bitmaps that divide them.  Called by link_life.c (add, in a worker) and
- * ring.c (get, put).  It never takes memory back by itself: ring.c knows when the peer has
- * stopped writing.
+ * Owns the RMBs (pages that are mapped contiguously for the CPU, and registered as one region) and
+ * the bitmaps that divide them.  Called by link_life.c (add, in a worker), ring.c and ring_tx.c
+ * (get, put).  It never takes memory back by itself: its callers know when the peer has stopped
+ * writing.
  *
- * Each page has its own reference count: a pipe may refer to it (lent.c).  Memory that is
- * returned while it is lent remains unused until it is not lent any more; the pages of a freed
- * RMB are freed with their last reference.
+ * Each page has its own reference count, because a pipe may refer to it (lent.c).  Memory that is
+ * returned while it is lent is not reused until the loan ends; the pages of a freed RMB are freed
+ * with their last reference.
  *
  * Memory is zeroed when allocated.  It belongs to one link, and so to one peer, until it is
- * freed: a peer can never read what another one wrote.
+ * freed: data that one peer has written can never leak to another.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -26,13 +26,13 @@
 #include "rmb.h"
 #include "wr.h"
 
-#define RMB_FIRST	SZ_64K	/* two first rings of streams */
-#define CELLS_BEYOND	SZ_8M
-#define CHUNK_SIZE	SZ_64K	/* or smaller, if the host has none of that size */
+#define RMB_FIRST	SZ_64K	/* room for the first rings of two streams */
+#define CELLS_BEYOND	SZ_8M	/* cells may exceed the limit by this */
+#define CHUNK_SIZE	SZ_64K	/* smaller chunks are used if there are none of this size */
 
 /*
- * For each kind of RMB: unit of allocation, minimum size, maximum size of the first one of a
- * link, and who writes it.
+ * For each kind of RMB: unit of allocation, minimum size, maximum size of a link's first RMB, and
+ * direction of DMA.
  */
 static const struct {
 	u32 unit;
@@ -63,15 +63,15 @@ struct dma_page {
 /*
  * One registered region.
  * @list:	link->rmbs[], link->lock
- * @pages:	@n_pages
- * @dma:	DMA addresses of these; contiguous for the device
+ * @pages:	@n_pages of them
+ * @dma:	their DMA addresses
  * @mapped:	@sgt is mapped for the device
  * @usable:	registration has completed, link->lock
  * @over:	unused, and to be freed, link->lock
- * @map:	a bit per unit, link->lock
+ * @map:	a bit for each unit in use, link->lock
  * @lent:	units of @map that were returned, but contain a lent page
- * @n_lent:	number of these
- * @used:	units, link->lock
+ * @n_lent:	number of units in @lent
+ * @used:	number of units in @map, link->lock
  */
 struct rstream_rmb {
 	struct list_head list;
@@ -109,7 +109,7 @@ static void rmb_unregister(struct rstream_rmb *rmb)
 	if (rmb->mr)
 		ib_dereg_mr(rmb->mr);
 	rmb->mr = NULL;
-	/* it must not be synced while it is being unmapped */
+	/* rmb_sync() must not use the mapping any more */
 	spin_lock_bh(&rmb->link->lock);
 	mapped = rmb->mapped;
 	rmb->mapped = false;
@@ -153,10 +153,10 @@ static bool is_first(const struct rstream_link *link, enum rstream_rmb_kind kind
 }
 
 /*
- * Limit on the RMBs of the namespace, including a new one of @size for this link, bytes.  Three
- * eighths of rmb_max are reserved for links that have none, so that they get their first rings
- * regardless of earlier links.  A few bytes for cells may exceed the limit, because a link cannot
- * even send without them.
+ * Return: limit on the RMBs of the namespace, including a new one of @size for @link, bytes.  Three
+ * eighths of rmb_max are reserved for links that have no RMB, so that these get their first rings
+ * whatever the other links have taken.  Cells may exceed the limit a little, because without them
+ * a link cannot even send.
  */
 static unsigned long rmb_ceiling(const struct rstream_link *link,
 				 enum rstream_rmb_kind kind, size_t size)
@@ -169,8 +169,8 @@ static unsigned long rmb_ceiling(const struct rstream_link *link,
 }
 
 /*
- * Limit on the RMBs of one address, when the others have @others: three quarters of what these
- * leave, so that something is always left for the next address.
+ * Return: limit on the RMBs of one address, bytes: three quarters of what other addresses leave,
+ * which have @others bytes.  So something is always left for the next address.
  */
 static unsigned long host_ceiling(const struct rstream_link *link, enum rstream_rmb_kind kind,
 				  size_t size, unsigned long others)
@@ -183,7 +183,7 @@ static unsigned long host_ceiling(const struct rstream_link *link, enum rstream_
 	return max(max / 16, others < all ? (all - others) / 4 * 3 : 0);
 }
 
-/* Memory is short: of the namespace (@ours), or only for links with the address of this one. */
+/* Notes that memory is short: in the namespace (@ours), or only for links to this address. */
 static void rmb_short(const struct rstream_link *link, bool ours)
 {
 	unsigned long *at = ours ? &link->ln->rmb_short_at : &link->peer->host->rmb_short_at;
@@ -209,7 +209,7 @@ static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
 	return false;
 }
 
-/* Bytes left for an RMB of @size below the limit of the namespace. */
+/* Return: bytes left for an RMB of @size below the limit of the namespace. */
 static unsigned long net_left(const struct rstream_link *link, enum rstream_rmb_kind kind,
 			      size_t size)
 {
@@ -219,7 +219,7 @@ static unsigned long net_left(const struct rstream_link *link, enum rstream_rmb_
 	return ceiling - min(bytes, ceiling);
 }
 
-/* Likewise, also below the limit of the address. */
+/* Return: likewise, but also below the limit of the address. */
 static unsigned long rmb_left(const struct rstream_link *link, enum rstream_rmb_kind kind,
 			      size_t size)
 {
@@ -235,7 +235,7 @@ bool rstream_rmb_fits(const struct rstream_link *link, u32 size)
 	return size <= rmb_left(link, RSTREAM_RMB_RINGS, size);
 }
 
-/* If it may not, unused rings are to be taken back. */
+/* If the limits do not allow it, notes that memory is short, so that idle rings are taken back. */
 bool rstream_rmb_may_add(const struct rstream_link *link, u32 size)
 {
 	if (rstream_rmb_fits(link, size))
@@ -261,7 +261,7 @@ bool rstream_rmb_short(const struct rstream_link_net *ln)
 	       is_recent(READ_ONCE(short_at));
 }
 
-/* In chunks as large as possible, because few segments are better for the device. */
+/* Allocates large chunks if possible, because few segments are better for the device. */
 static int rmb_alloc_pages(struct rstream_rmb *rmb, gfp_t gfp)
 {
 	unsigned int order = get_order(CHUNK_SIZE), i, n = 0;
@@ -284,15 +284,13 @@ static int rmb_alloc_pages(struct rstream_rmb *rmb, gfp_t gfp)
 	rmb->mem = vmap(rmb->pages, rmb->n_pages, VM_MAP, PAGE_KERNEL);
 	if (!rmb->mem)
 		return -ENOMEM;
-	/* segments no larger than swiotlb has buffers */
+	/* no segment may be larger than a swiotlb buffer */
 	return sg_alloc_table_from_pages_segment(&rmb->sgt, rmb->pages,
 						 rmb->n_pages, 0, rmb->size,
 						 max_t(u32, CHUNK_SIZE, PAGE_SIZE), gfp);
 }
 
-/*
- * The DMA address of each page.  Mapping may have merged several segments, but never splits one.
- */
+/* Stores the DMA address of each page.  Mapping may merge segments, but never splits one. */
 static void rmb_note_dma(struct rstream_rmb *rmb)
 {
 	struct scatterlist *sg, *to = rmb->sgt.sgl;
@@ -313,8 +311,8 @@ static void rmb_note_dma(struct rstream_rmb *rmb)
 }
 
 /*
- * The largest page size with which the device can register this region: the mapping starts and
- * ends at multiples of it.  0: none.
+ * Return: the largest page size with which the device can register this region, or 0: all DMA
+ * segments must start and end at multiples of it.
  */
 static u32 mr_page_size(const struct rstream_rmb *rmb)
 {
@@ -358,7 +356,7 @@ static int rmb_map(struct rstream_rmb *rmb)
 	return 0;
 }
 
-/* Allocates its memory.  Return: 0, or -ENOMEM; then rmb_free() frees what it has. */
+/* Allocates the memory of @rmb.  After -ENOMEM, rmb_free() frees what was allocated. */
 static int rmb_fill(struct rstream_rmb *rmb)
 {
 	struct rstream_account account;
@@ -374,7 +372,7 @@ static int rmb_fill(struct rstream_rmb *rmb)
 	rmb->dma = kvcalloc(rmb->n_pages, sizeof(*rmb->dma), account.gfp);
 	if (rmb->map && rmb->lent && rmb->pages && rmb->dma)
 		err = rmb_alloc_pages(rmb, account.gfp);
-	/* others may have taken it meanwhile */
+	/* others may have allocated meanwhile */
 	if (!err && !rstream_account_leaves(&account, 0))
 		err = -ENOMEM;
 out:
@@ -408,7 +406,7 @@ static struct rstream_rmb *rmb_new(struct rstream_link *link,
 	return ERR_PTR(-ENOMEM);
 }
 
-/* With link->lock held: is there a slot for a registration, or has the link ended? */
+/* Waits until there is a slot for a registration, or the link has ended, and takes link->lock. */
 static void lock_with_slot(struct rstream_link *link)
 	__acquires(&link->lock)
 {
@@ -424,9 +422,8 @@ static void lock_with_slot(struct rstream_link *link)
 }
 
 /*
- * Posts the registration, and waits for its completion or for the end of the link, whose drain
- * completes it.  A posted registration is on the link's list, and rstream_qp_destroy() disposes
- * of it.
+ * Posts the registration, and waits until it has completed or the link has ended.  From then on,
+ * the RMB is on the link's list, so rstream_qp_destroy() unregisters it in any case.
  */
 static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 {
@@ -458,8 +455,9 @@ static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 }
 
 /*
- * A link starts with little memory and doubles it, or gets room for several rings of the wanted
- * size, because others follow.  The less memory is left, the smaller its part.
+ * Return: the desired size of a new RMB.  A link starts with little memory and then doubles it, or
+ * gets room for several rings of the wanted size, because more are likely to follow.  The less
+ * memory is left, the smaller the RMB.
  */
 static size_t rmb_wish(const struct rstream_link *link, enum rstream_rmb_kind kind,
 		       size_t least)
@@ -475,8 +473,8 @@ static size_t rmb_wish(const struct rstream_link *link, enum rstream_rmb_kind ki
 }
 
 /*
- * Tries the size that the link should have, then halves it down to @least, a power of two.
- * -ENOBUFS: not even the minimum fits below the limit.
+ * Tries the desired size, then halves it, down to @least, a power of two.
+ * Return: -ENOBUFS if not even the minimum fits below the limit.
  */
 int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 		    size_t least)
@@ -514,7 +512,7 @@ static bool unit_lent(const struct rstream_rmb *rmb, unsigned int unit)
 	return false;
 }
 
-/* Units that are not lent any more can be reused. */
+/* Makes returned units available again when they are not lent any more. */
 static void rmb_reclaim(struct rstream_rmb *rmb)
 {
 	unsigned long unit;
@@ -532,7 +530,7 @@ static void rmb_reclaim(struct rstream_rmb *rmb)
 	}
 }
 
-/* First fit, aligned to the size.  NULL: no free space. */
+/* Looks for @n free units, first fit, aligned to @n.  Return: NULL if there is no free space. */
 static struct rstream_rmb *rmb_find(const struct rstream_link *link,
 				    enum rstream_rmb_kind kind, unsigned int n,
 				    unsigned long *at)
@@ -560,7 +558,7 @@ bool rstream_rmb_has(const struct rstream_link *link,
 	return rmb_find(link, kind, size / rmb_kinds[kind].unit, &at);
 }
 
-/* -EAGAIN: no free space. */
+/* Return: 0, or -EAGAIN if there is no free space. */
 int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
 		    u32 size, struct rstream_piece *piece)
 {
@@ -642,7 +640,10 @@ void rstream_rmb_sync_for_cpu(const struct rstream_piece *piece, u32 off, u32 le
 	rmb_sync(piece, off, len, ib_dma_sync_single_for_cpu);
 }
 
-/* Makes the CPU's writes visible to the device; with bounce buffers, old data would return. */
+/*
+ * Makes the CPU's writes visible to the device.  Without this, a later sync for the CPU would bring
+ * back the old data from a bounce buffer.
+ */
 void rstream_rmb_sync_for_device(const struct rstream_piece *piece, u32 off, u32 len)
 {
 	rmb_sync(piece, off, len, ib_dma_sync_single_for_device);
@@ -722,7 +723,7 @@ static unsigned long shrink_count(struct shrinker *s, struct shrink_control *sc)
 	return atomic_long_read(&all_bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
 }
 
-/* Rings are taken back in agreement with their senders, which takes a while. */
+/* Frees nothing now: idle rings are taken back with the consent of their senders. */
 static unsigned long shrink_scan(struct shrinker *s, struct shrink_control *sc)
 {
 	WRITE_ONCE(short_at, jiffies | 1);
@@ -747,7 +748,7 @@ void rstream_rmb_exit(void)
 
 /* ---- the end of a link ---- */
 
-/* The QP is gone and nothing is added to the lists any more, so no lock is needed. */
+/* The QP is gone and the lists do not change any more, so no lock is needed. */
 void rstream_rmb_unregister(struct rstream_link *link)
 {
 	struct rstream_rmb *rmb;
