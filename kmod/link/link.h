@@ -702,7 +702,6 @@ struct rstream_link_ops {
 		     struct rstream_peer_name *name);
 };
 
-
 /* ---- per namespace ---- */
 
 int rstream_link_net_init(struct net *net);
