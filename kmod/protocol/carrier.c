@@ -11,7 +11,7 @@
 #include <linux/minmax.h>
 #endif
 
-/* Return: true; false: that can't be, and nothing has changed. */
+/* Return: false if the transition is not allowed; nothing has changed then. */
 static bool plain_next(u8 *state, enum rstream_plain to)
 {
 	static const u8 from[] = {	/* allowed predecessors */
@@ -83,7 +83,7 @@ bool rstream_plain_looks(const struct rstream_plains *p, bool granted)
 {
 	if (p->rx != RSTREAM_SPAN)
 		return p->tx == RSTREAM_RECORDS;
-	/* else our PLAIN is still to be said, or to be answered */
+	/* if not in step, our PLAIN is still to be sent, or to be answered */
 	return granted || (p->tx == RSTREAM_RECORDS && in_step(p));
 }
 
@@ -113,7 +113,7 @@ enum rstream_reason rstream_span_got(struct rstream_plains *p, u64 arrived, u64 
 {
 	*answer = false;
 	if (p->rx == RSTREAM_RECORDS) {
-		/* ours comes first, or is due now; not while it lasts */
+		/* it answers our PLAIN, or we have to answer it, but not within our span */
 		if (!in_step(p) && (u8)(p->rx_spans + 1) != p->tx_spans)
 			return RSTREAM_R_BAD_RECORD;
 		if (in_step(p) && p->tx != RSTREAM_RECORDS)
@@ -132,10 +132,10 @@ enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)
 {
 	if (rx->state == RSTREAM_ON_RING)
 		return RSTREAM_R_BAD_SWITCH;
-	/* behind FIN comes only what a lost ring has not brought */
+	/* only data that a lost ring has not delivered may follow FIN */
 	if (rx->fin && len > rx->fin_at - rx->arrived)
 		return RSTREAM_R_BAD_OFFSET;
-	/* a ring may have brought more than tcp's window */
+	/* data from a ring is not bounded by the limit, so it may be exceeded already */
 	if (rx->arrived > rx->limit || len > rx->limit - rx->arrived)
 		return RSTREAM_R_BAD_WINDOW;
 	rx->arrived += len;
@@ -162,7 +162,7 @@ static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
 {
 	if (rx->state == RSTREAM_ON_TCP)
 		return RSTREAM_R_BAD_SWITCH;
-	/* a sender leaves a ring if it was asked to, or has heard of the loss of the link */
+	/* a sender may leave a ring only after REVOKE, or after RESUME if the link is lost */
 	if (rx->state == RSTREAM_ON_RING && !rx->lost && rx->recall == RSTREAM_KEPT)
 		return RSTREAM_R_BAD_SWITCH;
 	if (offset != rx->arrived)
@@ -190,7 +190,7 @@ enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed)
 {
 	if (rx->state != RSTREAM_ON_RING)
-		return RSTREAM_R_NONE;	/* waits for its SWITCH */
+		return RSTREAM_R_NONE;	/* not counted before SWITCH has arrived */
 	if (rx->base + landed < rx->arrived ||
 	    (rx->fin && rx->base + landed > rx->fin_at))
 		return RSTREAM_R_BAD_OFFSET;
@@ -251,7 +251,7 @@ enum rstream_reason rstream_tx_ack(struct rstream_tx *tx, u64 consumed,
 		return RSTREAM_R_BAD_CREDIT;
 	if (limit < tx->limit)
 		return RSTREAM_R_BAD_WINDOW;
-	/* credits of a ring may have overtaken it */
+	/* credits of a ring may have overtaken this ACK */
 	tx->acked = max(tx->acked, consumed);
 	tx->limit = limit;
 	return RSTREAM_R_NONE;
@@ -298,7 +298,7 @@ enum rstream_reason rstream_tx_revoke(struct rstream_tx *tx, u32 epoch)
 
 bool rstream_tx_left(struct rstream_tx *tx, u64 acked)
 {
-	/* behind RESUME its count decides where to go on */
+	/* after RESUME, its count decides where to continue */
 	if (tx->state != RSTREAM_LEAVING || tx->resumed ||
 	    tx->base + acked != tx->sent)
 		return false;
@@ -319,7 +319,7 @@ enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
 {
 	if (!epoch || epoch != tx->epoch || tx->told)
 		return RSTREAM_R_BAD_RESUME;
-	/* our SWITCH to tcp crosses it, or will follow; nothing to go back to */
+	/* our SWITCH to tcp has crossed it, or will follow: there is nothing to resend */
 	if (tx->state == RSTREAM_ON_TCP || tx->state == RSTREAM_GRANTED) {
 		if (count && !tx->taken)
 			return RSTREAM_R_BAD_RESUME;

@@ -4,9 +4,9 @@
  * pure state machine for each direction.
  *
  * Offsets are 64-bit counts of stream bytes.  Every function that takes values
- * from the peer checks them against what was sent or granted before, changes
- * nothing if they are wrong, and returns the reason.  carrier_tcp.c and
- * carrier_ring.c act on what is decided here; unit tests run it in user space.
+ * from the peer checks them against what was sent or granted before.  If they are
+ * wrong, it changes nothing and returns the reason.  carrier_tcp.c and
+ * carrier_ring.c act on the results; unit tests run this code in user space.
  *
  *  receiver:  TCP --grant--> GRANTED --switch(X == arrived)--> RING
  *              ^                |                               |
@@ -15,14 +15,14 @@
  *  sender:    TCP --grant--> GRANTED ----------switch---------> RING
  *              ^                | refuse                       |   |
  *              +--switch to tcp-+                       REVOKE |   | link lost
- *              +--switch to tcp----(all is credited)-- LEAVING-+-> |
- *              +--switch to tcp----(RESUME has come)------------- LOST
+ *              +--switch to tcp----(all credited)----- LEAVING-+-> |
+ *              +--switch to tcp----(RESUME arrived)-------------- LOST
  *
- * Each grant is ended by one SWITCH to tcp, whatever happens: refused, left, or
- * lost.  When the receiver wants its ring back it says REVOKE; the sender says that it
- * has stopped, and what is in the ring is credited although the program has not read it.
- * When a link is lost the receiver says how much it has got (RESUME) and the sender
- * goes on from there, out of what it has retained.
+ * Each grant ends with exactly one SWITCH to tcp, whether it is refused, left, or lost.
+ * A receiver that wants its ring back sends REVOKE; the sender answers STOPPED, and what
+ * is in the ring is credited even if the program has not read it.  When a link is lost,
+ * the receiver reports how much has arrived (RESUME), and the sender continues from there
+ * with the data that it has retained.
  */
 #ifndef RSTREAM_CARRIER_H
 #define RSTREAM_CARRIER_H
@@ -35,9 +35,9 @@
 #endif
 
 /*
- * Where a direction has no records.  With a prelude both begin so, else there are records
- * from the start.  Where no ring is to be had they go on without: in spans, whose length is
- * said before.
+ * Does a direction have records?  With a prelude, both directions begin without; otherwise, they
+ * have records from the start.  While no ring is possible, they can leave records again, for
+ * spans, whose length is announced.
  *
  *	PRELUDE --HELLO--> RECORDS <--HELLO--.
  *	   |                ^   |            |
@@ -45,24 +45,25 @@
  *	   |         |                       |  `--'
  *	   `---------+-> ENDED <-------------'	TCP's FIN, while the other direction has records
  *
- * PLAIN to RECORDS is a sender's: the other end's HELLO has come after all.  See prelude.c.
+ * Only what we send goes from PLAIN to RECORDS, if the other end's HELLO arrives after all.  See
+ * prelude.c.
  */
 enum rstream_plain {
-	RSTREAM_RECORDS,	/* HELLO has been said, or is next; likewise: has come */
-	RSTREAM_PRELUDE,	/* it may still come */
-	RSTREAM_PLAIN,		/* for good, as far as this end knows */
-	RSTREAM_ENDED,		/* without, but the other direction has records */
-	RSTREAM_SPAN,		/* none up to a stated offset, where PLAIN or HELLO follows */
+	RSTREAM_RECORDS,	/* tx: HELLO was sent, or is next; rx: it has arrived */
+	RSTREAM_PRELUDE,	/* no records yet, but HELLO may follow */
+	RSTREAM_PLAIN,		/* no records for good, as far as this end knows */
+	RSTREAM_ENDED,		/* ended without, but the other direction has records */
+	RSTREAM_SPAN,		/* none up to a stated offset; PLAIN or HELLO follows there */
 };
 
 /**
  * struct rstream_plains - both directions of one end
- * @tx_end:	offset where the prelude or span of what we send ends
- * @rx_end:	likewise, of what comes
+ * @tx_end:	offset where the prelude or span that we send ends
+ * @rx_end:	offset where the prelude or span that we receive ends
  * @tx:		enum rstream_plain, of what we send
- * @rx:		likewise, of what comes
+ * @rx:		enum rstream_plain, of what we receive
  * @tx_spans:	how often we have left records, modulo 256
- * @rx_spans:	likewise the peer; both do each time, and come back each time
+ * @rx_spans:	how often the peer has; when one end leaves or returns, so does the other
  */
 struct rstream_plains {
 	u64 tx_end;
@@ -77,67 +78,71 @@ struct rstream_plains {
 void rstream_plain_begin(struct rstream_plains *p, u64 len);
 /*
  * Our prelude is full and there is more to send.  @fin: the peer's stream has ended;
- * @sure: the peer understands HELLO; @late: that has been waited for.
- * Return: say HELLO
+ * @sure: the peer understands HELLO; @late: we have waited for a sign of that in vain.
+ * Return: true to send HELLO
  */
 bool rstream_plain_full(struct rstream_plains *p, bool fin, bool sure, bool late);
-/* The peer's HELLO has come.  @fin: our stream has ended.  Return: say ours */
+/* The peer's HELLO has arrived.  @fin: our stream has ended.  Return: true to send ours */
 bool rstream_plain_heard(struct rstream_plains *p, bool fin);
-/* Its prelude was full, what follows is no HELLO, and we have not said ours. */
+/* The peer's full prelude is not followed by a HELLO, and we have not sent ours. */
 void rstream_plain_for_good(struct rstream_plains *p);
-/* TCP's FIN has come without HELLO.  Return: but ours is out, and our records go one way */
+/*
+ * TCP's FIN has arrived without a HELLO.  Return: true if we have sent ours, so that only our
+ * direction has records
+ */
 bool rstream_plain_over(struct rstream_plains *p);
-/* Our TCP's FIN follows a span.  Return: the peer's records go one way */
+/* Our TCP's FIN follows a span.  Return: true if only the peer's direction has records */
 bool rstream_plain_fin(struct rstream_plains *p);
 /*
- * Can HELLO come before the prelude or span ends?  @granted: a GRANT of ours is unanswered.
- * If so, it will, for it is an answer: bytes that look like its beginning may be kept back.
+ * Can the peer's HELLO arrive before its prelude or span ends?  It can only do so as an answer, so
+ * if it can, it will: bytes that look like its beginning may be held back.  @granted: the peer has
+ * not answered our GRANT.
  */
 bool rstream_plain_looks(const struct rstream_plains *p, bool granted);
 
-/* May we begin a span?  Not before the peer has come back from the last one. */
+/* May we begin a span?  Not before the peer has returned from the last one. */
 bool rstream_span_may_begin(const struct rstream_plains *p);
 /*
- * We say PLAIN: @len bytes from @sent on are a span, the first or a further one.
- * Return: the peer has come back from it meanwhile: say HELLO at once
+ * We send PLAIN: @len bytes from @sent on are a span, the first or a further one.
+ * Return: true to send HELLO at once, because the peer has already returned from its span
  */
 bool rstream_span_say(struct rstream_plains *p, u64 sent, u64 len);
-/* We come back, whether the span is at its end or not: HELLO is to be said. */
+/* We return to records, perhaps before the end of the span; the caller sends HELLO. */
 void rstream_span_leave(struct rstream_plains *p);
-/* PLAIN has come: @len bytes from @arrived on are a span.  @answer: say it, too */
+/* PLAIN has arrived: @len bytes from @arrived on are a span.  @answer: answer with PLAIN */
 enum rstream_reason rstream_span_got(struct rstream_plains *p, u64 arrived, u64 len,
 				     bool *answer);
 
-/* In order: from ON_RING on, a sender sends no DATA.  A receiver has the first three. */
+/* Ordered: from ON_RING on, a sender sends no DATA.  A receiver uses the first three. */
 enum rstream_carrier {
 	RSTREAM_ON_TCP,
-	RSTREAM_GRANTED,	/* tcp still; the switch may come any time */
+	RSTREAM_GRANTED,	/* still tcp; SWITCH may follow at any time */
 	RSTREAM_ON_RING,
-	RSTREAM_LEAVING,	/* sender: REVOKE has come, credits are awaited */
-	RSTREAM_LOST,		/* sender: the ring is lost, RESUME awaited */
+	RSTREAM_LEAVING,	/* sender: REVOKE has arrived, waits for credits */
+	RSTREAM_LOST,		/* sender: the ring is lost, waits for RESUME */
 };
 
-/* Does the receiver leave the ring that it granted to the sender? */
+/* Does the receiver take back the ring that it granted? */
 enum rstream_recall {
 	RSTREAM_KEPT,
-	RSTREAM_REVOKED,	/* it wants it back; the SWITCH to tcp is still to come */
-	RSTREAM_STOPPED,	/* and the sender has said that it writes no more */
+	RSTREAM_REVOKED,	/* yes; SWITCH to tcp has not arrived yet */
+	RSTREAM_STOPPED,	/* likewise, and the sender writes no more */
 };
 
 /**
  * struct rstream_rx - the direction towards us
- * @arrived:	bytes that came on the tcp carrier or were landed and counted
+ * @arrived:	bytes that have arrived on tcp, or were counted on a ring
  * @consumed:	bytes given to the program
- * @limit:	offset we have allowed the peer to send up to on tcp
+ * @limit:	offset up to which the peer may send on tcp
  * @base:	offset of the ring's first byte
  * @fin_at:	offset of the end, if @fin
  * @count:	bytes of the lost ring that had arrived, if @lost
- * @most:	bytes that can have been written to the ring, if STOPPED
+ * @most:	bytes that the sender may have written to the ring, if STOPPED
  * @epoch:	of the last grant; 0 before the first
  * @state:	enum rstream_carrier
- * @fin:	FIN has come: @fin_at counts
- * @lost:	the ring's link is lost; the SWITCH to tcp is still to come
- * @recall:	enum rstream_recall, of the ring granted
+ * @fin:	FIN has arrived: @fin_at is valid
+ * @lost:	the ring's link is lost; SWITCH to tcp has not arrived yet
+ * @recall:	enum rstream_recall, of the granted ring
  */
 struct rstream_rx {
 	u64 arrived;
@@ -148,26 +153,26 @@ struct rstream_rx {
 	u64 count;
 	u64 most;
 	u32 epoch;
-	u8 state;		/* enum rstream_carrier */
+	u8 state;
 	bool fin;
 	bool lost;
-	u8 recall;		/* enum rstream_recall */
+	u8 recall;
 };
 
 /**
  * struct rstream_tx - the direction towards the peer
  * @written:	bytes taken from the program
  * @sent:	bytes handed to a carrier
- * @acked:	bytes that the peer's program has consumed, as told by ACK or credit
- * @limit:	offset that we may send up to on tcp
+ * @acked:	bytes that the peer's program has consumed, according to ACK or credit
+ * @limit:	offset up to which we may send on tcp
  * @base:	offset of the ring's first byte
- * @resume_at:	where to go on, if @resumed
- * @epoch:	of the last grant taken or refused
- * @state:	enum rstream_carrier; RSTREAM_GRANTED: offered, not taken up
- * @fin:	FIN is out: nothing may follow but what was lost
- * @resumed:	RESUME for the lost ring has come
+ * @resume_at:	offset where to continue, if @resumed
+ * @epoch:	of the last grant
+ * @state:	enum rstream_carrier; RSTREAM_GRANTED: not taken up yet
+ * @fin:	FIN was sent: only data of a lost ring may follow
+ * @resumed:	RESUME for the lost ring has arrived
  * @taken:	the grant of this epoch was taken up
- * @told:	RESUME for this epoch has come, lost or refused
+ * @told:	RESUME for this epoch has arrived, even if it no longer matters
  */
 struct rstream_tx {
 	u64 written;
@@ -177,36 +182,36 @@ struct rstream_tx {
 	u64 base;
 	u64 resume_at;
 	u32 epoch;
-	u8 state;		/* enum rstream_carrier */
+	u8 state;
 	bool fin;
 	bool resumed;
 	bool taken;
 	bool told;
 };
 
-/* @len bytes of a DATA record begin to arrive */
+/* The first of @len bytes of a DATA record has arrived. */
 enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len);
-/* we grant a ring. Return: its epoch, 0 if there is one already */
+/* We grant a ring.  Return: its epoch, or 0 if there is one already, or FIN has arrived */
 u32 rstream_rx_grant(struct rstream_rx *rx);
-/* the grant is not sent after all */
+/* The grant is not sent after all. */
 void rstream_rx_ungrant(struct rstream_rx *rx);
-/* SWITCH to the ring of @epoch, or to tcp: 0 */
+/* SWITCH to the ring of @epoch has arrived; 0: to tcp. */
 enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch);
-/* We want the ring back. Return: REVOKE is to be sent */
+/* We want the ring back.  Return: true to send REVOKE */
 bool rstream_rx_revoke(struct rstream_rx *rx);
 /*
- * The sender has heard that and writes no more into the ring of @epoch.
- * @most: bytes of the ring that it was allowed to write by then
+ * The sender has answered REVOKE: it writes no more to the ring of @epoch.
+ * @most: bytes that it may have written until then
  */
 enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch,
 				       u64 most);
 /*
- * The ring's link is lost and @landed bytes are in the ring for good.
- * Return: RESUME with @count is to be sent; false, too, before SWITCH has come
+ * The ring's link is lost, and @landed bytes have arrived in the ring.
+ * Return: true to send RESUME with @count; false also if SWITCH has not arrived
  */
 bool rstream_rx_lost(struct rstream_rx *rx, u64 landed);
-/* the ring of the present epoch now holds @landed bytes in all */
+/* @landed bytes have arrived in the ring since its grant. */
 enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed);
 enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset);
 bool rstream_rx_eof(const struct rstream_rx *rx);
@@ -214,30 +219,27 @@ bool rstream_rx_eof(const struct rstream_rx *rx);
 enum rstream_reason rstream_tx_ack(struct rstream_tx *tx, u64 consumed,
 				   u64 limit);
 enum rstream_reason rstream_tx_grant(struct rstream_tx *tx, u32 epoch);
-/* the ring's cell says that @acked of its bytes are consumed */
+/* According to its cell, @acked bytes of the ring have been consumed. */
 void rstream_tx_credited(struct rstream_tx *tx, u64 acked);
-/* take up the grant from @sent on */
+/* Take up the grant, from offset @sent on. */
 void rstream_tx_switch(struct rstream_tx *tx);
-/* leave the grant alone: SWITCH to tcp is to be sent */
+/* Refuse the grant; the caller sends SWITCH to tcp. */
 void rstream_tx_refuse(struct rstream_tx *tx);
-/* REVOKE: state GRANTED is to be refused, LEAVING ends by rstream_tx_left() */
-enum rstream_reason rstream_tx_revoke(struct rstream_tx *tx, u32 epoch);
 /*
- * @acked bytes of the ring that we leave are credited: is that all?  Then SWITCH
- * is to be sent.
+ * REVOKE has arrived.  The caller refuses the grant if the state is GRANTED.  LEAVING ends with
+ * rstream_tx_left().
  */
+enum rstream_reason rstream_tx_revoke(struct rstream_tx *tx, u32 epoch);
+/* Return: true to send SWITCH, because all of the ring that we leave is credited (@acked bytes) */
 bool rstream_tx_left(struct rstream_tx *tx, u64 acked);
-/* the ring's link is lost. Return: BROKEN is to be sent */
+/* The ring's link is lost.  Return: true to send BROKEN */
 bool rstream_tx_lost(struct rstream_tx *tx);
-/* RESUME: the peer had got @count bytes of the ring of @epoch */
+/* RESUME has arrived: the peer has received @count bytes of the ring of @epoch. */
 enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
 				      u64 count);
-/*
- * Go back to where the peer is, on tcp: SWITCH is to be sent.
- * Return: bytes to be sent again
- */
+/* Go back to @resume_at, on tcp; the caller sends SWITCH.  Return: bytes to send again */
 u64 rstream_tx_rewind(struct rstream_tx *tx);
-/* how many bytes the tcp carrier may send now, 0 if it is not the carrier */
+/* Return: bytes that may be sent on tcp now; 0 if tcp is not the carrier */
 u64 rstream_tx_window(const struct rstream_tx *tx);
 
 #endif
