@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The TCP option as bytes.  Pure: no state, no kernel service; called for
+ * Encodes and decodes the TCP option.  Pure: no state, no kernel service; called for
  * every segment that may carry the option, and by unit tests in user space.
  */
 #include "option.h"
@@ -28,7 +28,7 @@ void rstream_opt_write(__u8 *to, const struct rstream_opt *opt)
 	memcpy(to, &raw, sizeof(raw));
 }
 
-/* One of RSW_OPT_KIND. */
+/* Does the option at @at, which has kind RSW_OPT_KIND, have our experiment id? */
 static bool is_ours(const __u8 *at)
 {
 	return at[1] >= 4 && at[2] == RSW_OPT_EXID >> 8 && at[3] == (RSW_OPT_EXID & 0xff);

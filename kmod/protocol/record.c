@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HELLO and the records as bytes.  Pure: checks all that can be checked
- * without knowing the connection; what depends on its state is in carrier.c.
+ * Encodes and decodes HELLO and records.  Pure: checks everything that can be checked
+ * without the state of the connection; the other checks are in carrier.c.
  */
 #include "record.h"
 
@@ -92,7 +92,7 @@ enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
 	return RSTREAM_HELLO_WHOLE;
 }
 
-/* Bytes of a known control record's payload, -1 for other types. */
+/* Return: length of the payload of a known control record, -1 for other types. */
 static int payload_len(__u8 type)
 {
 	switch (type) {
@@ -120,7 +120,7 @@ static int payload_len(__u8 type)
 	}
 }
 
-/* The payload of a control record, as a union so that one copy does. */
+/* The payload of a control record: a union, so that one memcpy() is enough. */
 union payload {
 	struct rsw_ack ack;
 	struct rsw_grant grant;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* HELLO and the records as bytes: written and checked.  Pure. */
+/* Encodes, decodes and checks HELLO and records.  Pure. */
 #ifndef RSTREAM_RECORD_H
 #define RSTREAM_RECORD_H
 
@@ -20,31 +20,31 @@ struct rstream_hello {
 	__u8 secret[RSW_SECRET_LEN];
 };
 
-/* Write a HELLO.  Return: bytes written, at most RSW_HELLO_MAX. */
+/* Writes a HELLO.  Return: bytes written, at most RSW_HELLO_MAX. */
 unsigned int rstream_hello_write(__u8 *to, const struct rstream_hello *hello);
 
 enum rstream_hello_state {
-	RSTREAM_HELLO_NOT,	/* these bytes can't become a HELLO of @nonce */
-	RSTREAM_HELLO_PART,	/* they may, more are needed */
-	RSTREAM_HELLO_BAD,	/* a HELLO, but a malformed one */
+	RSTREAM_HELLO_NOT,	/* these bytes do not begin a HELLO with this role and nonce */
+	RSTREAM_HELLO_PART,	/* they may, but more bytes are needed */
+	RSTREAM_HELLO_BAD,	/* a malformed HELLO */
 	RSTREAM_HELLO_WHOLE,
 };
 
 /**
- * rstream_hello_read() - are these first bytes of a direction a HELLO?
+ * rstream_hello_read() - are these bytes a HELLO?
  * @from: the bytes so far
- * @len: how many they are
- * @role: role that the sender must state
- * @nonce: nonce that it must state
- * @hello: filled when RSTREAM_HELLO_WHOLE
- * @used: bytes of the HELLO, when RSTREAM_HELLO_WHOLE
+ * @len: number of bytes in @from
+ * @role: role that the HELLO must contain
+ * @nonce: nonce that the HELLO must contain
+ * @hello: filled in if RSTREAM_HELLO_WHOLE is returned
+ * @used: set to the length of the HELLO if RSTREAM_HELLO_WHOLE is returned
  */
 enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
 					    __u8 role, __u64 nonce,
 					    struct rstream_hello *hello,
 					    unsigned int *used);
 
-/* A record in host order; which fields count is told by type. */
+/* A record in host order; @type determines which member of the union is valid. */
 struct rstream_record {
 	__u8 type;
 	__u32 len;		/* payload */
@@ -67,24 +67,24 @@ struct rstream_record {
 
 #define RSTREAM_RECORD_MAX (sizeof(struct rsw_header) + 40)
 
-/* Write header and, for all but DATA, the payload.  Return: bytes written. */
+/* Writes the header and, except for DATA, the payload.  Return: bytes written. */
 unsigned int rstream_record_write(__u8 *to, const struct rstream_record *rec);
 
 /**
- * rstream_record_header() - check a header
+ * rstream_record_header() - read and check a header
  * @from: sizeof(struct rsw_header) bytes
- * @rec: type and len are filled
+ * @rec: type and len are filled in
  *
- * Return: payload bytes that rstream_record_payload() needs (0 for DATA and
- * for what has to be passed over), -1 if the record is malformed or its type
- * must be understood and is not.
+ * Return: bytes of payload that rstream_record_payload() needs (0 for DATA and
+ * for records to skip), or -1 if the record is malformed, or of an unknown type
+ * that must not be skipped.
  */
 int rstream_record_header(const __u8 *from, struct rstream_record *rec);
 
-/* Is the payload of this record passed over (a type of a later version)? */
+/* Is this record of an unknown type (of a later version), so that its payload must be skipped? */
 bool rstream_record_unknown(const struct rstream_record *rec);
 
-/* Fill the rest of @rec from its payload. Return: false if malformed. */
+/* Fills in the rest of @rec from its payload.  Return: false if malformed. */
 bool rstream_record_payload(const __u8 *from, struct rstream_record *rec);
 
 #endif
