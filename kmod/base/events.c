@@ -3,8 +3,8 @@
  * Reports events: tracepoints, and netlink's multicast group "events".
  *
  * Called where the event happens, often in softirq with the lock of a socket or of a link
- * held.  So it takes none of the module's locks, and allocates with GFP_ATOMIC, and only if
- * there is a listener.  netlink's ENOBUFS tells a listener that it has missed an event.
+ * held.  So it takes none of the module's locks, and allocates only if there is a listener,
+ * with GFP_ATOMIC.  If that fails, netlink's ENOBUFS tells listeners that they missed an event.
  */
 #include <linux/rdmastream_netlink.h>
 #include <net/genetlink.h>
@@ -17,7 +17,7 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* The largest message, of a link, has less than 350 bytes. */
+/* The largest message, that of a link, has less than 350 bytes. */
 #define EVENT_SIZE	512
 
 static const struct genl_family *family;
@@ -52,7 +52,7 @@ static void event_missed(struct net *net)
 	genl_set_err(family, net, 0, group, -ENOBUFS);
 }
 
-/* Return: NULL if there is no memory. */
+/* Return: NULL if out of memory; listeners are then notified that they missed an event. */
 static struct sk_buff *event_new(struct net *net, u8 cmd, void **hdr)
 {
 	struct sk_buff *skb = genlmsg_new(EVENT_SIZE, GFP_ATOMIC);

@@ -3,7 +3,7 @@
  * Reporting of events: tracepoints, and netlink's group "events".  Without a listener, no
  * message is built.
  *
- * A leaf: it gets plain values, owns no state, and calls no other part of the module.
+ * A leaf: it gets plain values, and calls no other part of the module.
  */
 #ifndef RSTREAM_EVENTS_H
 #define RSTREAM_EVENTS_H
@@ -33,11 +33,11 @@ enum rstream_dir {			/* likewise */
  * @sk:		the socket
  * @peer:	instance id of the peer
  * @dir:	the direction
- * @to:		the carrier from now on
- * @epoch:	its epoch
- * @link:	id of its link, if it is a ring
- * @offset:	stream offset of the first byte on it
- * @reason:	why
+ * @to:		the new carrier
+ * @epoch:	epoch of the new carrier
+ * @link:	id of the link, if the new carrier is a ring
+ * @offset:	stream offset of the first byte on the new carrier
+ * @reason:	why it has changed
  */
 struct rstream_switch_event {
 	const struct sock *sk;
@@ -54,14 +54,14 @@ struct rstream_switch_event {
  * struct rstream_link_change - a link has come up or ended
  * @id:		local id, unique in the namespace
  * @state:	enum rstream_link_state
- * @up:		it has come up
+ * @up:		the link has come up
  * @active:	this host connected it
  * @peer:	instance id of the peer
  * @device:	name of the RDMA device, or ""
- * @port:	of the device, 0: none
- * @local:	local RDMA address, AF_UNSPEC: none
- * @remote:	the peer's, likewise
- * @reason:	why it ended, or NONE
+ * @port:	port of the device; 0: none
+ * @local:	local RDMA address; AF_UNSPEC: none
+ * @remote:	the peer's RDMA address, likewise
+ * @reason:	why the link ended, or NONE
  * @why:	the same as text, or ""
  */
 struct rstream_link_change {
@@ -96,6 +96,6 @@ void rstream_event_setting(struct net *net, const char *name, u64 val);
  * @group:	multicast group within the family
  */
 void rstream_events_start(const struct genl_family *family, unsigned int group);
-void rstream_events_stop(void);		/* before the family is unregistered */
+void rstream_events_stop(void);		/* call before the family is unregistered */
 
 #endif

@@ -21,22 +21,22 @@ struct rstream_link_net;	/* link_net.c: peers, links, the rdma_cm listener */
 
 /* When a receiver grants a ring. */
 enum rstream_ring_mode {
-	RSTREAM_RING_OFF,	/* grants no ring: received data stays on TCP */
-	RSTREAM_RING_ALWAYS,	/* as soon as the HELLOs were exchanged */
-	RSTREAM_RING_THRESHOLD,	/* after ring_threshold in either direction */
+	RSTREAM_RING_OFF,	/* never: received data stays on TCP */
+	RSTREAM_RING_ALWAYS,	/* as soon as the HELLOs have been exchanged */
+	RSTREAM_RING_THRESHOLD,	/* after ring_threshold bytes in either direction */
 };
 
 /**
  * struct rstream_settings - sysctl net.rdmastream.*
  * @negotiate:	send and answer the TCP option (0: all sockets are plain TCP)
- * @prelude:	connections of local clients start without records; if it is set on both
- *		hosts, connections leave them where no ring is possible (spans)
+ * @prelude:	connections of local clients start without records; if set on both hosts,
+ *		connections also leave records while no ring is possible (spans)
  * @ring_mode:	enum rstream_ring_mode
  * @ring_threshold: threshold of RSTREAM_RING_THRESHOLD, bytes
- * @loopback: also for connections within the namespace
+ * @loopback: also negotiate for connections within the namespace
  * @ring_size:	maximum size of a ring, bytes, power of two, 16 KiB to 4 MiB; a
  *		program's SO_RCVBUF takes precedence
- * @ring_idle_ms: a ring that has received nothing for so long is taken back
+ * @ring_idle_ms: a ring that has received nothing for this time is taken back
  * @rmb_max:	limit on registered receive memory of the namespace, bytes; a control
  *		group may have a lower one (link/account.h)
  * @hello_timeout_ms: how long to wait for a HELLO
@@ -44,18 +44,18 @@ enum rstream_ring_mode {
  * @cm_timeout_ms: time limit of one attempt to establish a link
  * @link_idle_ms: an unused link is closed after this
  * @link_probe_ms:	interval of liveness probes and sweeps of a link
- * @link_stall_ms:	a link that completes nothing for so long is given up; 0: never
+ * @link_stall_ms:	a link on which nothing completes for this time is given up; 0: never
  * @ack_timeout: local ACK timeout exponent (4.096 us * 2^n), IB spec 9.7.6.1.3
  * @retry_count: transport retries, 0 to 6 (7, forever on rxe, is refused)
- * @links_per_path: number of links over each path to a peer, over which streams are spread
+ * @links_per_path: number of links over each path to a peer; streams are spread over them
  * @links_per_address: limit on links to one address, whichever side connects them
  * @links_max:	limit on links in the namespace
  * @max_orphans:	limit on closed sockets of the host that still have data to deliver
- * @link_flap_decay_ms: a link that was up for so long makes up for one that broke
- * @advertise_addrs: send the other RDMA addresses in HELLO
+ * @link_flap_decay_ms: a link that was up for this time makes up for one that broke
+ * @advertise_addrs: list further RDMA addresses in HELLO
  * @accept_addrs: which addresses in a peer's HELLO to use: 0 none, 1 those on
  *		networks of this host, 2 also those behind gateways
- * @histograms:	take samples of the times of sockets
+ * @histograms:	sample latencies of sockets
  */
 struct rstream_settings {
 	int negotiate;
@@ -93,12 +93,12 @@ struct rstream_net {
 	struct ctl_table *sysctl_table;
 	struct rstream_link_net *links;
 
-	/* option.c */
+	/* option_server.c */
 	struct mutex hook_lock;		/* guards hook_users */
-	unsigned int hook_users;	/* listeners (and mapped connects) */
+	unsigned int hook_users;	/* listeners (and connects to v4-mapped addresses) */
 
-	/* stream.c: every stream of the namespace that may own a token */
-	spinlock_t streams_lock;	/* bh; guards the two below */
+	/* stream.c: all streams of the namespace, and by token those that own one */
+	spinlock_t streams_lock;	/* bh; guards everything below */
 	struct list_head streams;
 	struct hlist_head tokens[256];
 	unsigned int n_streams;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes that netlink's answers and events share.  No state.
+ * Attributes used in both netlink replies and events.  No state.
  */
 #include <linux/in.h>
 #include <linux/in6.h>

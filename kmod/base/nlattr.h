@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Attributes that netlink's answers and events share.
+ * Attributes used in both netlink replies and events.
  */
 #ifndef RSTREAM_NLATTR_H
 #define RSTREAM_NLATTR_H
@@ -8,13 +8,13 @@
 #include <linux/socket.h>
 #include <net/netlink.h>
 
-/* Nests of the set "endpoint"; AF_UNSPEC is left out.  Return: 0 or an error. */
+/* Adds a nest of the set "endpoint"; AF_UNSPEC is left out.  Return: 0 or an error. */
 int rstream_nla_put_endpoint(struct sk_buff *skb, int attr,
 			     const struct sockaddr *sa);
 
 static inline int put_u64(struct sk_buff *skb, int attr, u64 val)
 {
-	return nla_put_u64_64bit(skb, attr, val, 0);	/* 0: pad in each set */
+	return nla_put_u64_64bit(skb, attr, val, 0);	/* 0: the pad attribute of each set */
 }
 
 /* 0 means "none", and is left out. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters of a namespace.  All parts of the module count (net.h), netlink.c reads.
+ * Counters of a namespace.  All parts of the module count (net.h), and netlink.c reads them.
  *
  * Each CPU has its own copy, written with this_cpu_add(), which is atomic with respect to
  * interrupts, so any context may count.  Readers add up the copies without a lock, so a sum may

@@ -78,9 +78,8 @@ enum rstream_mib_item {
 };
 
 /*
- * Why a connection is plain TCP, why it is framed but not on a ring, why one of
- * its directions has switched to another carrier, what its sender waits for, why it
- * was reset; and why a link has ended, or was refused.
+ * Why a connection is plain TCP, is framed but not on a ring, has switched a direction to
+ * another carrier, waits to send, or was reset; and why a link has ended, or was refused.
  */
 /* X(name, "text") */
 #define RSTREAM_REASON_LIST(X) \
@@ -141,7 +140,7 @@ enum rstream_reason {
 	RSTREAM_R_MAX
 };
 
-/* What a sender may wait for: reasons in a row, and the counters of the time. */
+/* What a sender may wait for: these reasons are consecutive, and so are the counters of time. */
 #define RSTREAM_STALLS	4
 static_assert(RSTREAM_R_STALL_CREDIT - RSTREAM_R_STALL_WINDOW ==
 	      RSTREAM_STALLS - 1);
@@ -150,8 +149,8 @@ static_assert(RSTREAM_MIB_STALL_CREDIT_US - RSTREAM_MIB_STALL_WINDOW_US ==
 
 struct rstream_mib {
 	u64 item[RSTREAM_MIB_MAX];
-	u64 reason[RSTREAM_R_MAX];	/* connections that ended up so */
-	u64 switched[RSTREAM_R_MAX];	/* streams that changed their carrier */
+	u64 reason[RSTREAM_R_MAX];	/* connections (and link requests) with this reason */
+	u64 switched[RSTREAM_R_MAX];	/* changes of carrier for this reason */
 };
 
 u64 rstream_mib_sum(struct net *net, enum rstream_mib_item item);

@@ -21,7 +21,7 @@
 
 struct sock;
 
-/* Names for numbers, also for tools that read the raw records. */
+/* Make names available to tools that decode the raw records. */
 #define RSTREAM_TRACE_ENUM(name, text)	TRACE_DEFINE_ENUM(RSTREAM_R_##name);
 RSTREAM_REASON_LIST(RSTREAM_TRACE_ENUM)
 
@@ -133,7 +133,7 @@ DEFINE_EVENT(rstream_dir, rstream_refuse,
 		 u8 reason),
 	TP_ARGS(sk, dir, epoch, offset, reason));
 
-/* rx: a ring was lost, data up to here has arrived; tx: the peer reports the same */
+/* rx: a ring was lost, and data up to @offset has arrived; tx: the peer reports this */
 DEFINE_EVENT(rstream_dir, rstream_resume,
 	TP_PROTO(const struct sock *sk, u8 dir, u32 epoch, u64 offset,
 		 u8 reason),
@@ -162,22 +162,22 @@ DECLARE_EVENT_CLASS(rstream_sock,
 		  rstream_show_reason(__entry->reason))
 );
 
-/* it is plain TCP from now on */
+/* the connection is plain TCP from now on */
 DEFINE_EVENT(rstream_sock, rstream_fallback,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));
 
-/* there is no ring for the data of its peer */
+/* this host grants no ring for the peer's data */
 DEFINE_EVENT(rstream_sock, rstream_no_ring,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));
 
-/* this host reset it */
+/* this host reset the connection */
 DEFINE_EVENT(rstream_sock, rstream_reset,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));
 
-/* its sender has waited for this time, and now continues or waits for something else */
+/* the sender has waited for @us, and now continues or waits for something else */
 DEFINE_EVENT(rstream_sock, rstream_stall,
 	TP_PROTO(const struct sock *sk, u64 us, u8 reason),
 	TP_ARGS(sk, us, reason));
