@@ -24,7 +24,7 @@
 #include "netlink_gen.h"
 #include "sysctl.h"
 
-/* The kernel's lists and the spec's have the same order. */
+/* The lists of the kernel and of the spec must have the same order. */
 #define X(name, text)							\
 	static_assert((int)RDMASTREAM_A_COUNTERS_##name ==		\
 		      (int)RSTREAM_MIB_##name + 1);
@@ -45,7 +45,7 @@ static_assert(RDMASTREAM_INSTANCE_LEN == RSTREAM_INSTANCE_LEN);
 
 /* ---- info and stats ---- */
 
-/* A reply of @attr_size bytes, its header in *@hdr. */
+/* Return: a reply with room for @attr_size bytes of attributes, or NULL.  @hdr: its header. */
 static struct sk_buff *reply_new(struct genl_info *info, size_t attr_size,
 				 void **hdr)
 {
@@ -95,7 +95,7 @@ static int put_info(struct sk_buff *skb, const struct rstream_net *rn)
 	       put_memory(skb, rn);
 }
 
-/* Without a policy, netlink does not check this. */
+/* Rejects attributes: netlink does not check them for commands without a policy. */
 static int takes_none(const struct genl_info *info)
 {
 	const struct nlattr *first = nlmsg_attrdata(info->nlhdr, GENL_HDRLEN);
@@ -200,7 +200,7 @@ int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct net *net = genl_info_net(info);
 	bool on;
 
-	/* netlink's own check gives no message */
+	/* checked here, because netlink's own check sets no extack message */
 	if (!may_change(skb, info)) {
 		NL_SET_ERR_MSG(info->extack,
 			       "draining wants CAP_NET_ADMIN in the network namespace");
@@ -276,7 +276,7 @@ int rdmastream_nl_link_make_doit(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "attribute \"inode\" is missing");
 		return -EINVAL;
 	}
-	/* 0 is the inode of sockets without a program */
+	/* sockets that no program holds have inode 0 */
 	err = nla_get_u64(inode) ?
 	      rstream_link_make(genl_info_net(info), nla_get_u64(inode),
 				may_change(skb, info)) : -ENOENT;

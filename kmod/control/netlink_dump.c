@@ -2,7 +2,8 @@
 /*
  * Dumps of the netlink family: sockets, links, peers, devices, memory, settings.
  *
- * Reports the snapshots (info.h) that match the request.  Takes no lock of its own.
+ * Reports the snapshots (link_info.h, stream_info.h) that match the request.  Takes no lock of
+ * its own.
  */
 #include <linux/jhash.h>
 #include <net/genetlink.h>
@@ -33,9 +34,8 @@ static int put_addr(struct sk_buff *skb, int attr,
 /*
  * Kept in cb->ctx.  A dump that does not fit into one message continues at entry number @done.
  * To detect that earlier entries were added or removed meanwhile, it first visits the last entry
- * again: if its position has changed, a new cb->seq flags the dump with NLM_F_DUMP_INTR, and user
- * space repeats it.  Entries that do not match the request count, too: they are visited, but not
- * reported.
+ * again.  If that is now another one, cb->seq changes, which flags the dump with NLM_F_DUMP_INTR,
+ * and user space repeats it.  Entries that do not match the request are counted, too.
  */
 struct dump_state {
 	u64 last;		/* key of entry @done - 1 */
@@ -46,7 +46,7 @@ struct dump {
 	struct dump_state *state;
 	struct netlink_callback *cb;
 	struct sk_buff *skb;
-	struct nlattr **filter;	/* of the request, NULL: it has none */
+	struct nlattr **filter;	/* attributes of the request; NULL: it has none */
 	bool revisit;		/* the next entry was already reported */
 	u8 cmd;
 };
@@ -70,7 +70,7 @@ static unsigned int dump_skip(const struct dump *dump)
 	return dump->state->done ? dump->state->done - 1 : 0;
 }
 
-/* Return: was the entry only visited to check its position? */
+/* Return: true if the entry was only visited again, to check its position. */
 static bool dump_revisited(struct dump *dump, u64 key)
 {
 	if (!dump->revisit)
@@ -140,7 +140,7 @@ static bool wants_str(const struct dump *dump, int attr, const char *val)
 	return !want || !nla_strcmp(want, val);
 }
 
-/* @val NULL: there is none. */
+/* @val is NULL if the entry has no id. */
 static bool wants_id(const struct dump *dump, int attr, const u8 *val)
 {
 	const struct nlattr *want = wanted(dump, attr);
@@ -151,7 +151,6 @@ static bool wants_id(const struct dump *dump, int attr, const u8 *val)
 
 /* ---- sockets ---- */
 
-/* Nothing to report before the first switch. */
 static int put_switch(struct sk_buff *skb, const struct rstream_dir_info *dir)
 {
 	if (!dir->switches)
@@ -223,7 +222,7 @@ static int put_direction(struct sk_buff *skb, int attr,
 	return 0;
 }
 
-/* The module does not see the bytes of a connection that fell back: only TCP counts them. */
+/* Are there counts to report?  The bytes of a connection that fell back are counted only by TCP. */
 static bool info_counted(const struct rstream_info *info)
 {
 	return info->mode == RSTREAM_INFO_FRAMED || info->tx.link || info->rx.link ||
@@ -251,7 +250,7 @@ static int put_sock(struct sk_buff *skb, const struct rstream_info *info)
 
 static __be16 port_of(const struct sockaddr_storage *ss)
 {
-	/* at the same place for both families */
+	/* the port is at the same place for both families */
 	return ss->ss_family == AF_UNSPEC ?
 	       0 : ((const struct sockaddr_in *)ss)->sin_port;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Settings of a namespace, /proc/sys/net/rdmastream/ and netlink: struct rstream_settings.
+ * Settings of a namespace (struct rstream_settings), through /proc/sys/net/rdmastream/ and netlink.
  *
  * Values are checked only here, and events.c reports changes.  Readers use READ_ONCE(), and
  * apply a new value to connections, rings and links created afterwards.
@@ -32,7 +32,7 @@ static const struct rstream_settings defaults = {
 	.ring_idle_ms = 5000,
 	.rmb_max = SZ_64M,
 	.hello_timeout_ms = 5000,
-	.cm_port = 4793,	/* 4789 to 4792 belong to VXLAN, RoCE and kin */
+	.cm_port = 4793,	/* 4789 to 4792 belong to VXLAN, RoCE and others */
 	.cm_timeout_ms = 3000,
 	.link_idle_ms = 30000,
 	.link_probe_ms = 500,
@@ -43,7 +43,7 @@ static const struct rstream_settings defaults = {
 	.links_per_address = 64,
 	.links_max = 4096,
 	.max_orphans = 16384,
-	.link_flap_decay_ms = 30000,	/* like the longest pause */
+	.link_flap_decay_ms = 30000,	/* as the longest pause between attempts */
 	.advertise_addrs = 1,
 	.accept_addrs = 1,
 };
@@ -55,7 +55,7 @@ static const int link_idle_min = 100, link_idle_max = 24 * 3600 * 1000;
 static const int ring_idle_min = 10, ring_idle_max = 24 * 3600 * 1000;
 static const int probe_min = 10, probe_max = 60 * 1000;
 static const int stall_max = 600 * 1000;	/* 0: never */
-static const int ack_timeout_max = 31;	/* five bits; 0 would be "never" */
+static const int ack_timeout_max = 31;	/* five bits; 0 would mean "never" */
 static const int retry_count_max = 6;
 static const int links_max = 8;
 static const int links_bound = 65536;
@@ -102,7 +102,7 @@ static proc_handler int_handler, ulong_handler, ring_size_handler;
 	.proc_handler = ulong_handler,				\
 }
 
-/* Read-only information for people and libraries; the same in all namespaces. */
+/* Read-only information for users and libraries; the same in all namespaces. */
 #define NUMBER(name, where) {					\
 	.procname = name,					\
 	.data = (where),					\
@@ -111,7 +111,7 @@ static proc_handler int_handler, ulong_handler, ring_size_handler;
 	.proc_handler = proc_dointvec,				\
 }
 
-/* .data of a writable entry is an offset until the namespace gets its copy. */
+/* Here, .data of a writable entry is an offset into struct rstream_settings, see table_fill(). */
 static const struct ctl_table template[] = {
 	SETTING_INT(negotiate, SYSCTL_ZERO, SYSCTL_ONE),
 	SETTING_INT(prelude, SYSCTL_ZERO, SYSCTL_ONE),
@@ -147,7 +147,7 @@ static const struct ctl_table template[] = {
 	NUMBER("protocol", &protocol),
 };
 
-/* Memory, queue pairs and orphans are the host's, so only the host may change their limits. */
+/* Memory, queue pairs and orphans belong to the host, so only the host may change their limits. */
 static bool is_of_host(const struct ctl_table *entry)
 {
 	static const size_t those[] = {
@@ -195,7 +195,7 @@ static void setting_write(const struct ctl_table *entry, u64 val)
 		WRITE_ONCE(*(unsigned int *)entry->data, val);
 }
 
-/* The namespace of the setting @entry. */
+/* Finds the namespace by the address of the setting @entry. */
 static struct net *entry_net(const struct ctl_table *entry)
 {
 	u8 *set = entry->data;
@@ -325,7 +325,7 @@ int rstream_sysctl_net_init(struct rstream_net *rn)
 	struct ctl_table *table;
 
 	rn->set = defaults;
-	/* An empty entry ends the table before 6.6. */
+	/* before 6.6, an empty entry must end the table */
 	table = kcalloc(n + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return -ENOMEM;

@@ -13,12 +13,12 @@
 struct rstream_setting_info {
 	const char *name;
 	u64 val;
-	u64 def, min, max;		/* except for read-only settings */
+	u64 def, min, max;		/* unset for entries that are read-only everywhere */
 	bool pow2;
 	bool read_only;			/* cannot be set in this namespace */
 };
 
-/* As rstream_info_dump(). */
+/* Works like rstream_info_dump(). */
 int rstream_setting_info_dump(struct net *net, unsigned int skip,
 			      int (*fn)(const struct rstream_setting_info *info,
 					void *arg),
@@ -28,8 +28,8 @@ int rstream_sysctl_net_init(struct rstream_net *rn);
 void rstream_sysctl_net_exit(struct rstream_net *rn);
 
 /*
- * Return: 0, -ENOENT: no such setting, -EPERM: it is read-only, -ERANGE: out of range,
- * -EINVAL: not a power of two.  The caller checks privileges.
+ * The caller checks privileges.  Return: 0, -ENOENT: no such setting, -EPERM: the setting is
+ * read-only, -ERANGE: @val is out of range, -EINVAL: @val is not a power of two.
  */
 int rstream_setting_set(struct net *net, const char *name, u64 val);
 
