@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in struct proto_ops. */
+/* Differences between kernels: struct proto_ops. */
 #ifndef RSTREAM_COMPAT_LINUX_NET_H
 #define RSTREAM_COMPAT_LINUX_NET_H
 
@@ -7,7 +7,7 @@
 #include <linux/socket.h>
 #include <linux/version.h>
 
-/* 6.10: accept's last arguments became one struct (92ef0fd55ac8) */
+/* 6.10: the last arguments of accept() became a struct (92ef0fd55ac8) */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 #define RSTREAM_ACCEPT_PARAMS	int accept_flags, bool accept_kern
 #define RSTREAM_ACCEPT_ARGS	accept_flags, accept_kern
@@ -19,16 +19,16 @@
 #endif
 
 /*
- * 6.19: the addresses of bind() and connect() have a type that states no size ("net:
- * Convert proto_ops bind() callbacks to use sockaddr_unsized", and the same of connect())
+ * 6.19: a type of unspecified size for addresses ("net: Convert proto_ops bind() callbacks to
+ * use sockaddr_unsized", and likewise for connect())
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
 #define sockaddr_unsized	sockaddr
 #endif
 
 /*
- * 6.5: sendpage went, sendmsg takes MSG_SPLICE_PAGES (dc97391e6610).  A kernel
- * that does not know the flag does not keep programs from saying it.
+ * 6.5: sendmsg() with MSG_SPLICE_PAGES replaced sendpage() (dc97391e6610).  Older
+ * kernels do not keep programs from passing that bit, so it must mean nothing here.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #ifndef MSG_SPLICE_PAGES
@@ -60,7 +60,7 @@ static inline ssize_t rstream_ops_sendpage(const struct proto_ops *ops,
 #define RSTREAM_SPLICE_EOF	.splice_eof = rstream_splice_eof,
 #endif
 
-/* 6.9: TCP has SO_PEEK_OFF (05ea491641d3) */
+/* 6.9: TCP supports SO_PEEK_OFF (05ea491641d3) */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define RSTREAM_PEEK_OFF
 #else

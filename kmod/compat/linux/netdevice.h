@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in devices that exist for NAPI only. */
+/* Differences between kernels: dummy devices, which exist only for NAPI. */
 #ifndef RSTREAM_COMPAT_LINUX_NETDEVICE_H
 #define RSTREAM_COMPAT_LINUX_NETDEVICE_H
 
@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include <linux/version.h>
 
-/* 6.10: such devices are allocated as others are (b209bd6d0bff) */
+/* 6.10: dummy devices are allocated and freed like others (b209bd6d0bff) */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 static inline struct net_device *alloc_netdev_dummy(int priv)
 {

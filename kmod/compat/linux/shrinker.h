@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in how a shrinker is made. */
+/* Differences between kernels: creation of shrinkers. */
 #ifndef RSTREAM_COMPAT_LINUX_SHRINKER_H
 #define RSTREAM_COMPAT_LINUX_SHRINKER_H
 
@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include <linux/version.h>
 
-/* 6.7: allocated and registered in two steps (c42d50aefd17) */
+/* 6.7: allocated dynamically, then registered (c42d50aefd17) */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 static inline struct shrinker *shrinker_alloc(unsigned int flags,
 					      const char *fmt)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in what a zero-copy send is told by. */
+/* Differences between kernels: completion of zero-copy sends. */
 #ifndef RSTREAM_COMPAT_LINUX_SKBUFF_H
 #define RSTREAM_COMPAT_LINUX_SKBUFF_H
 
 #include_next <linux/skbuff.h>
 #include <linux/version.h>
 
-/* Of MSG_ZEROCOPY, and not a caller's own?  6.10: ops (7ab4f16f9e24) */
+/*
+ * Is @uarg that of MSG_ZEROCOPY, and not a caller's own?  6.10: the callback became part of ops
+ * (7ab4f16f9e24)
+ */
 static inline bool rstream_uarg_is_msgzc(const struct ubuf_info *uarg)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
@@ -16,7 +19,7 @@ static inline bool rstream_uarg_is_msgzc(const struct ubuf_info *uarg)
 #endif
 }
 
-/* 6.16: a last argument for the memory of devices ("net: devmem: Implement TX path") */
+/* 6.16: one more argument, for device memory ("net: devmem: Implement TX path") */
 static inline struct ubuf_info *
 rstream_msg_zerocopy_realloc(struct sock *sk, size_t size, struct ubuf_info *uarg)
 {

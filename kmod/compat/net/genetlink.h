@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in generic netlink. */
+/* Differences between kernels: generic netlink. */
 #ifndef RSTREAM_COMPAT_NET_GENETLINK_H
 #define RSTREAM_COMPAT_NET_GENETLINK_H
 
@@ -7,8 +7,8 @@
 #include <linux/version.h>
 
 /*
- * 6.2: one table entry for do and one for dump (b8fd60c36a44).  As long as no
- * command has both, struct genl_ops says the same in one entry a command.
+ * 6.2: separate table entries for do and dump (b8fd60c36a44).  No command of the
+ * module has both, so the table is also valid with struct genl_ops.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define genl_split_ops	genl_ops
@@ -16,7 +16,7 @@
 #define n_split_ops	n_ops
 #endif
 
-/* The attributes of a dump's request; 6.7 moved them (7288dd2fd488). */
+/* Return: attributes of the request of a dump.  6.7 moved them (7288dd2fd488). */
 static inline struct nlattr **rstream_dump_attrs(struct netlink_callback *cb)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)

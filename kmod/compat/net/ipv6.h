@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in looking up routes of IPv6. */
+/* Differences between kernels: lookup of IPv6 routes. */
 #ifndef RSTREAM_COMPAT_NET_IPV6_H
 #define RSTREAM_COMPAT_NET_IPV6_H
 
 #include_next <net/ipv6.h>
 
-/* Where IPv6 cannot be a module any more, there are no stubs for it (7.x, see flags.mk). */
+/* Since 7.x, IPv6 cannot be a module, so it needs no stubs (see flags.mk). */
 #ifdef RSTREAM_HAVE_IPV6_STUBS
 #include <net/ipv6_stubs.h>
 

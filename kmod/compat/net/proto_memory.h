@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the functions are that tell how much memory a protocol has. */
+/* Differences between kernels: header of the functions that account memory of a protocol. */
 #ifndef RSTREAM_COMPAT_NET_PROTO_MEMORY_H
 #define RSTREAM_COMPAT_NET_PROTO_MEMORY_H
 
-/* in a header of their own, or in that of sockets (6.1) */
+/* they have a header of their own, or are in net/sock.h (see flags.mk) */
 #ifdef RSTREAM_HAVE_PROTO_MEMORY
 #include_next <net/proto_memory.h>
 #else

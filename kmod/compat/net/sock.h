@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in struct sock. */
+/* Differences between kernels: struct sock. */
 #ifndef RSTREAM_COMPAT_NET_SOCK_H
 #define RSTREAM_COMPAT_NET_SOCK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What changed between kernels in sending on TCP. */
+/* Differences between kernels: sending on TCP. */
 #ifndef RSTREAM_COMPAT_NET_TCP_H
 #define RSTREAM_COMPAT_NET_TCP_H
 
@@ -8,8 +8,8 @@
 #include <linux/version.h>
 
 /*
- * Queue a piece of a page on TCP by reference.  Socket held, does not sleep
- * with MSG_DONTWAIT. Return: bytes taken or a negative errno.
+ * Queues part of a page on TCP by reference.  Socket lock held, does not sleep
+ * with MSG_DONTWAIT.  Return: bytes taken or a negative errno.
  */
 static inline int rstream_tcp_sendpage(struct sock *sk, struct page *page,
 				       unsigned int off, size_t len, int flags)
@@ -30,8 +30,8 @@ static inline int rstream_tcp_sendpage(struct sock *sk, struct page *page,
 }
 
 /*
- * The same, and tell @uarg when TCP needs the page no more.  TCP takes a
- * reference on @uarg for each packet that has some of it.
+ * Likewise, and notifies @uarg when TCP does not need the page any more.  TCP takes
+ * a reference to @uarg for each skb that contains a part of the page.
  */
 static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
 					  unsigned int off, size_t len,
@@ -51,8 +51,8 @@ static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bvec, 1, len);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	/*
-	 * If it fails older kernels take the number of @uarg back, as if the
-	 * whole send had failed that they think it is of.
+	 * If this fails, older kernels take back the notification id of @uarg, because
+	 * they take this call for the send that allocated it.  Undo that.
 	 */
 	if (atomic_read(&sk->sk_zckey) != key) {
 		atomic_set(&sk->sk_zckey, key);
@@ -61,7 +61,7 @@ static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
 	return ret;
 }
 
-/* Send an ACK with the window of now.  Socket held. */
+/* Sends an ACK with the current window.  Socket lock held. */
 static inline void rstream_tcp_ack(struct sock *sk)
 {
 #ifdef RSTREAM_HAVE_ACK_FLAGS
@@ -72,16 +72,16 @@ static inline void rstream_tcp_ack(struct sock *sk)
 }
 
 /*
- * End a sock in TCP_CLOSE that its program has closed, as TCP ends an orphan.  Socket
- * held, any context.  False: this kernel does not export how (found by Kbuild), so
- * TCP's close() has to do it.
+ * Ends a sock in TCP_CLOSE that its program has closed, as TCP ends an orphan.  Socket
+ * lock held, any context.  Return: false if this kernel does not export what is needed (see
+ * flags.mk), so that TCP's close() has to do it.
  */
 static inline bool rstream_tcp_end(struct sock *sk)
 {
 #ifdef RSTREAM_HAVE_DESTROY_SOCK
 	this_cpu_inc(*sk->sk_prot->orphan_count);
 	sock_orphan(sk);
-	inet_csk_destroy_sock(sk);	/* and puts the program's reference */
+	inet_csk_destroy_sock(sk);	/* also puts the program's reference */
 	return true;
 #else
 	return false;
