@@ -47,7 +47,7 @@
  * setsockopt(), before connect() or listen(): an array of rules, or nothing.  They select
  * the peers with which rdmastream is negotiated; the rules of a listener apply to all
  * connections that it accepts.  The first matching rule decides.  If no rule matches, the
- * connection is treated as the opposite of the last rule says.
+ * opposite of what the last rule says applies.
  */
 #define RDMASTREAM_RULES	1
 #define RDMASTREAM_RULES_MAX	32
@@ -56,7 +56,7 @@ struct rdmastream_rule {
 	__u8 addr[16];		/* of the other host; IPv4: ::ffff:a.b.c.d */
 	__u8 prefix_len;	/* number of leading bits to compare, up to 128 */
 	__u8 exclude;		/* 1: stay on plain TCP */
-	__u16 port_min;		/* of the server, host byte order, */
+	__u16 port_min;		/* range of the server's port, host byte order */
 	__u16 port_max;		/* inclusive */
 	__u16 reserved;		/* 0 */
 };
