@@ -399,9 +399,9 @@ u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
  * @ring:	the receiving end
  * @at:		bytes since the ring was granted
  *
- * Whoever takes a reference can read the page until the reference is dropped: until then, the
- * memory is not used for another ring, even if the link ends.  The caller must take its
- * reference before it credits the byte.
+ * A caller that takes a reference can read the page until it drops the reference: until then,
+ * the memory is not used for another ring, even if the link ends.  The reference must be taken
+ * before the byte is credited.
  */
 struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
 

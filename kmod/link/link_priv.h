@@ -340,7 +340,7 @@ struct rstream_link {
 	unsigned int n_waiting;		/* on tx_waiters */
 	struct list_head tx_scheduled;	/* rings that may post before these */
 	unsigned int n_scheduled;	/* on tx_scheduled */
-	struct list_head tx_busy;	/* rings of streams that had frags in flight lately */
+	struct list_head tx_busy;	/* rings of streams that recently had frags in flight */
 	unsigned int n_busy;		/* on tx_busy */
 	struct list_head tx_zombies;	/* closed rings until FREED arrives, oldest first */
 	unsigned int n_zombies;		/* on tx_zombies */

@@ -13,9 +13,9 @@
  * flight to it (R = RSTREAM_RQ_RESERVE).  The peer reposts each receive before it processes
  * the message, and reports this by RQ_CREDIT after every D/4.  RQ_CREDIT itself needs no
  * credit, so there is no deadlock.  It always finds a receive: this host, with a queue of D',
- * sends one RQ_CREDIT for each D'/4 messages, and until the peer processes one of these, it
- * can send only D' - R < D' messages.  So at most 3 are in flight, and 3 < R: RNR never
- * happens.
+ * sends one RQ_CREDIT for each D'/4 messages of the peer, and the peer can send only
+ * D' - R < D' messages until it processes an RQ_CREDIT.  So at most 3 of these are in flight,
+ * and 3 < R: RNR never happens.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
