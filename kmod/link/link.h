@@ -40,9 +40,9 @@
 #include "base/net.h"
 #include "base/stats.h"
 #include "end.h"
-#include "lent.h"
+#include "spliced.h"
 
-/* Minimum size of a ring: at least a page, so that a lent page never belongs to two rings. */
+/* Minimum size of a ring: at least a page, so that no spliced-out page belongs to two rings. */
 #define RSTREAM_RING_MIN	(PAGE_SIZE > SZ_16K ? (u32)PAGE_SIZE : SZ_16K)
 /* Smaller grants are refused. */
 #define RSTREAM_GRANT_MIN	SZ_4K
@@ -118,7 +118,7 @@ struct rstream_peer_route {
 };
 
 /**
- * rstream_peer_tells() - record whether the peer is drained
+ * rstream_peer_set_drained() - record whether the peer is drained
  * @peer:	the peer
  * @drained:	from its HELLO
  *
@@ -126,7 +126,7 @@ struct rstream_peer_route {
  *
  * Context: any.
  */
-void rstream_peer_tells(struct rstream_peer *peer, bool drained);
+void rstream_peer_set_drained(struct rstream_peer *peer, bool drained);
 
 /**
  * rstream_peer_addrs() - add the addresses in the peer's HELLO

@@ -212,7 +212,7 @@ static void link_probe(struct rstream_link *link, bool quiet)
 		return;
 	if (link->iwarp) {
 		if (link->timed || !link->rq_credits) {
-			rstream_ring_marker(link);
+			rstream_ring_signal(link);
 			return;
 		}
 		link->rq_credits--;

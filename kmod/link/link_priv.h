@@ -30,7 +30,7 @@
 #define RSTREAM_REQUEST_BYTES	SZ_4K	/* approximate memory of a request and its rdma_cm id */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
 #define RSTREAM_SLOTS		16	/* live links that one side has established */
-#define RSTREAM_MISHAPS_MAX	10U	/* further failures do not count */
+#define RSTREAM_FAILURES_MAX	10U	/* further failures do not count */
 #define RSTREAM_PATHS_MAX	8	/* addresses of one peer that are remembered */
 #define RSTREAM_ADDRS_MAX	32	/* own RDMA addresses that are considered */
 #define RSTREAM_NAMED_MAX	32	/* attempts a second to addresses from HELLOs */
@@ -176,7 +176,7 @@ struct rstream_link_net {
  * @local:	AF_UNSPEC: routing chooses it
  * @remote:	AF_UNSPEC: the entry is free
  * @own:	the addresses of a TCP connection; otherwise @remote is from the peer's HELLO
- * @fails:	consecutive failed attempts; this and the next two up to RSTREAM_MISHAPS_MAX
+ * @fails:	consecutive failed attempts; this and the next two up to RSTREAM_FAILURES_MAX
  * @refused:	consecutive attempts that the peer refused: the path works, but not now
  * @flaps:	links that broke, minus one for each link_flap_decay_ms that later links were up
  * @retry_at:	64-bit jiffies; no attempt before
@@ -357,7 +357,7 @@ struct rstream_link {
 	struct delayed_work probe_work;
 	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
 	u64 swept_bytes;		/* @tx_bytes plus @rx_bytes at the last sweep */
-	u64 settled_bytes;		/* part of @tx_bytes that is known to have completed */
+	u64 completed_bytes;		/* part of @tx_bytes that is known to have completed */
 	int routes;			/* rstream_routes_genid() at the last check */
 };
 

@@ -147,7 +147,7 @@ unsigned long rstream_path_wait(const struct rstream_path *path)
 }
 
 /* Importance of a path, ascending: the least important one is replaced. */
-enum path_worth {
+enum path_rank {
 	PATH_FREE,
 	PATH_NAMED,	/* advertised by the peer */
 	PATH_OWN,	/* of a TCP connection */
@@ -170,8 +170,8 @@ static unsigned int path_links(const struct rstream_peer *peer, const struct rst
 	return n;
 }
 
-static enum path_worth path_worth(const struct rstream_peer *peer,
-				  const struct rstream_path *path)
+static enum path_rank path_rank(const struct rstream_peer *peer,
+				const struct rstream_path *path)
 {
 	if (path->remote.ss_family == AF_UNSPEC)
 		return PATH_FREE;
@@ -193,7 +193,7 @@ static struct rstream_path *path_entry(struct rstream_peer *peer,
 				       const struct sockaddr_storage *remote,
 				       bool own)
 {
-	enum path_worth worth, least = own ? PATH_WAITS : PATH_NAMED;
+	enum path_rank rank, least = own ? PATH_WAITS : PATH_NAMED;
 	struct rstream_path *path, *found = NULL;
 	int i;
 
@@ -204,13 +204,13 @@ static struct rstream_path *path_entry(struct rstream_peer *peer,
 		if (same_addr(&path->remote, remote) &&
 		    (!own || !path->own || same_addr(&path->local, local)))
 			return path;
-		worth = path_worth(peer, path);
-		if (worth > least)
+		rank = path_rank(peer, path);
+		if (rank > least)
 			continue;
-		if (!found || worth < least ||
+		if (!found || rank < least ||
 		    time_before(path->named_at, found->named_at))
 			found = path;
-		least = worth;
+		least = rank;
 	}
 	if (!found)
 		return NULL;
@@ -315,16 +315,16 @@ unsigned long rstream_path_longest(struct rstream_peer *peer)
 	return longest;
 }
 
-static void count(unsigned int *mishaps)
+static void count(unsigned int *failures)
 {
-	*mishaps = min(*mishaps + 1, RSTREAM_MISHAPS_MAX);
+	*failures = min(*failures + 1, RSTREAM_FAILURES_MAX);
 }
 
 /* Starts the pause that is due after this number of failures. */
 static void path_pause(struct rstream_path *path)
 {
 	unsigned int n = clamp(path->fails + path->refused + path->flaps, 1U,
-			       RSTREAM_MISHAPS_MAX);
+			       RSTREAM_FAILURES_MAX);
 	unsigned int ms = min(RETRY_MIN_MS << (n - 1), RETRY_MAX_MS);
 
 	/* jitter, so that the peers of a host that comes back do not all connect at once */

@@ -603,7 +603,7 @@ void rstream_peer_asks(struct rstream_peer *peer)
 	spin_unlock_bh(&peer->lock);
 }
 
-void rstream_peer_tells(struct rstream_peer *peer, bool drained)
+void rstream_peer_set_drained(struct rstream_peer *peer, bool drained)
 {
 	spin_lock_bh(&peer->lock);
 	/* the active side knows better, from the answers to its attempts */

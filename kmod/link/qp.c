@@ -144,7 +144,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (ahead > link->depth)
 		ahead -= link->depth;
 	link->sq_done += ahead;
-	link->settled_bytes = slot->tx_bytes;
+	link->completed_bytes = slot->tx_bytes;
 	WARN_ON_ONCE(link->sq_done > link->sq_posted);
 	/* with iWARP, a completion says nothing about the peer, which answers probes */
 	if (link->timed && link->sq_done >= link->timed && !link->iwarp)

@@ -60,7 +60,7 @@ static void rx_put_memory(struct rx_ring *ring)
 	if (ring->kept)
 		copy_free(ring->pub.mem);
 	else
-		rstream_rmb_put(&ring->piece);
+		rstream_rmb_put(&ring->block);
 }
 
 static void rx_free(struct rstream_link *link, struct rx_ring *ring)
@@ -115,7 +115,7 @@ static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 	return true;
 }
 
-void rstream_ring_marker(struct rstream_link *link)
+void rstream_ring_signal(struct rstream_link *link)
 {
 	if (link->sq_signalled == link->sq_posted || !rstream_wr_room(link))
 		return;
@@ -128,12 +128,12 @@ void rstream_ring_marker(struct rstream_link *link)
  * Have all writes to the peer for this ring completed?  If not, makes sure that their completion
  * calls rstream_ring_kick().  A device must not repeat a write to memory that the peer has reused.
  */
-static bool ctrl_settled(struct rstream_link *link, const struct ring_ctrl *ctrl)
+static bool ctrl_completed(struct rstream_link *link, const struct ring_ctrl *ctrl)
 {
 	if (link->sq_done >= ctrl->last_sq)
 		return true;
 	if (link->sq_signalled < ctrl->last_sq)
-		rstream_ring_marker(link);
+		rstream_ring_signal(link);
 	return false;
 }
 
@@ -145,7 +145,7 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 
 	if (!rstream_link_alive(link) || !rstream_wr_fits(link))
 		return false;
-	if (ctrl->due & (DUE_FREED | DUE_DONE) && !ctrl_settled(link, ctrl))
+	if (ctrl->due & (DUE_FREED | DUE_DONE) && !ctrl_completed(link, ctrl))
 		return false;
 	if (ctrl->due & DUE_CREDIT) {
 		if (!post_credit(link, rx))
@@ -279,7 +279,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	size = min(size, link->ring_most);
 	/* a small ring is better than none */
 	while ((err = rstream_rmb_get(link, RSTREAM_RMB_RINGS, size,
-				      &ring->piece)) == -EAGAIN &&
+				      &ring->block)) == -EAGAIN &&
 	       size > RSTREAM_RING_MIN && !rstream_rmb_fits(link, size))
 		size /= 2;
 	if (err == -EAGAIN && !rstream_rmb_may_add(link, size))
@@ -290,7 +290,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 			      GFP_ATOMIC);
 	if (id < 0) {
 		err = -ENOMEM;
-		rstream_rmb_put(&ring->piece);
+		rstream_rmb_put(&ring->block);
 		goto fail;
 	}
 	ring->rs = rs;
@@ -299,9 +299,9 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	ring->pub.napi_id = link->napi.napi_id;
 	ring->pub.id = id;
 	ring->pub.size = size;
-	ring->pub.rkey = rstream_rmb_rkey(&ring->piece);
-	ring->pub.raddr = rstream_rmb_addr(&ring->piece);
-	ring->pub.mem = rstream_rmb_mem(&ring->piece);
+	ring->pub.rkey = rstream_rmb_rkey(&ring->block);
+	ring->pub.raddr = rstream_rmb_addr(&ring->block);
+	ring->pub.mem = rstream_rmb_mem(&ring->block);
 	ring->busy_at = jiffies;
 	link->n_rx++;
 	link->n_rx_most = max(link->n_rx_most, link->n_rx);
@@ -379,7 +379,7 @@ struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)
 	const struct rx_ring *ring = container_of(pub, struct rx_ring, pub);
 	u32 off = at & (pub->size - 1);
 
-	return ring->kept ? vmalloc_to_page(pub->mem + off) : rstream_rmb_page(&ring->piece, off);
+	return ring->kept ? vmalloc_to_page(pub->mem + off) : rstream_rmb_page(&ring->block, off);
 }
 
 bool rstream_rxring_left(const struct rstream_rxring *pub)
@@ -425,7 +425,7 @@ void rstream_rxring_keep(struct rstream_rxring *pub)
 			return;
 	}
 	spin_lock_bh(&link->lock);
-	rstream_rmb_put(&ring->piece);
+	rstream_rmb_put(&ring->block);
 	ring->kept = true;
 	pub->mem = copy;
 	spin_unlock_bh(&link->lock);
@@ -474,7 +474,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 		rstream_link_break_locked(link, RSTREAM_END_BEYOND);
 		return;
 	}
-	rstream_rmb_sync_for_cpu(&ring->piece, at, len);
+	rstream_rmb_sync_for_cpu(&ring->block, at, len);
 	link->rx_bytes += len;
 	link->rx_msgs++;
 	if (len) {

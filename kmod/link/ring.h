@@ -29,7 +29,7 @@ struct rx_ring {
 	struct rstream_rxring pub;
 	struct rstream *rs;		/* NULL: released */
 	struct ring_ctrl ctrl;
-	struct rstream_piece piece;
+	struct rstream_rmb_block block;
 	u64 consumed;			/* bytes, newest value from the stream */
 	u64 credited;			/* bytes, newest value that was posted */
 	u64 cell_addr;
@@ -37,7 +37,7 @@ struct rx_ring {
 	u32 peer_ring;
 	bool switched;
 	bool done;			/* DONE has arrived: the peer writes no more */
-	bool kept;			/* @piece is released, pub.mem is a copy or NULL */
+	bool kept;			/* @block is released, pub.mem is a copy or NULL */
 	u64 swept;			/* pub.landed at the last sweep */
 	unsigned long busy_at;		/* jiffies, start of the current idle time */
 	struct rcu_head rcu;
@@ -47,7 +47,7 @@ struct tx_ring {
 	struct rstream_txring pub;
 	struct rstream *rs;		/* NULL: closed */
 	struct ring_ctrl ctrl;
-	struct rstream_piece cell;	/* none if the grant was refused, or the link is DEAD */
+	struct rstream_rmb_block cell;	/* none if the grant was refused, or the link is DEAD */
 	__be64 last[2];			/* copy of the cell, if the link is DEAD */
 	struct list_head waiter;	/* link->tx_waiters */
 	struct list_head turn;		/* link->tx_scheduled */
@@ -72,7 +72,7 @@ static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mi
 }
 
 /* Posts a signalled request, whose completion covers the unsignalled ones before it. */
-void rstream_ring_marker(struct rstream_link *link);
+void rstream_ring_signal(struct rstream_link *link);
 /* Posts what is due, now or later.  Return: false if something is left for later. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 

@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 
 #include "account.h"
-#include "lent.h"
+#include "spliced.h"
 #include "ring.h"
 #include "page_cache.h"
 #include "wr.h"
@@ -139,7 +139,7 @@ static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
  * Return: how many of the @mapped bytes to post if the limit is now @most.  Mapped frags cannot be
  * split, so this may exceed @most by a part of the last frag.
  */
-static u64 tx_whole(const struct list_head *frags, u64 mapped, u64 most)
+static u64 tx_whole_frags(const struct list_head *frags, u64 mapped, u64 most)
 {
 	const struct rstream_frag *frag;
 	u64 whole = 0;
@@ -379,7 +379,7 @@ void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
  * Return: offset up to which ring space may be reused: the reader has consumed the data, and the
  * writes have completed, so that the device cannot repeat them.
  */
-static u64 tx_settled(const struct tx_ring *ring)
+static u64 tx_reusable(const struct tx_ring *ring)
 {
 	const struct rstream_frag *frag;
 
@@ -394,12 +394,12 @@ static u64 tx_settled(const struct tx_ring *ring)
 
 /*
  * Return: bytes of the ring that may be written.  A small space counts as 0 unless everything fits:
- * otherwise a receiver could make this host send arbitrarily small pieces (silly window syndrome,
+ * otherwise a receiver could make this host send arbitrarily small messages (silly window syndrome,
  * RFC 9293, 3.8.6.2.1).  Our receivers free a quarter of the ring at a time, or all of it.
  */
-static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u64 settled)
+static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u64 reusable)
 {
-	u64 space = ring->pub.size - (ring->pub.written - settled), wanted = 0;
+	u64 space = ring->pub.size - (ring->pub.written - reusable), wanted = 0;
 	const struct rstream_frag *frag;
 
 	if (space >= min_t(u32, ring->pub.size / 4, PAGE_SIZE))
@@ -468,7 +468,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 /* Return: bytes of the link in flight, at most 64 KiB too many: not all requests are signalled. */
 static u64 in_flight(const struct rstream_link *link)
 {
-	return link->tx_bytes - link->settled_bytes;
+	return link->tx_bytes - link->completed_bytes;
 }
 
 /* Return: quantum of a scheduled ring while others wait, bytes. */
@@ -672,7 +672,7 @@ static void tx_notify_all(struct tx_ring *ring)
 	if (list_empty(&ring->sent))
 		list_add_tail(&ring->sent, &link->tx_sent);
 	if (link->sq_signalled < ring->ctrl.last_sq)
-		rstream_ring_marker(link);
+		rstream_ring_signal(link);
 }
 
 ssize_t rstream_txring_post(struct rstream_txring *pub,
@@ -682,7 +682,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	struct rstream_link *link = pub->link;
 	struct rstream_batch *b = link->batch;
 	ssize_t total = -ENOTCONN;
-	u64 settled, space, most, mapped = 0;
+	u64 reusable, space, most, mapped = 0;
 	bool starved = false, full, waits;
 	s64 acked;
 
@@ -699,8 +699,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	pub->acked = acked;
 	if (queued > pub->size - (pub->written - acked) && how & RSTREAM_POST_CREDIT_FULL)
 		how |= RSTREAM_POST_CREDIT;
-	settled = tx_settled(ring);
-	space = tx_space(ring, frags, settled);
+	reusable = tx_reusable(ring);
+	space = tx_space(ring, frags, reusable);
 	if (!space && !list_empty(frags))
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
@@ -712,7 +712,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		if (link->state != RSTREAM_LINK_UP)
 			goto out;
 		starved = mapped < most;
-		most = tx_whole(frags, mapped, tx_budget(ring, frags));
+		most = tx_whole_frags(frags, mapped, tx_budget(ring, frags));
 	}
 	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
@@ -737,7 +737,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		tx_notify(ring);
 	/* if this fails, the frags can be recalled when the QP is drained */
 	rstream_wr_post(link);
-	if (full && settled < (u64)acked && rstream_link_alive(link))
+	if (full && reusable < (u64)acked && rstream_link_alive(link))
 		tx_notify_all(ring);
 	/* if a scheduled ring could not post, no other can, or memory is short for a while */
 	if (pub->scheduled)
@@ -951,7 +951,7 @@ void rstream_ring_sq_done(struct rstream_link *link)
 			list_del_init(&ring->sent);
 	}
 	if (more)
-		rstream_ring_marker(link);
+		rstream_ring_signal(link);
 	rstream_ring_kick(link);
 }
 

@@ -7,9 +7,9 @@
  * (get, put).  It never takes memory back by itself: its callers know when the peer has stopped
  * writing.
  *
- * Each page has its own reference count, because a pipe may refer to it (lent.c).  Memory that is
- * returned while it is lent is not reused until the loan ends; the pages of a freed RMB are freed
- * with their last reference.
+ * Each page has its own reference count, because a pipe may refer to it (spliced.c).  Memory
+ * that is returned while a page of it is spliced out is not reused before that page is back; the
+ * pages of a freed RMB are freed with their last reference.
  *
  * Memory is zeroed when allocated.  It belongs to one link, and so to one peer, until it is
  * freed: data that one peer has written can never leak to another.
@@ -22,7 +22,7 @@
 #include <linux/vmalloc.h>
 
 #include "account.h"
-#include "lent.h"
+#include "spliced.h"
 #include "rmb.h"
 #include "wr.h"
 
@@ -69,8 +69,8 @@ struct dma_page {
  * @usable:	registration has completed, link->lock
  * @over:	unused, and to be freed, link->lock
  * @map:	a bit for each unit in use, link->lock
- * @lent:	units of @map that were returned, but contain a lent page
- * @n_lent:	number of units in @lent
+ * @spliced:	units of @map that were returned, but contain a spliced-out page
+ * @n_spliced:	number of units in @spliced
  * @used:	number of units in @map, link->lock
  */
 struct rstream_rmb {
@@ -88,8 +88,8 @@ struct rstream_rmb {
 	void *mem;
 	bool mapped;
 	bool usable, over;
-	unsigned long *map, *lent;
-	unsigned int units, used, n_lent;
+	unsigned long *map, *spliced;
+	unsigned int units, used, n_spliced;
 	unsigned int unused;	/* consecutive sweeps that found it unused */
 };
 
@@ -141,7 +141,7 @@ static void rmb_free(struct rstream_rmb *rmb)
 	sg_free_table(&rmb->sgt);
 	kvfree(rmb->dma);
 	kvfree(rmb->pages);
-	bitmap_free(rmb->lent);
+	bitmap_free(rmb->spliced);
 	bitmap_free(rmb->map);
 	kfree(rmb);
 }
@@ -367,10 +367,10 @@ static int rmb_fill(struct rstream_rmb *rmb)
 	if (!rstream_account_leaves(&account, rmb->size))
 		goto out;
 	rmb->map = bitmap_zalloc(rmb->units, account.gfp);
-	rmb->lent = bitmap_zalloc(rmb->units, account.gfp);
+	rmb->spliced = bitmap_zalloc(rmb->units, account.gfp);
 	rmb->pages = kvcalloc(rmb->n_pages, sizeof(*rmb->pages), account.gfp);
 	rmb->dma = kvcalloc(rmb->n_pages, sizeof(*rmb->dma), account.gfp);
-	if (rmb->map && rmb->lent && rmb->pages && rmb->dma)
+	if (rmb->map && rmb->spliced && rmb->pages && rmb->dma)
 		err = rmb_alloc_pages(rmb, account.gfp);
 	/* others may have allocated meanwhile */
 	if (!err && !rstream_account_leaves(&account, 0))
@@ -499,33 +499,33 @@ static struct page *rmb_page(const struct rstream_rmb *rmb, u32 off)
 	return rmb->pages[off >> PAGE_SHIFT];
 }
 
-static bool unit_lent(const struct rstream_rmb *rmb, unsigned int unit)
+static bool unit_spliced(const struct rstream_rmb *rmb, unsigned int unit)
 {
 	u32 size = rmb_kinds[rmb->kind].unit, off;
 
-	/* pages of cells are never lent */
+	/* pages of cells are never spliced out */
 	if (rmb->kind != RSTREAM_RMB_RINGS)
 		return false;
 	for (off = 0; off < size; off += PAGE_SIZE)
-		if (rstream_page_lent(rmb_page(rmb, unit * size + off)))
+		if (rstream_page_spliced(rmb_page(rmb, unit * size + off)))
 			return true;
 	return false;
 }
 
-/* Makes returned units available again when they are not lent any more. */
+/* Makes returned units available again when they are back. */
 static void rmb_reclaim(struct rstream_rmb *rmb)
 {
 	unsigned long unit;
 
 	lockdep_assert_held(&rmb->link->lock);
-	if (!rmb->n_lent)
+	if (!rmb->n_spliced)
 		return;
-	for_each_set_bit(unit, rmb->lent, rmb->units) {
-		if (unit_lent(rmb, unit))
+	for_each_set_bit(unit, rmb->spliced, rmb->units) {
+		if (unit_spliced(rmb, unit))
 			continue;
-		__clear_bit(unit, rmb->lent);
+		__clear_bit(unit, rmb->spliced);
 		__clear_bit(unit, rmb->map);
-		rmb->n_lent--;
+		rmb->n_spliced--;
 		rmb->used--;
 	}
 }
@@ -560,7 +560,7 @@ bool rstream_rmb_has(const struct rstream_link *link,
 
 /* Return: 0, or -EAGAIN if there is no free space. */
 int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
-		    u32 size, struct rstream_piece *piece)
+		    u32 size, struct rstream_rmb_block *block)
 {
 	unsigned int n = size / rmb_kinds[kind].unit;
 	struct rstream_rmb *rmb;
@@ -571,23 +571,23 @@ int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
 		return -EAGAIN;
 	bitmap_set(rmb->map, at, n);
 	rmb->used += n;
-	piece->rmb = rmb;
-	piece->off = at * rmb_kinds[kind].unit;
-	piece->size = size;
+	block->rmb = rmb;
+	block->off = at * rmb_kinds[kind].unit;
+	block->size = size;
 	return 0;
 }
 
-void rstream_rmb_put(const struct rstream_piece *piece)
+void rstream_rmb_put(const struct rstream_rmb_block *block)
 {
-	struct rstream_rmb *rmb = piece->rmb;
+	struct rstream_rmb *rmb = block->rmb;
 	u32 unit = rmb_kinds[rmb->kind].unit;
-	unsigned int i = piece->off / unit, n = piece->size / unit;
+	unsigned int i = block->off / unit, n = block->size / unit;
 
 	lockdep_assert_held(&rmb->link->lock);
 	for (; n; i++, n--) {
-		if (unit_lent(rmb, i)) {
-			__set_bit(i, rmb->lent);
-			rmb->n_lent++;
+		if (unit_spliced(rmb, i)) {
+			__set_bit(i, rmb->spliced);
+			rmb->n_spliced++;
 		} else {
 			__clear_bit(i, rmb->map);
 			rmb->used--;
@@ -595,38 +595,38 @@ void rstream_rmb_put(const struct rstream_piece *piece)
 	}
 }
 
-u64 rstream_rmb_addr(const struct rstream_piece *piece)
+u64 rstream_rmb_addr(const struct rstream_rmb_block *block)
 {
-	return piece->rmb->mr->iova + piece->off;
+	return block->rmb->mr->iova + block->off;
 }
 
-u32 rstream_rmb_rkey(const struct rstream_piece *piece)
+u32 rstream_rmb_rkey(const struct rstream_rmb_block *block)
 {
-	return piece->rmb->mr->rkey;
+	return block->rmb->mr->rkey;
 }
 
-void *rstream_rmb_mem(const struct rstream_piece *piece)
+void *rstream_rmb_mem(const struct rstream_rmb_block *block)
 {
-	return piece->rmb->mem + piece->off;
+	return block->rmb->mem + block->off;
 }
 
-struct page *rstream_rmb_page(const struct rstream_piece *piece, u32 off)
+struct page *rstream_rmb_page(const struct rstream_rmb_block *block, u32 off)
 {
-	return rmb_page(piece->rmb, piece->off + off);
+	return rmb_page(block->rmb, block->off + off);
 }
 
-static void rmb_sync(const struct rstream_piece *piece, u32 off, u32 len,
+static void rmb_sync(const struct rstream_rmb_block *block, u32 off, u32 len,
 		     void (*sync)(struct ib_device *ib, u64 addr, size_t size,
 				  enum dma_data_direction dir))
 {
-	struct rstream_rmb *rmb = piece->rmb;
+	struct rstream_rmb *rmb = block->rmb;
 	const struct dma_page *dma;
 	u32 in_page, n;
 
 	lockdep_assert_held(&rmb->link->lock);
 	if (!rmb->mapped || ib_uses_virt_dma(rmb->ib))
 		return;
-	for (off += piece->off; len; off += n, len -= n) {
+	for (off += block->off; len; off += n, len -= n) {
 		dma = &rmb->dma[off >> PAGE_SHIFT];
 		in_page = off & ~PAGE_MASK;
 		n = min(len, dma->run - in_page);
@@ -635,18 +635,18 @@ static void rmb_sync(const struct rstream_piece *piece, u32 off, u32 len,
 }
 
 /* Makes the device's writes visible to the CPU. */
-void rstream_rmb_sync_for_cpu(const struct rstream_piece *piece, u32 off, u32 len)
+void rstream_rmb_sync_for_cpu(const struct rstream_rmb_block *block, u32 off, u32 len)
 {
-	rmb_sync(piece, off, len, ib_dma_sync_single_for_cpu);
+	rmb_sync(block, off, len, ib_dma_sync_single_for_cpu);
 }
 
 /*
  * Makes the CPU's writes visible to the device.  Without this, a later sync for the CPU would bring
  * back the old data from a bounce buffer.
  */
-void rstream_rmb_sync_for_device(const struct rstream_piece *piece, u32 off, u32 len)
+void rstream_rmb_sync_for_device(const struct rstream_rmb_block *block, u32 off, u32 len)
 {
-	rmb_sync(piece, off, len, ib_dma_sync_single_for_device);
+	rmb_sync(block, off, len, ib_dma_sync_single_for_device);
 }
 
 void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used)
@@ -669,7 +669,7 @@ static bool rmbs_sweep(struct rstream_link *link, enum rstream_rmb_kind kind, bo
 
 	list_for_each_entry(rmb, &link->rmbs[kind], list) {
 		rmb_reclaim(rmb);
-		if ((!rmb->usable && !link->down) || rmb->used > rmb->n_lent) {
+		if ((!rmb->usable && !link->down) || rmb->used > rmb->n_spliced) {
 			rmb->unused = 0;
 		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
 			/* keep one page of cells: grants may arrive at any time */

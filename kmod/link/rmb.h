@@ -13,7 +13,7 @@
 struct rstream_rmb;
 
 /* A part of an RMB. */
-struct rstream_piece {
+struct rstream_rmb_block {
 	struct rstream_rmb *rmb;
 	u32 off;			/* bytes from the start of the RMB */
 	u32 size;			/* bytes, power of two, divides @off */
@@ -34,14 +34,14 @@ bool rstream_rmb_may_add(const struct rstream_link *link, u32 size);
 bool rstream_rmb_has(const struct rstream_link *link,
 		     enum rstream_rmb_kind kind, u32 size);
 int rstream_rmb_get(struct rstream_link *link, enum rstream_rmb_kind kind,
-		    u32 size, struct rstream_piece *piece);
-void rstream_rmb_put(const struct rstream_piece *piece);
-u64 rstream_rmb_addr(const struct rstream_piece *piece);
-u32 rstream_rmb_rkey(const struct rstream_piece *piece);
-void *rstream_rmb_mem(const struct rstream_piece *piece);
-struct page *rstream_rmb_page(const struct rstream_piece *piece, u32 off);
-void rstream_rmb_sync_for_cpu(const struct rstream_piece *piece, u32 off, u32 len);
-void rstream_rmb_sync_for_device(const struct rstream_piece *piece, u32 off, u32 len);
+		    u32 size, struct rstream_rmb_block *block);
+void rstream_rmb_put(const struct rstream_rmb_block *block);
+u64 rstream_rmb_addr(const struct rstream_rmb_block *block);
+u32 rstream_rmb_rkey(const struct rstream_rmb_block *block);
+void *rstream_rmb_mem(const struct rstream_rmb_block *block);
+struct page *rstream_rmb_page(const struct rstream_rmb_block *block, u32 off);
+void rstream_rmb_sync_for_cpu(const struct rstream_rmb_block *block, u32 off, u32 len);
+void rstream_rmb_sync_for_device(const struct rstream_rmb_block *block, u32 off, u32 len);
 void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used);
 /* Describes the @n-th RMB of @link, for netlink; takes the lock.  Return: false if none. */
 bool rstream_rmb_info(struct rstream_link *link, unsigned int n,

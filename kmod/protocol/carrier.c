@@ -12,7 +12,7 @@
 #endif
 
 /* Return: false if the transition is not allowed; nothing has changed then. */
-static bool plain_next(u8 *state, enum rstream_plain to)
+static bool phase_next(u8 *state, enum rstream_phase to)
 {
 	static const u8 from[] = {	/* allowed predecessors */
 		[RSTREAM_RECORDS] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN) | BIT(RSTREAM_SPAN),
@@ -28,58 +28,58 @@ static bool plain_next(u8 *state, enum rstream_plain to)
 	return true;
 }
 
-void rstream_plain_begin(struct rstream_plains *p, u64 len)
+void rstream_phase_begin(struct rstream_phases *p, u64 len)
 {
 	p->tx_end = len;
 	p->rx_end = len;
-	plain_next(&p->tx, RSTREAM_PRELUDE);
-	plain_next(&p->rx, RSTREAM_PRELUDE);
+	phase_next(&p->tx, RSTREAM_PRELUDE);
+	phase_next(&p->rx, RSTREAM_PRELUDE);
 }
 
-bool rstream_plain_full(struct rstream_plains *p, bool fin, bool sure, bool late)
+bool rstream_phase_full(struct rstream_phases *p, bool fin, bool sure, bool late)
 {
 	if (p->tx != RSTREAM_PRELUDE)
 		return false;
 	if (fin || (!sure && late))
-		plain_next(&p->tx, RSTREAM_PLAIN);
+		phase_next(&p->tx, RSTREAM_PLAIN);
 	else if (sure)
-		return plain_next(&p->tx, RSTREAM_RECORDS);
+		return phase_next(&p->tx, RSTREAM_RECORDS);
 	return false;
 }
 
-bool rstream_plain_heard(struct rstream_plains *p, bool fin)
+bool rstream_phase_hello(struct rstream_phases *p, bool fin)
 {
-	plain_next(&p->rx, RSTREAM_RECORDS);
+	phase_next(&p->rx, RSTREAM_RECORDS);
 	if (p->tx == RSTREAM_RECORDS || p->tx == RSTREAM_ENDED)
 		return false;
-	plain_next(&p->tx, fin ? RSTREAM_ENDED : RSTREAM_RECORDS);
+	phase_next(&p->tx, fin ? RSTREAM_ENDED : RSTREAM_RECORDS);
 	return !fin;
 }
 
-void rstream_plain_for_good(struct rstream_plains *p)
+void rstream_phase_plain(struct rstream_phases *p)
 {
-	plain_next(&p->rx, RSTREAM_PLAIN);
-	plain_next(&p->tx, RSTREAM_PLAIN);
+	phase_next(&p->rx, RSTREAM_PLAIN);
+	phase_next(&p->tx, RSTREAM_PLAIN);
 }
 
-bool rstream_plain_over(struct rstream_plains *p)
+bool rstream_phase_rx_fin(struct rstream_phases *p)
 {
-	return p->tx == RSTREAM_RECORDS && plain_next(&p->rx, RSTREAM_ENDED);
+	return p->tx == RSTREAM_RECORDS && phase_next(&p->rx, RSTREAM_ENDED);
 }
 
-bool rstream_plain_fin(struct rstream_plains *p)
+bool rstream_phase_tx_fin(struct rstream_phases *p)
 {
 	return p->tx == RSTREAM_SPAN && p->rx == RSTREAM_RECORDS &&
-	       plain_next(&p->tx, RSTREAM_ENDED);
+	       phase_next(&p->tx, RSTREAM_ENDED);
 }
 
 /* Have both left records equally often? */
-static bool in_step(const struct rstream_plains *p)
+static bool in_step(const struct rstream_phases *p)
 {
 	return p->tx_spans == p->rx_spans;
 }
 
-bool rstream_plain_looks(const struct rstream_plains *p, bool granted)
+bool rstream_phase_expects_hello(const struct rstream_phases *p, bool granted)
 {
 	if (p->rx != RSTREAM_SPAN)
 		return p->tx == RSTREAM_RECORDS;
@@ -87,29 +87,29 @@ bool rstream_plain_looks(const struct rstream_plains *p, bool granted)
 	return granted || (p->tx == RSTREAM_RECORDS && in_step(p));
 }
 
-bool rstream_span_may_begin(const struct rstream_plains *p)
+bool rstream_span_may_begin(const struct rstream_phases *p)
 {
 	return p->tx == RSTREAM_RECORDS && p->rx == RSTREAM_RECORDS && in_step(p);
 }
 
-bool rstream_span_say(struct rstream_plains *p, u64 sent, u64 len)
+bool rstream_span_tx(struct rstream_phases *p, u64 sent, u64 len)
 {
 	bool first = p->tx == RSTREAM_RECORDS;
 
-	if (!plain_next(&p->tx, RSTREAM_SPAN))
+	if (!phase_next(&p->tx, RSTREAM_SPAN))
 		return false;
 	p->tx_end = sent + len;
 	p->tx_spans += first;
 	return p->rx == RSTREAM_RECORDS && first && in_step(p);
 }
 
-void rstream_span_leave(struct rstream_plains *p)
+void rstream_span_leave(struct rstream_phases *p)
 {
-	plain_next(&p->tx, RSTREAM_RECORDS);
+	phase_next(&p->tx, RSTREAM_RECORDS);
 }
 
-enum rstream_reason rstream_span_got(struct rstream_plains *p, u64 arrived, u64 len,
-				     bool *answer)
+enum rstream_reason rstream_span_rx(struct rstream_phases *p, u64 arrived, u64 len,
+				    bool *answer)
 {
 	*answer = false;
 	if (p->rx == RSTREAM_RECORDS) {
@@ -123,7 +123,7 @@ enum rstream_reason rstream_span_got(struct rstream_plains *p, u64 arrived, u64 
 	} else if (p->rx != RSTREAM_SPAN || arrived != p->rx_end) {
 		return RSTREAM_R_BAD_RECORD;
 	}
-	plain_next(&p->rx, RSTREAM_SPAN);
+	phase_next(&p->rx, RSTREAM_SPAN);
 	p->rx_end = arrived + len;
 	return RSTREAM_R_NONE;
 }

@@ -46,9 +46,9 @@
  *	   `---------+-> ENDED <-------------'	TCP's FIN, while the other direction has records
  *
  * Only what we send goes from PLAIN to RECORDS, if the other end's HELLO arrives after all.  See
- * prelude.c.
+ * plain.c.
  */
-enum rstream_plain {
+enum rstream_phase {
 	RSTREAM_RECORDS,	/* tx: HELLO was sent, or is next; rx: it has arrived */
 	RSTREAM_PRELUDE,	/* no records yet, but HELLO may follow */
 	RSTREAM_PLAIN,		/* no records for good, as far as this end knows */
@@ -57,15 +57,15 @@ enum rstream_plain {
 };
 
 /**
- * struct rstream_plains - both directions of one end
+ * struct rstream_phases - both directions of one end
  * @tx_end:	offset where the prelude or span that we send ends
  * @rx_end:	offset where the prelude or span that we receive ends
- * @tx:		enum rstream_plain, of what we send
- * @rx:		enum rstream_plain, of what we receive
+ * @tx:		enum rstream_phase, of what we send
+ * @rx:		enum rstream_phase, of what we receive
  * @tx_spans:	how often we have left records, modulo 256
  * @rx_spans:	how often the peer has; when one end leaves or returns, so does the other
  */
-struct rstream_plains {
+struct rstream_phases {
 	u64 tx_end;
 	u64 rx_end;
 	u8 tx;
@@ -75,43 +75,43 @@ struct rstream_plains {
 };
 
 /* Both directions begin with a prelude of @len bytes. */
-void rstream_plain_begin(struct rstream_plains *p, u64 len);
+void rstream_phase_begin(struct rstream_phases *p, u64 len);
 /*
  * Our prelude is full and there is more to send.  @fin: the peer's stream has ended;
  * @sure: the peer understands HELLO; @late: we have waited for a sign of that in vain.
  * Return: true to send HELLO
  */
-bool rstream_plain_full(struct rstream_plains *p, bool fin, bool sure, bool late);
+bool rstream_phase_full(struct rstream_phases *p, bool fin, bool sure, bool late);
 /* The peer's HELLO has arrived.  @fin: our stream has ended.  Return: true to send ours */
-bool rstream_plain_heard(struct rstream_plains *p, bool fin);
+bool rstream_phase_hello(struct rstream_phases *p, bool fin);
 /* The peer's full prelude is not followed by a HELLO, and we have not sent ours. */
-void rstream_plain_for_good(struct rstream_plains *p);
+void rstream_phase_plain(struct rstream_phases *p);
 /*
  * TCP's FIN has arrived without a HELLO.  Return: true if we have sent ours, so that only our
  * direction has records
  */
-bool rstream_plain_over(struct rstream_plains *p);
+bool rstream_phase_rx_fin(struct rstream_phases *p);
 /* Our TCP's FIN follows a span.  Return: true if only the peer's direction has records */
-bool rstream_plain_fin(struct rstream_plains *p);
+bool rstream_phase_tx_fin(struct rstream_phases *p);
 /*
  * Can the peer's HELLO arrive before its prelude or span ends?  It can only do so as an answer, so
  * if it can, it will: bytes that look like its beginning may be held back.  @granted: the peer has
  * not answered our GRANT.
  */
-bool rstream_plain_looks(const struct rstream_plains *p, bool granted);
+bool rstream_phase_expects_hello(const struct rstream_phases *p, bool granted);
 
 /* May we begin a span?  Not before the peer has returned from the last one. */
-bool rstream_span_may_begin(const struct rstream_plains *p);
+bool rstream_span_may_begin(const struct rstream_phases *p);
 /*
  * We send PLAIN: @len bytes from @sent on are a span, the first or a further one.
  * Return: true to send HELLO at once, because the peer has already returned from its span
  */
-bool rstream_span_say(struct rstream_plains *p, u64 sent, u64 len);
+bool rstream_span_tx(struct rstream_phases *p, u64 sent, u64 len);
 /* We return to records, perhaps before the end of the span; the caller sends HELLO. */
-void rstream_span_leave(struct rstream_plains *p);
+void rstream_span_leave(struct rstream_phases *p);
 /* PLAIN has arrived: @len bytes from @arrived on are a span.  @answer: answer with PLAIN */
-enum rstream_reason rstream_span_got(struct rstream_plains *p, u64 arrived, u64 len,
-				     bool *answer);
+enum rstream_reason rstream_span_rx(struct rstream_phases *p, u64 arrived, u64 len,
+				    bool *answer);
 
 /* Ordered: from ON_RING on, a sender sends no DATA.  A receiver uses the first three. */
 enum rstream_carrier {

@@ -89,7 +89,7 @@ enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
 		return RSTREAM_HELLO_PART;
 	memcpy(hello->addr, from + sizeof(struct rsw_hello),
 	       sizeof(hello->addr[0]) * hello->naddr);
-	return RSTREAM_HELLO_WHOLE;
+	return RSTREAM_HELLO_COMPLETE;
 }
 
 /* Return: length of the payload of a known control record, -1 for other types. */

@@ -27,7 +27,7 @@ enum rstream_hello_state {
 	RSTREAM_HELLO_NOT,	/* these bytes do not begin a HELLO with this role and nonce */
 	RSTREAM_HELLO_PART,	/* they may, but more bytes are needed */
 	RSTREAM_HELLO_BAD,	/* a malformed HELLO */
-	RSTREAM_HELLO_WHOLE,
+	RSTREAM_HELLO_COMPLETE,
 };
 
 /**
@@ -36,8 +36,8 @@ enum rstream_hello_state {
  * @len: number of bytes in @from
  * @role: role that the HELLO must contain
  * @nonce: nonce that the HELLO must contain
- * @hello: filled in if RSTREAM_HELLO_WHOLE is returned
- * @used: set to the length of the HELLO if RSTREAM_HELLO_WHOLE is returned
+ * @hello: filled in if RSTREAM_HELLO_COMPLETE is returned
+ * @used: set to the length of the HELLO if RSTREAM_HELLO_COMPLETE is returned
  */
 enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
 					    __u8 role, __u64 nonce,

@@ -196,7 +196,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	struct rstream_rxring *ring;
 
 	/* the memory is the link's, but the socket that uses it pays */
-	if (!rstream_charge_spare(rs, size)) {
+	if (!rstream_try_charge(rs, size)) {
 		rs->granted.next = 0;
 		rstream_ring_later(rs);
 		return RSTREAM_R_NO_MEMORY;
@@ -345,7 +345,7 @@ static void ring_replace(struct rstream *rs, u32 next)
 /* The same, if the socket can pay for the next one.  Return: false if it cannot. */
 static bool ring_replace_paid(struct rstream *rs, u32 next)
 {
-	if (!rstream_charge_spare(rs, next))
+	if (!rstream_try_charge(rs, next))
 		return false;
 	sk_mem_reclaim(rs->sk);		/* grant_ring() charges it for good */
 	ring_replace(rs, next);
@@ -387,7 +387,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	if (reason)
 		return reason;
 	rs->leave.refused = 0;
-	rstream_span_useful(rs);
+	rstream_span_reset(rs);
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
 	rstream_switched(rs, RSTREAM_DIR_RX, RSTREAM_INFO_CARRIER_RING,
@@ -453,23 +453,23 @@ static void ring_emptied(struct rstream *rs)
 		rs->granted.filled_at = jiffies + RING_FILL_TIME;
 }
 
-/* ---- lent pages ---- */
+/* ---- spliced-out pages ---- */
 
-/* If the sender waits for lent pages: the shortest and longest time until we look again. */
-#define LENT_FIRST	msecs_to_jiffies(4)
-#define LENT_LONG	msecs_to_jiffies(512)
+/* If the sender waits for spliced-out pages: the shortest and longest time until we look again. */
+#define SPLICED_FIRST	msecs_to_jiffies(4)
+#define SPLICED_LONG	msecs_to_jiffies(512)
 
-static void lent_told(struct rstream_lent *lent)
+static void spliced_returned(struct rstream_spliced_waiter *w)
 {
-	rstream_queue(container_of(lent, struct rstream, loan.wait),
+	rstream_queue(container_of(w, struct rstream, spliced.wait),
 		      RSTREAM_DO_CREDIT);
 }
 
 /*
- * The ring offset of the first byte below @end in a lent page.  @wait: the last lent page within a
- * quarter of the ring, or else the first one; NULL: none is lent.
+ * The ring offset of the first byte below @end in a spliced-out page.  @wait: the last such page
+ * within a quarter of the ring, or else the first one; NULL: none is spliced out.
  */
-static u64 first_lent(const struct rstream *rs, u64 end, struct page **wait)
+static u64 first_spliced(const struct rstream *rs, u64 end, struct page **wait)
 {
 	struct rstream_rxring *ring = rs->rxring;
 	u64 at, first = end, enough = rs->granted.credited + ring->size / 4;
@@ -480,7 +480,7 @@ static u64 first_lent(const struct rstream *rs, u64 end, struct page **wait)
 
 		if (*wait && at >= enough)
 			break;
-		if (!rstream_page_lent(page))
+		if (!rstream_page_spliced(page))
 			continue;
 		if (!*wait)
 			first = at;
@@ -491,56 +491,56 @@ static u64 first_lent(const struct rstream *rs, u64 end, struct page **wait)
 
 /*
  * Up to where the ring, of which the program has consumed @consumed bytes, can be written again.
- * If lent pages limit that, lent_told() is called when enough for a credit is back.
+ * If spliced-out pages limit that, spliced_returned() is called when enough for a credit is back.
  */
-static u64 lent_until(struct rstream *rs, u64 consumed)
+static u64 spliced_until(struct rstream *rs, u64 consumed)
 {
-	u64 end = min(consumed, rs->loan.to), first;
+	u64 end = min(consumed, rs->spliced.to), first;
 	struct page *wait;
 
-	if (rs->granted.credited >= end && !rs->loan.wait.page)
-		return consumed;	/* usually, nothing is lent */
+	if (rs->granted.credited >= end && !rs->spliced.wait.page)
+		return consumed;	/* usually, nothing is spliced out */
 	do {
-		first = first_lent(rs, end, &wait);
-	} while (wait && !rstream_lent_wait(&rs->loan.wait, wait));
+		first = first_spliced(rs, end, &wait);
+	} while (wait && !rstream_spliced_wait(&rs->spliced.wait, wait));
 	if (!wait) {
-		rstream_lent_forget(&rs->loan.wait);
-		rs->loan.since = 0;
+		rstream_spliced_cancel(&rs->spliced.wait);
+		rs->spliced.since = 0;
 		return consumed;
 	}
-	if (first != rs->loan.first)
-		rs->loan.since = 0;
-	rs->loan.first = first;
+	if (first != rs->spliced.first)
+		rs->spliced.since = 0;
+	rs->spliced.first = first;
 	return first;
 }
 
 /*
- * The sender waits for lent pages: look again when it has waited for twice as long.
+ * The sender waits for spliced-out pages: look again when it has waited for twice as long.
  * Return: true if it has waited for long.
  */
-static bool lent_look(struct rstream *rs)
+static bool spliced_look(struct rstream *rs)
 {
 	unsigned long waited;
 
-	if (!rs->loan.since)
-		rs->loan.since = (jiffies - 1) | 1;	/* neither 0 nor later */
-	waited = min(jiffies - rs->loan.since, LENT_LONG);
-	rstream_retry_by(rs, jiffies + max(waited, LENT_FIRST));
-	return waited == LENT_LONG;
+	if (!rs->spliced.since)
+		rs->spliced.since = (jiffies - 1) | 1;	/* neither 0 nor later */
+	waited = min(jiffies - rs->spliced.since, SPLICED_LONG);
+	rstream_retry_by(rs, jiffies + max(waited, SPLICED_FIRST));
+	return waited == SPLICED_LONG;
 }
 
-void rstream_lent_init(struct rstream *rs)
+void rstream_spliced_init(struct rstream *rs)
 {
-	INIT_HLIST_NODE(&rs->loan.wait.node);
-	rs->loan.wait.told = lent_told;
+	INIT_HLIST_NODE(&rs->spliced.wait.node);
+	rs->spliced.wait.returned = spliced_returned;
 }
 
 /* The ring no longer belongs to the stream. */
-void rstream_lent_end(struct rstream *rs)
+void rstream_spliced_end(struct rstream *rs)
 {
-	rstream_lent_forget(&rs->loan.wait);
-	rs->loan.to = 0;
-	rs->loan.since = 0;
+	rstream_spliced_cancel(&rs->spliced.wait);
+	rs->spliced.to = 0;
+	rs->spliced.since = 0;
 }
 
 /* ---- credit ---- */
@@ -556,18 +556,18 @@ static void credit_told(struct rstream *rs, u64 until)
 /*
  * Credit a sender that writes no more, or that was told to stop.  After FIN or STOPPED everything
  * is credited, read or not, so that the sender need not keep it any longer.  Between REVOKE and
- * STOPPED, what the program has read is credited at once, but not lent pages, where the sender
- * may still write.
+ * STOPPED, what the program has read is credited at once, but not spliced-out pages, where the
+ * sender may still write.
  */
 static void credit_all(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
 	bool ended = rstream_ring_ended(rs) || rs->rx.recall == RSTREAM_STOPPED;
 	u64 all = ended ? rs->rx.arrived - rs->rx.base : ring_consumed(rs);
-	u64 until = ended ? all : lent_until(rs, all);
+	u64 until = ended ? all : spliced_until(rs, all);
 
 	if (until < all) {
-		lent_look(rs);
+		spliced_look(rs);
 		if (until == rs->granted.credited)
 			return;
 	}
@@ -580,8 +580,8 @@ static void credit_all(struct rstream *rs)
 
 /*
  * Credit whenever another quarter of the ring has been consumed, silently unless the sender
- * waits.  A sender that waits also gets a credit when the ring is empty.  Lent pages, and what
- * follows them, are not credited.
+ * waits.  A sender that waits also gets a credit when the ring is empty.  Spliced-out pages, and
+ * what follows them, are not credited.
  */
 static void credit(struct rstream *rs)
 {
@@ -598,7 +598,7 @@ static void credit(struct rstream *rs)
 		credit_all(rs);
 		return;
 	}
-	until = lent_until(rs, consumed);
+	until = spliced_until(rs, consumed);
 	news = until - rs->granted.credited;
 	/* rx.consumed is written before want_credit is read; ring_data() does the opposite */
 	smp_mb();
@@ -612,7 +612,7 @@ static void credit(struct rstream *rs)
 	} else if (news >= ring->size / 4) {
 		rstream_rxring_credit(ring, until, false);
 		rs->granted.credited = until;
-	} else if (waits && until < consumed && lent_look(rs) &&
+	} else if (waits && until < consumed && spliced_look(rs) &&
 		   !rstream_rx_enough(rs)) {
 		/* reader and sender wait for each other, until the pages are returned */
 		if (news) {
@@ -631,7 +631,7 @@ static void credit(struct rstream *rs)
 /*
  * The program closes, so the answer to further data is a reset.  Take the ring back, so that data
  * arrives by TCP, which answers even when we are gone.  After our FIN we could not ask for that.
- * And where pages are lent to pipes, the sender would get no more room in the ring.
+ * And where pages are in pipes, the sender would get no more room in the ring.
  */
 void rstream_ring_closing(struct rstream *rs)
 {
@@ -653,11 +653,11 @@ void rstream_ring_answer(struct rstream *rs)
 		credit(rs);
 }
 
-/* Wait no longer for lent pages to come back. */
-void rstream_lent_hurry(struct rstream *rs)
+/* Wait no longer for spliced-out pages to come back. */
+void rstream_spliced_hurry(struct rstream *rs)
 {
 	rstream_ring_answer(rs);
-	rs->loan.since = (jiffies - LENT_LONG - 1) | 1;
+	rs->spliced.since = (jiffies - SPLICED_LONG - 1) | 1;
 	rstream_ring_answer(rs);
 }
 
@@ -882,7 +882,7 @@ void rstream_rings_close(struct rstream *rs)
 	}
 	rs->rxring = NULL;
 	if (rx) {
-		rstream_lent_end(rs);
+		rstream_spliced_end(rs);
 		sk_mem_uncharge(rs->sk, rx->size);
 		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))
 			rstream_rxring_withdraw(rx);

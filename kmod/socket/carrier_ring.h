@@ -28,10 +28,10 @@ struct rstream_granted {
 	bool link_asked;	/* the peer, which makes the links, has been asked for one */
 };
 
-/* Lent pages of the ring that we granted. */
-struct rstream_loan {
-	struct rstream_lent wait;	/* for one of them */
-	u64 to;			/* ring offset after the last byte that was lent */
+/* Spliced-out pages of the ring that we granted. */
+struct rstream_spliced {
+	struct rstream_spliced_waiter wait;	/* for one of them */
+	u64 to;			/* ring offset after the last byte that was spliced out */
 	u64 first;		/* ring offset of the first one when we last looked */
 	unsigned long since;	/* jiffies when the sender began to wait; 0: it doesn't */
 };
@@ -65,9 +65,9 @@ void rstream_ring_read(struct rstream *rs, size_t len);
 void rstream_ring_answer(struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
 void rstream_ring_relocate(struct rstream *rs);
-void rstream_lent_init(struct rstream *rs);
-void rstream_lent_hurry(struct rstream *rs);
-void rstream_lent_end(struct rstream *rs);
+void rstream_spliced_init(struct rstream *rs);
+void rstream_spliced_hurry(struct rstream *rs);
+void rstream_spliced_end(struct rstream *rs);
 
 /* sending end */
 enum rstream_reason rstream_grant_got(struct rstream *rs, const struct rstream_record *rec);

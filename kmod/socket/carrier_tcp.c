@@ -182,7 +182,7 @@ static void put_switch(struct rstream *rs)
 		rec.sw.cell_addr = ring->cell_addr;
 		rec.sw.cell_rkey = ring->cell_rkey;
 		rec.sw.proof = rstream_switch_proof(rs, &rec);
-		rstream_span_useful(rs);
+		rstream_span_reset(rs);
 		rstream_switched(rs, RSTREAM_DIR_TX, RSTREAM_INFO_CARRIER_RING,
 				 rs->tx.sent, RSTREAM_R_RING_GRANTED);
 	} else if (rs->stats.tx.switched.to != RSTREAM_INFO_CARRIER_TCP) {
@@ -263,7 +263,7 @@ static bool is_wanted(struct rstream *rs, enum rstream_want what)
 /* The peer has closed TCP, and would answer records with a reset. */
 static bool peer_gone(const struct rstream *rs)
 {
-	return rs->sk->sk_shutdown & RCV_SHUTDOWN && rs->plain.dir.rx == RSTREAM_RECORDS;
+	return rs->sk->sk_shutdown & RCV_SHUTDOWN && rs->plain.phase.rx == RSTREAM_RECORDS;
 }
 
 /* Put the next control record that is wanted into the buffer. */
@@ -271,12 +271,12 @@ static bool next_control(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_LINK };
 
-	if (rs->plain.dir.tx == RSTREAM_SPAN && rstream_span_control(rs, &rec)) {
+	if (rs->plain.phase.tx == RSTREAM_SPAN && rstream_span_control(rs, &rec)) {
 		put_record(rs, &rec);
 		return true;
 	}
 	if (rstream_tx_plain(rs)) {
-		rstream_prelude_fin(rs);
+		rstream_plain_send_fin(rs);
 		return false;
 	}
 	if (is_wanted(rs, RSTREAM_WANT_HELLO)) {
@@ -292,7 +292,7 @@ static bool next_control(struct rstream *rs)
 		}
 		return false;
 	}
-	if (rs->plain.dir.rx == RSTREAM_ENDED)	/* the peer can't answer anything else */
+	if (rs->plain.phase.rx == RSTREAM_ENDED)	/* the peer can't answer anything else */
 		rs->want &= BIT(RSTREAM_WANT_FIN);
 	if (rs->hello.in && is_wanted(rs, RSTREAM_WANT_URG) && put_urg(rs))
 		return true;
@@ -409,9 +409,9 @@ static bool next_records(struct rstream *rs)
 	if (!rs->accepted && rs->sk->sk_wmem_queued >= CHILD_WMEM)
 		return false;	/* on_write_space() continues */
 	if (rstream_tx_plain(rs) && rs->tx.written != rs->tx.sent)
-		rstream_prelude_look(rs);
+		rstream_plain_tx_end(rs);
 	if (rstream_tx_plain(rs)) {
-		rs->out.rec_left = rstream_prelude_data(rs);
+		rs->out.rec_left = rstream_plain_data(rs);
 		return rs->out.rec_left || next_control(rs);
 	}
 	if (rs->tx.written != rs->tx.sent && rstream_span_due(rs))
@@ -531,7 +531,7 @@ static enum rstream_reason got_control(struct rstream *rs,
 	case RSW_URG:
 		return rstream_urg_got(rs, rec->offset);
 	case RSW_PLAIN:
-		return rstream_span_heard(rs, rec->span, rs->in.seq);
+		return rstream_span_received(rs, rec->span, rs->in.seq);
 	default:
 		return RSTREAM_R_BAD_RECORD;
 	}
@@ -585,7 +585,7 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 		if (!rs->hello.in && rstream_tx_plain(rs))	/* perhaps it is not one */
 			rstream_timer(rs, rs->rn->set.hello_timeout_ms);
 		return n;
-	case RSTREAM_HELLO_WHOLE:
+	case RSTREAM_HELLO_COMPLETE:
 		rs->in.part_len = 0;
 		reason = rstream_hello_got(rs, &hello);
 		break;
@@ -593,7 +593,7 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 		reason = RSTREAM_R_NO_HELLO;
 		if (!rstream_rx_plain(rs))
 			break;
-		rstream_prelude_no_hello(rs, false);
+		rstream_plain_not_hello(rs, false);
 		return n;
 	case RSTREAM_HELLO_BAD:
 		break;
@@ -689,7 +689,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	/* bytes in the ring precede those that follow here */
 	if (rs->leave.leaving && !rstream_ring_leave(rs))
 		return 0;
-	if (rs->plain.part_back || rstream_prelude_full(rs))
+	if (rs->plain.part_is_data || rstream_plain_rx_full(rs))
 		return 0;
 	if (rs->in.data_left && rstream_closing(rs)) {	/* the record began before close() */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
@@ -707,10 +707,10 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		rs->in.skip_left -= n;
 		return n;
 	}
-	if (rstream_prelude_stays(rs))
+	if (rstream_plain_stays(rs))
 		return 0;
 	if (rstream_rx_plain(rs)) {
-		n = rstream_prelude_parse(rs, skb, off, len, &hello);
+		n = rstream_plain_parse(rs, skb, off, len, &hello);
 		if (!hello)
 			return n;
 	}
@@ -746,7 +746,7 @@ static void look_at_rest(struct rstream *rs, bool stays)
 {
 	struct sock *sk = rs->sk;
 	bool throttled = !stays && !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
-		    rstream_tcp_unread(sk) && !rstream_prelude_full(rs);
+		    rstream_tcp_unread(sk) && !rstream_plain_rx_full(rs);
 
 	if (throttled)
 		rstream_retry(rs, rs->rxq.bytes ? THROTTLED_MS : RSTREAM_RETRY_MS);
@@ -754,9 +754,9 @@ static void look_at_rest(struct rstream *rs, bool stays)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
 	WRITE_ONCE(rs->in.throttled, throttled);
 	if (!stays)
-		rs->plain.held = rstream_prelude_full(rs) && rstream_tcp_unread(sk);
+		rs->plain.more = rstream_plain_rx_full(rs) && rstream_tcp_unread(sk);
 	if (rstream_rx_plain(rs) && !rstream_tcp_unread(sk))
-		rstream_prelude_over(rs);
+		rstream_plain_rx_eof(rs);
 }
 
 /*
@@ -780,21 +780,21 @@ static void parse_queue(struct rstream *rs)
 	bool stays;
 	u32 seq;
 
-	if (rs->plain.part_back)
-		rstream_prelude_no_hello(rs, false);
-	if (rstream_rx_plain(rs) && rstream_prelude_ready(rs))
+	if (rs->plain.part_is_data)
+		rstream_plain_not_hello(rs, false);
+	if (rstream_rx_plain(rs) && rstream_plain_rx(rs))
 		return;
 	if (skb_queue_empty(&sk->sk_receive_queue) && !rstream_rx_plain(rs))
 		return;
 	/*
-	 * Bytes after PLAIN stay with TCP again.  rstream_prelude_ready() has to take over TCP's
+	 * Bytes after PLAIN stay with TCP again.  rstream_plain_rx() has to take over TCP's
 	 * urgent mark before the queue is read up to it, because TCP would skip that byte.
 	 */
 	do {
 		seq = tcp_sk(sk)->copied_seq;
 		tcp_read_sock(sk, &desc, parse_actor);
 		stays = rstream_rx_plain(rs) && rstream_tcp_unread(sk) && !rs->error &&
-			rstream_prelude_ready(rs);
+			rstream_plain_rx(rs);
 	} while (!stays && rstream_rx_plain(rs) && rstream_tcp_unread(sk) &&
 		 tcp_sk(sk)->copied_seq != seq);
 	look_at_rest(rs, stays);
@@ -813,6 +813,6 @@ void rstream_parse(struct rstream *rs)
 	/* our rings are gone, so what the peer says about them would seem wrong */
 	if (rstream_released(rs))
 		return;
-	if (!rstream_prelude_came(rs))
+	if (!rstream_plain_rx_fast(rs))
 		parse_queue(rs);
 }

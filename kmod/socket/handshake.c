@@ -68,9 +68,9 @@ static void go_framed(struct rstream *rs)
 	rs->out.small_seq[1] = rs->out.small_seq[0];
 	rstream_hear_all(rs);
 	if (rs->offer.prelude)
-		rstream_prelude_begin(rs);
+		rstream_plain_begin(rs);
 	else
-		rstream_hello_say(rs);
+		rstream_hello_want(rs);
 }
 
 /* Plain TCP for good: restore TCP's callbacks. */
@@ -139,7 +139,7 @@ bool rstream_hello_waits(const struct rstream *rs)
 {
 	if (READ_ONCE(rs->want) != BIT(RSTREAM_WANT_HELLO))
 		return false;
-	if (!rs->server || rs->plain.dir.tx_spans)
+	if (!rs->server || rs->plain.phase.tx_spans)
 		return !rs->hello.in;
 	return rs->rx.arrived && rs->rx.arrived <= HELLO_WAIT_BYTES &&
 	       !READ_ONCE(rs->rx.fin);
@@ -192,7 +192,7 @@ static void peek_guard(struct rstream *rs)
 	unsigned int have;
 
 	switch (peek_state(rs, &have)) {
-	case RSTREAM_HELLO_WHOLE:
+	case RSTREAM_HELLO_COMPLETE:
 	case RSTREAM_HELLO_BAD:
 		rstream_fail(rs, RSTREAM_R_LATE_HELLO, ECONNRESET);
 		return;
@@ -226,7 +226,7 @@ static void peek_asked(struct rstream *rs)
 		if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
 			rstream_fall_back(rs, RSTREAM_R_NO_HELLO);
 		return;
-	case RSTREAM_HELLO_WHOLE:
+	case RSTREAM_HELLO_COMPLETE:
 		go_framed(rs);
 		rstream_parse(rs);
 		/* wake those who wait to send, too */
@@ -264,12 +264,12 @@ static void framed_late(struct rstream *rs)
 		return;
 	}
 	if (rstream_tx_plain(rs)) {
-		rstream_prelude_late(rs);
+		rstream_plain_timeout(rs);
 		return;
 	}
 	/* until ours is acked, TCP's timeouts apply; and the peer's may be behind unread data */
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
-	    before(tp->snd_una, rs->hello.end) || rstream_rx_held(rs)) {
+	    before(tp->snd_una, rs->hello.end) || rstream_rx_paused(rs)) {
 		rs->hello.late = 0;
 		rstream_timer(rs, hello_timeout(rs));
 	} else if (!rstream_hello_wait_on(rs)) {
@@ -399,10 +399,10 @@ static enum rstream_reason hello_again(struct rstream *rs, const struct rstream_
 	    memcmp(hello->secret, rs->ticket.theirs.secret, sizeof(hello->secret)) ||
 	    memcmp(hello->instance, rs->hello.name.instance, sizeof(hello->instance)))
 		return RSTREAM_R_BAD_HELLO;
-	rstream_prelude_heard(rs);
+	rstream_plain_got_hello(rs);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	if (rs->hello.peer)
-		rstream_peer_tells(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
+		rstream_peer_set_drained(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
 	rstream_grant_try(rs);
 	return RSTREAM_R_NONE;
 }
@@ -413,7 +413,7 @@ static void hello_peer(struct rstream *rs, u32 caps)
 	struct net *net = sock_net(rs->sk);
 	u32 own = transport_caps(net);
 
-	if (rs->plain.dir.tx == RSTREAM_ENDED)
+	if (rs->plain.phase.tx == RSTREAM_ENDED)
 		return;
 	if (!(caps & (RSW_CAP_IB | RSW_CAP_IWARP))) {
 		rs->hello.no_peer = RSTREAM_R_NO_DEVICE;
@@ -437,7 +437,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	if (rs->hello.in)
 		return hello_again(rs, hello);
 	if (rstream_rx_plain(rs))
-		rstream_prelude_heard(rs);
+		rstream_plain_got_hello(rs);
 	rs->hello.in = true;
 	rs->hello.cm_port = hello->cm_port;
 	rstream_peer_fill(rs, hello->instance);
@@ -449,7 +449,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	rs->hello.plain = rs->offer.prelude && hello->caps & RSW_CAP_PLAIN;
 	hello_peer(rs, hello->caps);
 	if (rs->hello.peer) {
-		rstream_peer_tells(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
+		rstream_peer_set_drained(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
 		if (!rstream_tunnelled(rs))
 			rstream_peer_addrs(rs->hello.peer, hello->addr, hello->naddr,
 					   hello->cm_port);

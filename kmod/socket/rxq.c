@@ -23,7 +23,7 @@
  */
 #define CHARGE_LEAVES	SZ_2M
 
-bool rstream_charge_spare(struct rstream *rs, u32 size)
+bool rstream_try_charge(struct rstream *rs, u32 size)
 {
 	u32 most = size + CHARGE_LEAVES;
 	struct sock *sk = rs->sk;
@@ -213,10 +213,10 @@ void rstream_rx_free(struct rstream *rs)
 /*
  * Copy bytes @from to @to of a ring of @size bytes at @mem to the queue, as many as there is
  * memory for.  They fill up the last skb first, so that many small copies waste no memory.  The
- * caller adds them to rxq.bytes.  @spare: charge by rstream_charge_spare(); not in softirq.
+ * caller adds them to rxq.bytes.  @try_charge: charge by rstream_try_charge(); not in softirq.
  * Return: bytes copied.
  */
-u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool spare)
+u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool try_charge)
 {
 	struct sk_buff *skb = skb_peek_tail(&rs->rxq.skbs);
 	bool empty = !skb;
@@ -224,7 +224,7 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 	u32 n;
 
 	/* the first piece in any case, as in rx_may_keep() */
-	if (spare && !rstream_charge_spare(rs, DIV_ROUND_UP(to - from, RX_OWN_SIZE) *
+	if (try_charge && !rstream_try_charge(rs, DIV_ROUND_UP(to - from, RX_OWN_SIZE) *
 					       SKB_TRUESIZE(RX_OWN_SIZE))) {
 		if (!empty)
 			return 0;
@@ -237,10 +237,10 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 
 		if (!skb || !skb_tailroom(skb)) {
 			n = empty ? min_t(u64, to - at, RX_OWN_SIZE) : RX_OWN_SIZE;
-			skb = alloc_skb(n, spare ? GFP_KERNEL : GFP_ATOMIC);
+			skb = alloc_skb(n, try_charge ? GFP_KERNEL : GFP_ATOMIC);
 			if (!skb)
 				break;
-			if (!spare && !sk_rmem_schedule(rs->sk, skb, skb->truesize)) {
+			if (!try_charge && !sk_rmem_schedule(rs->sk, skb, skb->truesize)) {
 				kfree_skb(skb);
 				break;
 			}
@@ -253,7 +253,7 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 		rstream_skb_cb(skb)->stamp = rs->rxq.stamp;
 		at += n;
 	}
-	if (spare)
+	if (try_charge)
 		sk_mem_reclaim(rs->sk);
 	return at - from;
 }
@@ -337,10 +337,10 @@ u64 rstream_ring_ready(const struct rstream *rs)
 /* How many bytes a read would find.  Only a hint without the lock. */
 u64 rstream_rx_ready(const struct rstream *rs)
 {
-	u64 lazy = smp_load_acquire(&rs->plain.lazy);	/* first, because it moves to rxq */
+	u64 in_tcp = smp_load_acquire(&rs->plain.in_tcp);	/* first, because it moves to rxq */
 
 	/* pairs with ring_moved() */
-	return lazy + smp_load_acquire(&rs->rxq.bytes) + rstream_ring_ready(rs);
+	return in_tcp + smp_load_acquire(&rs->rxq.bytes) + rstream_ring_ready(rs);
 }
 
 /* Is stream offset @at the mark? */
@@ -378,7 +378,7 @@ bool rstream_rx_enough(const struct rstream *rs)
 		target++;
 	/* for data that is left with TCP, whose window may be smaller than the target */
 	return ready >= target || (ready && READ_ONCE(rs->in.throttled)) ||
-	       (READ_ONCE(rs->plain.lazy) && tcp_epollin_ready(rs->sk, target));
+	       (READ_ONCE(rs->plain.in_tcp) && tcp_epollin_ready(rs->sk, target));
 }
 
 /* Is there more to read than was signalled?  Without the lock, it may say so twice. */

@@ -32,7 +32,7 @@
 #include "flush.h"
 #include "handshake.h"
 #include "option_hook.h"
-#include "prelude.h"
+#include "plain.h"
 #include "rxq.h"
 #include "socket.h"
 #include "stream_close.h"
@@ -56,7 +56,7 @@
  *	                        +-----------> FALLBACK
  *
  * FRAMED: records in both directions, the carriers may change; it may begin with a prelude
- * without records (prelude.c).  FALLBACK: plain TCP.
+ * without records (plain.c).  FALLBACK: plain TCP.
  */
 enum rstream_mode {
 	RSTREAM_IDLE,
@@ -141,9 +141,9 @@ struct rstream {
 		struct rstream_in in;
 		struct rstream_granted granted;
 		struct rstream_leave leave;
-		struct rstream_loan loan;
+		struct rstream_spliced spliced;
 		struct rstream_urg urg;
-		struct rstream_prelude plain;
+		struct rstream_plain plain;
 		struct rstream_closing close;
 		struct rstream_stream_stats stats;
 
@@ -223,13 +223,13 @@ static inline bool rstream_closing(const struct rstream *rs)
 /* Do we send without records, so that HELLO is still to be sent? */
 static inline bool rstream_tx_plain(const struct rstream *rs)
 {
-	return READ_ONCE(rs->plain.dir.tx) != RSTREAM_RECORDS;
+	return READ_ONCE(rs->plain.phase.tx) != RSTREAM_RECORDS;
 }
 
 /* Does the peer send without records, as far as its HELLO has not arrived? */
 static inline bool rstream_rx_plain(const struct rstream *rs)
 {
-	return READ_ONCE(rs->plain.dir.rx) != RSTREAM_RECORDS;
+	return READ_ONCE(rs->plain.phase.rx) != RSTREAM_RECORDS;
 }
 
 /* Does the program want to know when bytes arrived? */

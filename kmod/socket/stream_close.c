@@ -152,7 +152,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 		sock_error(sk);
 	if (sk->sk_state == TCP_CLOSE || rs->error)
 		return true;
-	if (rstream_rx_ready(rs) || rstream_prelude_part(rs) ||
+	if (rstream_rx_ready(rs) || rstream_plain_partial(rs) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
 		/* RFC 2525, 2.17: unread data is lost, so reset, after what was corked */
 		rstream_flush(rs);
@@ -160,7 +160,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 		sk->sk_lingertime = 0;
 		return true;
 	}
-	if (rstream_prelude_only(rs))
+	if (rstream_plain_only(rs))
 		return true;
 	rs->hello.may_speak = true;	/* an unconfirmed server sends the rest as plain TCP */
 	rstream_ring_closing(rs);

@@ -24,7 +24,7 @@ static u8 mode_info(const struct rstream *rs)
 			return RSTREAM_INFO_CLOSED;
 		if (rs->hello.in)
 			return RSTREAM_INFO_FRAMED;
-		if (rs->plain.dir.tx == RSTREAM_PLAIN && rs->plain.dir.rx == RSTREAM_PLAIN)
+		if (rs->plain.phase.tx == RSTREAM_PLAIN && rs->plain.phase.rx == RSTREAM_PLAIN)
 			return RSTREAM_INFO_FALLBACK;
 		return rstream_tx_plain(rs) ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
 	case RSTREAM_FALLBACK:

@@ -22,11 +22,11 @@
 /* Adjacent pieces become one fragment, up to this size. */
 #define FRAG_MAX	SZ_64K
 /*
- * If this much is queued or in flight, pieces of up to PIECE_SMALL bytes are copied, because a
+ * If this much is queued or in flight, pieces of up to SMALL_PAGE_PART bytes are copied, because a
  * reference on each would cost more memory than the program is charged for.
  */
 #define BACKLOG		SZ_16K
-#define PIECE_SMALL	128
+#define SMALL_PAGE_PART	128
 
 /* Does the piece at @off of @page continue the last fragment? */
 static struct rstream_frag *tail_of(struct rstream *rs, struct page *page,
@@ -46,8 +46,8 @@ static struct rstream_frag *tail_of(struct rstream *rs, struct page *page,
 }
 
 /* Return: false without memory. */
-static bool add_piece(struct rstream *rs, struct page *page, size_t off,
-		      size_t len, struct ubuf_info *uarg)
+static bool add_page_part(struct rstream *rs, struct page *page, size_t off,
+			  size_t len, struct ubuf_info *uarg)
 {
 	struct rstream_frag *frag = tail_of(rs, page, off, uarg);
 
@@ -76,7 +76,7 @@ static bool may_refer(struct rstream *rs, struct page *page, size_t len,
 	/* a reference does not keep a slab page, or one without a refcount */
 	if (!sendpage_ok(page))
 		return false;
-	return len > PIECE_SMALL || rs->txq.mem < BACKLOG ||
+	return len > SMALL_PAGE_PART || rs->txq.mem < BACKLOG ||
 	       tail_of(rs, page, off, NULL);
 }
 
@@ -103,7 +103,7 @@ ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
 	if (!len || !may_refer(rs, page, len, off))
 		return 0;
 	len = rstream_tx_schedule(rs, len, 1);
-	if (!len || !add_piece(rs, page, off, len, NULL))
+	if (!len || !add_page_part(rs, page, off, len, NULL))
 		return -EAGAIN;
 	iov_iter_advance(iter, len);
 	return len;
@@ -131,7 +131,7 @@ ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 	for (i = 0, left = got; left > 0; i++, off = 0) {
 		size_t n = min_t(size_t, left, PAGE_SIZE - off);
 
-		full = full || !add_piece(rs, pages[i], off, n, uarg);
+		full = full || !add_page_part(rs, pages[i], off, n, uarg);
 		if (!full)
 			done += n;
 		put_page(pages[i]);

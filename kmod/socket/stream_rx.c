@@ -121,9 +121,9 @@ void rstream_rx_ack(struct rstream *rs)
 {
 	u64 used;
 
-	if (rs->mode != RSTREAM_FRAMED || rstream_prelude_untouched(rs))
+	if (rs->mode != RSTREAM_FRAMED || rstream_plain_in_tcp(rs))
 		return;			/* disconnected while we slept, or TCP does it all */
-	rstream_prelude_more(rs);
+	rstream_plain_rx_more(rs);
 	if (rs->in.throttled)
 		rstream_parse(rs);
 	/*
@@ -135,7 +135,7 @@ void rstream_rx_ack(struct rstream *rs)
 		rstream_tcp_ack(rs->sk);
 	if (rs->granted.full && rs->rxq.bytes <= rs->rxq.window)
 		rstream_queue(rs, RSTREAM_DO_GRANT);
-	if (rstream_tx_plain(rs) || rs->plain.dir.rx == RSTREAM_SPAN)
+	if (rstream_tx_plain(rs) || rs->plain.phase.rx == RSTREAM_SPAN)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
 		rs->out.due = true;	/* the flush may close TCP now */
@@ -270,18 +270,18 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 {
 	int n;
 
-	if (!rs->plain.lazy && !rs->rxq.bytes && rstream_prelude_untouched(rs))
+	if (!rs->plain.in_tcp && !rs->rxq.bytes && rstream_plain_in_tcp(rs))
 		return 0;
-	if (rs->plain.lazy && !rs->rxq.bytes && !rs->urg.state && !rstream_rx_timed(rs) &&
+	if (rs->plain.in_tcp && !rs->rxq.bytes && !rs->urg.state && !rstream_rx_timed(rs) &&
 	    !(flags & (MSG_PEEK | MSG_TRUNC))) {
-		n = rstream_prelude_copy(rs, msg, len);
+		n = rstream_plain_copy(rs, msg, len);
 		if (n > 0)
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	rstream_prelude_refill(rs);
+	rstream_plain_refill(rs);
 	/* one byte more, because the urgent one may be skipped */
-	if (!rstream_prelude_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
+	if (!rstream_plain_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
 		return -ENOMEM;
 	len = rstream_rx_next(rs, len, ahead, flags & MSG_PEEK);
 	if (!len)
@@ -303,31 +303,32 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 }
 
 /* Fast paths: a plain read, and all data is in one place. */
-enum easy {
-	NOT_EASY,
-	EASY_TCP,	/* all data, if any, is in TCP's queue, without records */
-	EASY_RING,	/* all data is in the ring */
+enum fast {
+	NOT_FAST,
+	FAST_TCP,	/* all data, if any, is in TCP's queue, without records */
+	FAST_RING,	/* all data is in the ring */
 };
 
-static enum easy is_easy(const struct rstream *rs, int flags)
+static enum fast may_recv_fast(const struct rstream *rs, int flags)
 {
 	if (rs->rxq.bytes || rs->urg.state || rstream_rx_timed(rs) ||
 	    flags & (MSG_PEEK | MSG_TRUNC))
-		return NOT_EASY;
-	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING && !rs->leave.leaving && !rs->plain.lazy)
-		return EASY_RING;
-	return rstream_prelude_untouched(rs) ? EASY_TCP : NOT_EASY;
+		return NOT_FAST;
+	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING && !rs->leave.leaving &&
+	    !rs->plain.in_tcp)
+		return FAST_RING;
+	return rstream_plain_in_tcp(rs) ? FAST_TCP : NOT_FAST;
 }
 
-/* recv_some() for an easy case */
-static int recv_easy(struct rstream *rs, struct msghdr *msg, size_t len, enum easy easy)
+/* recv_some() for a fast case */
+static int recv_fast(struct rstream *rs, struct msghdr *msg, size_t len, enum fast fast)
 {
 	int n;
 
-	if (easy == EASY_TCP) {
-		if (!rs->plain.lazy)
+	if (fast == FAST_TCP) {
+		if (!rs->plain.in_tcp)
 			return 0;
-		n = rstream_prelude_copy(rs, msg, len);
+		n = rstream_plain_copy(rs, msg, len);
 	} else {
 		rstream_ring_landed(rs);
 		if (!rstream_ring_ready(rs))
@@ -351,15 +352,15 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	u64 ahead = max(sk_peek_offset(sk, flags), 0);
 	bool peek = flags & MSG_PEEK, eof;
-	enum easy easy = NOT_EASY;
+	enum fast fast = NOT_FAST;
 	size_t copied = 0;
 	int n, err = 0;
 
 	while (copied < len) {
-		easy = is_easy(rs, flags);
-		if (!easy)
+		fast = may_recv_fast(rs, flags);
+		if (!fast)
 			rstream_ring_landed(rs);
-		if (!easy && rstream_urg_at_mark(rs, rs->rx.consumed + ahead)) {
+		if (!fast && rstream_urg_at_mark(rs, rs->rx.consumed + ahead)) {
 			if (copied)
 				break;
 			if (signal_pending(current)) {
@@ -367,7 +368,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 				break;
 			}
 		}
-		n = easy ? recv_easy(rs, msg, len - copied, easy) :
+		n = fast ? recv_fast(rs, msg, len - copied, fast) :
 			   recv_some(rs, msg, len - copied, &ahead, flags, stamp);
 		if (n > 0) {
 			copied += n;
@@ -385,16 +386,16 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 			err = rstream_rx_status(rs, &eof);
 		if (err || eof)
 			break;
-		if (!peek && easy != EASY_TCP)
+		if (!peek && fast != FAST_TCP)
 			rstream_rx_ack(rs);
-		easy = NOT_EASY;
+		fast = NOT_FAST;
 		err = rstream_rx_wait(rs, &timeo, ahead);
 		if (err)
 			break;
 		if (peek && copied && rstream_rx_over(rs))
 			break;
 	}
-	if (!peek && easy != EASY_TCP)
+	if (!peek && fast != FAST_TCP)
 		rstream_rx_ack(rs);
 	return copied ?: err;
 }

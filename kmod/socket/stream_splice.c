@@ -2,10 +2,10 @@
 /*
  * To a pipe: splice() from a connection with records.
  *
- * Data from the queue is spliced like TCP's.  Data in the ring is lent: the pipe refers to
+ * Data from the queue is spliced like TCP's.  Data in the ring is not copied: the pipe refers to
  * the ring's pages, and the sender gets no credit for them, nor for what follows them, until
- * they are returned (lent.c).  The stream and the link may be gone by then: memory of a
- * released ring is not used for another one while a page of it is lent.
+ * they are returned (spliced.c).  The stream and the link may be gone by then: memory of a
+ * released ring is not used for another one while a page of it is spliced out.
  *
  * Socket held.
  */
@@ -20,7 +20,7 @@
 
 /* ---- into the pipe ---- */
 
-static void unlend(struct splice_pipe_desc *spd, unsigned int i)
+static void spliced_put(struct splice_pipe_desc *spd, unsigned int i)
 {
 	rstream_page_put(spd->pages[i]);
 	module_put(THIS_MODULE);
@@ -35,8 +35,8 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 		.pages = pages,
 		.partial = partial,
 		.nr_pages_max = PIPE_DEF_BUFFERS,
-		.ops = &rstream_lent_ops,
-		.spd_release = unlend,
+		.ops = &rstream_spliced_ops,
+		.spd_release = spliced_put,
 	};
 	u64 at = rstream_ring_at(rs);
 	ssize_t n;
@@ -53,7 +53,7 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 		at += partial[i].len;
 		len -= partial[i].len;
 	}
-	rs->loan.to = at;
+	rs->spliced.to = at;
 	n = splice_to_pipe(pipe, &spd);
 	if (n > 0)
 		rstream_mib_add(rs->rn,
@@ -103,8 +103,8 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	u64 ahead = 0;
 	ssize_t n;
 
-	rstream_prelude_refill(rs);
-	if (!rstream_prelude_pull(rs, 1) && !rs->rxq.bytes)
+	rstream_plain_refill(rs);
+	if (!rstream_plain_pull(rs, 1) && !rs->rxq.bytes)
 		return -ENOMEM;
 	len = rstream_rx_next(rs, len, &ahead, false);
 	if (!len)
@@ -120,13 +120,13 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 
 /*
  * splice() holds the lock of this pipe, so its reader can't return pages while we sleep.  If the
- * pipe may have lent pages, don't make the sender wait for them.
+ * pipe may have spliced-out pages, don't make the sender wait for them.
  */
-static void lent_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
+static void spliced_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
 {
-	if (pipe_empty(pipe->head, pipe->tail) || rs->granted.credited >= rs->loan.to)
+	if (pipe_empty(pipe->head, pipe->tail) || rs->granted.credited >= rs->spliced.to)
 		return;
-	rstream_lent_hurry(rs);
+	rstream_spliced_hurry(rs);
 }
 
 static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
@@ -157,7 +157,7 @@ static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 			break;
 		rstream_rx_ack(rs);
 		if (timeo)
-			lent_at_home(rs, pipe);
+			spliced_at_home(rs, pipe);
 		err = rstream_rx_wait(rs, &timeo, 0);
 		if (err)
 			break;

@@ -291,7 +291,7 @@ static int check_control(struct sock *sk, struct msghdr *msg)
 /* At the end of a prelude or span, PLAIN or HELLO may have to go out: is what follows plain? */
 static bool still_plain(struct rstream *rs)
 {
-	rstream_prelude_look(rs);
+	rstream_plain_tx_end(rs);
 	if (rs->want)
 		rstream_flush(rs);
 	return rstream_tx_plain(rs);
@@ -324,7 +324,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = 0;
 		if (rstream_tx_plain(rs) && (urgent || (!pages && !uarg)) && still_plain(rs))
-			n = rstream_prelude_send(rs, msg);
+			n = rstream_plain_send(rs, msg);
 		if (n > 0) {
 			done += n;
 			continue;
@@ -376,7 +376,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 
 	if (!pages && !tx_over(rs)) {
 		sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, rs->sk);
-		done = rstream_prelude_send_easy(rs, msg);
+		done = rstream_plain_send_fast(rs, msg);
 		if (done && !msg_data_left(msg))
 			return done;
 	}

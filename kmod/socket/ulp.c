@@ -26,7 +26,7 @@ static void on_data_ready(struct sock *sk)
 		rstream_flush_due(rs);
 		return;
 	}
-	if (rstream_prelude_came(rs))
+	if (rstream_plain_rx_fast(rs))
 		return;
 	rstream_parse(rs);
 	rstream_flush_due(rs);
@@ -43,7 +43,7 @@ static void on_write_space(struct sock *sk)
 			rstream_tcp4.write_space(sk);
 		return;
 	}
-	if (!rstream_hello_waits(rs) && !rstream_prelude_idle(rs))
+	if (!rstream_hello_waits(rs) && !rstream_plain_tx_idle(rs))
 		rstream_flush(rs);
 	rstream_wake_writers(rs);
 	rstream_close_look(rs);
@@ -55,13 +55,13 @@ static void check_truncated(struct rstream *rs)
 	const struct rstream_rx *rx = &rs->rx;
 	struct sock *sk = rs->sk;
 
-	rstream_prelude_cut(rs);
+	rstream_plain_check_truncated(rs);
 	/* not if TCP has reported an error, or if we had no memory yet to read everything */
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
 	    sk->sk_err || rs->error || rstream_closed(rs) ||
 	    rstream_tcp_unread(sk))
 		return;
-	if (rs->plain.part_back)
+	if (rs->plain.part_is_data)
 		return;
 	/* the last bytes of a ring may be counted a little later */
 	if (!rx->fin || rs->in.data_left || rs->in.part_len ||
@@ -207,7 +207,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_link_try(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
 		rstream_ring_later(rs);
-	if (todo & BIT(RSTREAM_DO_CREDIT) || READ_ONCE(rs->loan.wait.page))
+	if (todo & BIT(RSTREAM_DO_CREDIT) || READ_ONCE(rs->spliced.wait.page))
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
@@ -341,7 +341,7 @@ static void connection_init(struct rstream *rs)
 {
 	INIT_LIST_HEAD(&rs->txq.frags);
 	__skb_queue_head_init(&rs->rxq.skbs);
-	rstream_lent_init(rs);
+	rstream_spliced_init(rs);
 }
 
 /* Drop packets with payload from the error queue: they may contain HELLO. */

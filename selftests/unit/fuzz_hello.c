@@ -30,7 +30,7 @@ static enum rstream_hello_state wanted(const u8 *at, size_t len, u8 role, u64 no
 	if (number(at + 26, 2) > 4 || whole != LEN + 16 * number(at + 26, 2) ||
 	    at[10] > at[11] || !number(at + 48, 8) || number(at + 56, 8) >> 62)
 		return RSTREAM_HELLO_BAD;
-	return len < whole ? RSTREAM_HELLO_PART : RSTREAM_HELLO_WHOLE;
+	return len < whole ? RSTREAM_HELLO_PART : RSTREAM_HELLO_COMPLETE;
 }
 
 static void check_fields(const struct rstream_hello *hello, const u8 *at)
@@ -68,7 +68,7 @@ static enum rstream_hello_state check_read(const u8 *at, size_t len, u8 role,
 	got = rstream_hello_read(tap_edge(at, len), len, role,
 				 nonce | 0x5aULL << 56, &hello, &used);
 	EXPECT_EQ(got, wanted(at, len, role, nonce));
-	if (got == RSTREAM_HELLO_WHOLE) {
+	if (got == RSTREAM_HELLO_COMPLETE) {
 		EXPECT_EQ(used, number(at + 8, 2));
 		check_fields(&hello, at);
 	}

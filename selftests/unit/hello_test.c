@@ -79,7 +79,7 @@ TEST(hello__round_trip)
 	rstream_hello_write(raw, &sample);
 	memset(&out, 0xff, sizeof(out));
 	EXPECT_EQ(read_hello(raw, sizeof(raw), &out, &used),
-		  RSTREAM_HELLO_WHOLE);
+		  RSTREAM_HELLO_COMPLETE);
 	EXPECT_EQ(used, RSW_HELLO_LEN);
 	EXPECT_EQ(out.version_min, sample.version_min);
 	EXPECT_EQ(out.version_max, sample.version_max);
@@ -104,7 +104,7 @@ TEST(hello__every_prefix)
 		len = with_addrs(raw, naddr);
 		for (n = 0; n < len; n++)
 			EXPECT_EQ(state_of(raw, n), RSTREAM_HELLO_PART);
-		EXPECT_EQ(state_of(raw, len), RSTREAM_HELLO_WHOLE);
+		EXPECT_EQ(state_of(raw, len), RSTREAM_HELLO_COMPLETE);
 	}
 }
 
@@ -116,7 +116,7 @@ TEST(hello__following_bytes_are_kept)
 
 	rstream_hello_write(raw, &sample);
 	EXPECT_EQ(read_hello(raw, sizeof(raw), &hello, &used),
-		  RSTREAM_HELLO_WHOLE);
+		  RSTREAM_HELLO_COMPLETE);
 	EXPECT_EQ(used, RSW_HELLO_LEN);
 }
 
@@ -129,7 +129,7 @@ TEST(hello__addresses_are_kept)
 	for (naddr = 1; naddr <= RSW_HELLO_ADDRS; naddr++) {
 		len = with_addrs(raw, naddr);
 		EXPECT_EQ(read_hello(raw, len, &hello, &used),
-			  RSTREAM_HELLO_WHOLE);
+			  RSTREAM_HELLO_COMPLETE);
 		EXPECT_EQ(used, len);
 		EXPECT_EQ(hello.naddr, naddr);
 		EXPECT(!memcmp(hello.addr, raw + RSW_HELLO_LEN, 16 * naddr));
@@ -150,7 +150,7 @@ TEST(hello__addresses_are_written)
 		EXPECT_EQ(rstream_hello_write(to, &in),
 			  RSW_HELLO_LEN + 16 * in.naddr);
 		EXPECT_EQ(read_hello(to, RSW_HELLO_LEN + 16 * in.naddr, &out,
-				     &used), RSTREAM_HELLO_WHOLE);
+				     &used), RSTREAM_HELLO_COMPLETE);
 		EXPECT_EQ(out.naddr, in.naddr);
 		EXPECT(!memcmp(out.addr, in.addr, 16 * in.naddr));
 	}
@@ -195,10 +195,10 @@ TEST(hello__nonce_beyond_56_bits_is_cut)
 
 	hello.nonce |= 0x7fULL << 56;
 	rstream_hello_write(raw, &hello);
-	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
+	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 	EXPECT_EQ(rstream_hello_read(raw, sizeof(raw), RSW_ROLE_SYN,
 				     NONCE | 0x55ULL << 56, &hello, &used),
-		  RSTREAM_HELLO_WHOLE);
+		  RSTREAM_HELLO_COMPLETE);
 }
 
 TEST(hello__bad_length)
@@ -211,7 +211,7 @@ TEST(hello__bad_length)
 		raw[8] = len >> 8;
 		raw[9] = len;
 		EXPECT_EQ(state_of(raw, sizeof(raw)), len == RSW_HELLO_LEN ?
-			  RSTREAM_HELLO_WHOLE : RSTREAM_HELLO_BAD);
+			  RSTREAM_HELLO_COMPLETE : RSTREAM_HELLO_BAD);
 	}
 }
 
@@ -225,7 +225,7 @@ TEST(hello__bad_address_count)
 		raw[26] = n >> 8;
 		raw[27] = n;
 		EXPECT_EQ(state_of(raw, sizeof(raw)), n == 2 ?
-			  RSTREAM_HELLO_WHOLE : RSTREAM_HELLO_BAD);
+			  RSTREAM_HELLO_COMPLETE : RSTREAM_HELLO_BAD);
 	}
 }
 
@@ -247,7 +247,7 @@ TEST(hello__no_token)
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
 	hello.token = 1ULL << 63;
 	rstream_hello_write(raw, &hello);
-	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
+	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 }
 
 TEST(hello__version_range)
@@ -260,7 +260,7 @@ TEST(hello__version_range)
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
 	hello.version_min = hello.version_max;
 	rstream_hello_write(raw, &hello);
-	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
+	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 }
 
 TEST(hello__window_limit)
@@ -276,10 +276,10 @@ TEST(hello__window_limit)
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
 	hello.window = (1ULL << 62) - 1;
 	rstream_hello_write(raw, &hello);
-	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
+	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 	hello.window = 0;
 	rstream_hello_write(raw, &hello);
-	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
+	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 }
 
 TEST(hello__reserved_is_ignored)
@@ -288,5 +288,5 @@ TEST(hello__reserved_is_ignored)
 
 	rstream_hello_write(raw, &sample);
 	memset(raw + 28, 0xff, 4);
-	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_WHOLE);
+	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 }

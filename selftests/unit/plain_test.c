@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Every order of events of the first bytes of a connection, until both of its directions
- * have ended: two ends, each with the states of carrier.c, do as prelude.c does.
+ * have ended: two ends, each with the states of carrier.c, do as plain.c does.
  *
  * What one end says to the other comes in order.  A HELLO must be heard for what it is,
  * nothing else be taken for one, and whatever happens both programs get all bytes.
@@ -19,7 +19,7 @@ enum { PRELUDE = 2, BYTES = 4, QUEUE = 12 };
 enum token { BYTE = 1, HELLO, RECORD, END, FIN };
 
 struct half {
-	struct rstream_plains dir;
+	struct rstream_phases dir;
 	u8 server;
 	u8 sure;		/* it knows that the other end understands HELLO */
 	u8 late;		/* and has waited for that */
@@ -57,7 +57,7 @@ static bool writes(struct half *h, struct half *other)
 		say(h, FIN);		/* TCP's is the stream's */
 	} else {
 		if (h->dir.tx == RSTREAM_PRELUDE && h->sent == PRELUDE && !h->plain_tcp) {
-			if (rstream_plain_full(&h->dir, h->got_fin, h->sure, h->late)) {
+			if (rstream_phase_full(&h->dir, h->got_fin, h->sure, h->late)) {
 				say(h, HELLO);
 				return true;
 			}
@@ -88,7 +88,7 @@ static bool waits(struct half *h, struct half *other)
 static void hears_byte(struct half *h)
 {
 	if (h->dir.tx != RSTREAM_RECORDS && h->dir.rx == RSTREAM_PRELUDE && h->got == PRELUDE)
-		rstream_plain_for_good(&h->dir);
+		rstream_phase_plain(&h->dir);
 	EXPECT(h->dir.rx != RSTREAM_RECORDS);
 	h->got++;
 }
@@ -109,7 +109,7 @@ static bool hears(struct half *h, struct half *other)
 		EXPECT(!h->plain_tcp);
 		EXPECT(h->dir.rx == RSTREAM_PRELUDE);	/* else the program gets it */
 		h->sure = 1;
-		if (rstream_plain_heard(&h->dir, h->fin))
+		if (rstream_phase_hello(&h->dir, h->fin))
 			say(h, HELLO);
 		break;
 	case RECORD:
@@ -124,7 +124,7 @@ static bool hears(struct half *h, struct half *other)
 		EXPECT(h->dir.rx != RSTREAM_RECORDS);
 		h->got_fin = 1;
 		if (!h->plain_tcp)
-			rstream_plain_over(&h->dir);
+			rstream_phase_rx_fin(&h->dir);
 		break;
 	}
 	return true;
@@ -189,7 +189,7 @@ static void explore_all(bool sure, bool plain_tcp)
 
 			memset(&w, 0, sizeof(w));
 			for (i = 0; i < 2; i++) {
-				rstream_plain_begin(&w.half[i].dir, PRELUDE);
+				rstream_phase_begin(&w.half[i].dir, PRELUDE);
 				w.half[i].bytes = bytes[i];
 			}
 			w.half[0].sure = 1;
@@ -225,35 +225,35 @@ TEST(plain__client_without_records)
 
 TEST(plain__nothing_out_of_turn)
 {
-	struct rstream_plains p = { 0 };
+	struct rstream_phases p = { 0 };
 
-	EXPECT(!rstream_plain_full(&p, false, true, true));
-	rstream_plain_for_good(&p);
+	EXPECT(!rstream_phase_full(&p, false, true, true));
+	rstream_phase_plain(&p);
 	EXPECT(host_warnings == 2);
 	EXPECT(p.tx == RSTREAM_RECORDS && p.rx == RSTREAM_RECORDS);
-	rstream_plain_begin(&p, PRELUDE);
-	EXPECT(!rstream_plain_full(&p, false, false, false) && p.tx == RSTREAM_PRELUDE);
-	EXPECT(!rstream_plain_full(&p, false, false, true) && p.tx == RSTREAM_PLAIN);
-	EXPECT(!rstream_plain_over(&p) && p.rx == RSTREAM_PRELUDE);
-	EXPECT(!rstream_plain_heard(&p, true));
+	rstream_phase_begin(&p, PRELUDE);
+	EXPECT(!rstream_phase_full(&p, false, false, false) && p.tx == RSTREAM_PRELUDE);
+	EXPECT(!rstream_phase_full(&p, false, false, true) && p.tx == RSTREAM_PLAIN);
+	EXPECT(!rstream_phase_rx_fin(&p) && p.rx == RSTREAM_PRELUDE);
+	EXPECT(!rstream_phase_hello(&p, true));
 	EXPECT(p.tx == RSTREAM_ENDED && p.rx == RSTREAM_RECORDS);
 	host_warnings = 0;
 }
 
 TEST(plain__sure_too_late)
 {
-	struct rstream_plains p = { .tx = RSTREAM_PLAIN, .rx = RSTREAM_PRELUDE };
+	struct rstream_phases p = { .tx = RSTREAM_PLAIN, .rx = RSTREAM_PRELUDE };
 
-	EXPECT(!rstream_plain_full(&p, false, true, false) && p.tx == RSTREAM_PLAIN);
+	EXPECT(!rstream_phase_full(&p, false, true, false) && p.tx == RSTREAM_PLAIN);
 }
 
 TEST(plain__over_one_way)
 {
-	struct rstream_plains p = { .rx = RSTREAM_PRELUDE };
+	struct rstream_phases p = { .rx = RSTREAM_PRELUDE };
 
-	EXPECT(rstream_plain_over(&p) && p.rx == RSTREAM_ENDED);
+	EXPECT(rstream_phase_rx_fin(&p) && p.rx == RSTREAM_ENDED);
 	p.rx = RSTREAM_RECORDS;
-	EXPECT(!rstream_plain_over(&p) && p.rx == RSTREAM_RECORDS);
+	EXPECT(!rstream_phase_rx_fin(&p) && p.rx == RSTREAM_RECORDS);
 	EXPECT(host_warnings == 1);
 	host_warnings = 0;
 }

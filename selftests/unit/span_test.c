@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Every order of events of a connection that leaves its records for spans and comes back:
- * two ends, each with the states of carrier.c, do as prelude.c does.
+ * two ends, each with the states of carrier.c, do as plain.c does.
  *
  * What one end says to the other comes in order.  PLAIN and HELLO must be heard where they
  * are said and nowhere else, and nobody may look for a HELLO that never comes: bytes that
@@ -20,7 +20,7 @@ enum { SPAN = 2, QUEUE = 16 };
 enum token { BYTE = 1, RECORD, PLAIN, HELLO, GRANT, SWITCH, LEFT, END, FIN };
 
 struct half {
-	struct rstream_plains dir;
+	struct rstream_phases dir;
 	u8 bytes;		/* that its program has yet to write; then it ends */
 	u8 sent;
 	u8 begins;		/* spans that it may still begin by itself */
@@ -55,7 +55,7 @@ static void say_plain(struct half *h)
 {
 	h->owed = 0;
 	say(h, PLAIN);
-	if (rstream_span_say(&h->dir, h->sent, SPAN)) {
+	if (rstream_span_tx(&h->dir, h->sent, SPAN)) {
 		rstream_span_leave(&h->dir);
 		say(h, HELLO);
 	}
@@ -83,7 +83,7 @@ static bool writes(struct half *h)
 			return false;
 		say(h, FIN);
 		h->closed = 1;
-		n_one_way += rstream_plain_fin(&h->dir);
+		n_one_way += rstream_phase_tx_fin(&h->dir);
 	} else if (h->sent == h->dir.tx_end) {
 		return false;
 	} else {
@@ -154,7 +154,7 @@ static void hears_fin(struct half *h)
 	EXPECT(h->dir.rx == RSTREAM_SPAN);
 	h->got_end = 1;
 	h->granted = 0;
-	if (rstream_plain_over(&h->dir))
+	if (rstream_phase_rx_fin(&h->dir))
 		h->owed = 0;
 }
 
@@ -167,7 +167,7 @@ static bool switches(struct half *h)
 		come_back(h);
 		/* the FIN behind the GRANT has come: records go one way, and no answer counts */
 		if (h->got_end && h->dir.rx == RSTREAM_SPAN) {
-			EXPECT(rstream_plain_over(&h->dir));
+			EXPECT(rstream_phase_rx_fin(&h->dir));
 			n_one_way++;
 		}
 	}
@@ -210,13 +210,13 @@ static void hears(struct half *h, struct half *other)
 		break;
 	case HELLO:
 		EXPECT(h->dir.rx == RSTREAM_SPAN);
-		EXPECT(h->got == h->dir.rx_end || rstream_plain_looks(&h->dir, h->granted));
-		if (rstream_plain_heard(&h->dir, h->closed))
+		EXPECT(h->got == h->dir.rx_end || rstream_phase_expects_hello(&h->dir, h->granted));
+		if (rstream_phase_hello(&h->dir, h->closed))
 			say(h, HELLO);
 		break;
 	case PLAIN:
-		EXPECT_EQ(rstream_span_got(&h->dir, h->got, SPAN, &answer), RSTREAM_R_NONE);
-		/* as rstream_span_heard() has it */
+		EXPECT_EQ(rstream_span_rx(&h->dir, h->got, SPAN, &answer), RSTREAM_R_NONE);
+		/* as rstream_span_received() has it */
 		EXPECT(!h->rx_ring && !(answer && h->on_ring));
 		if (answer && !h->ended)
 			h->owed = 1;
@@ -249,7 +249,7 @@ static void check_quiet(const struct world *w)
 		const struct half *h = &w->half[i];
 
 		EXPECT(h->dir.rx != RSTREAM_SPAN || h->got_end ||
-		       !rstream_plain_looks(&h->dir, h->granted));
+		       !rstream_phase_expects_hello(&h->dir, h->granted));
 		/* nor does the peer tell of its window behind its FIN */
 		EXPECT(h->dir.rx != RSTREAM_SPAN || !h->got_end ||
 		       h->dir.tx != RSTREAM_RECORDS);
@@ -342,20 +342,20 @@ TEST(span__every_order_with_grants)
 
 TEST(span__peer_out_of_step)
 {
-	struct rstream_plains p = { 0 };
+	struct rstream_phases p = { 0 };
 	bool answer;
 
-	EXPECT_EQ(rstream_span_got(&p, 10, 5, &answer), RSTREAM_R_NONE);
+	EXPECT_EQ(rstream_span_rx(&p, 10, 5, &answer), RSTREAM_R_NONE);
 	EXPECT(answer && p.rx == RSTREAM_SPAN && p.rx_end == 15);
 	/* not where it said that the next one would be */
-	EXPECT_EQ(rstream_span_got(&p, 14, 5, &answer), RSTREAM_R_BAD_RECORD);
-	EXPECT_EQ(rstream_span_got(&p, 15, 5, &answer), RSTREAM_R_NONE);
+	EXPECT_EQ(rstream_span_rx(&p, 14, 5, &answer), RSTREAM_R_BAD_RECORD);
+	EXPECT_EQ(rstream_span_rx(&p, 15, 5, &answer), RSTREAM_R_NONE);
 	EXPECT(!answer && p.rx_end == 20);
 	/* it comes back, and leaves again, before we have said PLAIN; or HELLO */
-	EXPECT(!rstream_plain_heard(&p, false));
-	EXPECT_EQ(rstream_span_got(&p, 20, 5, &answer), RSTREAM_R_BAD_RECORD);
-	EXPECT(rstream_span_say(&p, 0, 7));
-	EXPECT_EQ(rstream_span_got(&p, 20, 5, &answer), RSTREAM_R_BAD_RECORD);
+	EXPECT(!rstream_phase_hello(&p, false));
+	EXPECT_EQ(rstream_span_rx(&p, 20, 5, &answer), RSTREAM_R_BAD_RECORD);
+	EXPECT(rstream_span_tx(&p, 0, 7));
+	EXPECT_EQ(rstream_span_rx(&p, 20, 5, &answer), RSTREAM_R_BAD_RECORD);
 	EXPECT(!rstream_span_may_begin(&p));
 	rstream_span_leave(&p);
 	EXPECT(rstream_span_may_begin(&p));

@@ -28,7 +28,7 @@
  * ring may be available again.
  *
  * Received plain bytes are not touched: as long as no HELLO is due, they stay in TCP's queue,
- * counted by rstream_prelude.lazy, until the program reads them.
+ * counted by rstream_plain.in_tcp, until the program reads them.
  *
  * Socket held; never sleeps, except while it copies from and to programs.
  */
@@ -48,11 +48,11 @@
 #define SPAN_FIRST	SZ_64K
 #define SPAN_GROWTH	4
 
-void rstream_prelude_begin(struct rstream *rs)
+void rstream_plain_begin(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	rstream_plain_begin(&rs->plain.dir, RSW_PRELUDE);
+	rstream_phase_begin(&rs->plain.phase, RSW_PRELUDE);
 	rs->plain.tx_start = tp->write_seq;
 	rs->plain.rx_start = tp->copied_seq;
 	/* the client's HELLO may still show that it has seen our option */
@@ -61,7 +61,7 @@ void rstream_prelude_begin(struct rstream *rs)
 }
 
 /* Is the connection plain TCP at present, with nothing of ours under way in either direction? */
-bool rstream_prelude_only(const struct rstream *rs)
+bool rstream_plain_only(const struct rstream *rs)
 {
 	/* a peer with our GRANT will answer it in records */
 	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && list_empty(&rs->txq.frags) &&
@@ -71,7 +71,7 @@ bool rstream_prelude_only(const struct rstream *rs)
 /* ---- what we send ---- */
 
 /* Is there nothing for rstream_flush() to do, and nothing left over from the last one? */
-bool rstream_prelude_idle(const struct rstream *rs)
+bool rstream_plain_tx_idle(const struct rstream *rs)
 {
 	return rstream_tx_plain(rs) && rs->tx.written == rs->tx.sent && !rs->want &&
 	       !rs->out.ctl_len && !rs->out.rec_left && !rs->out.blocked &&
@@ -79,13 +79,13 @@ bool rstream_prelude_idle(const struct rstream *rs)
 }
 
 /* How many bytes may still be sent without a record. */
-u64 rstream_prelude_room(const struct rstream *rs)
+u64 rstream_plain_tx_room(const struct rstream *rs)
 {
-	return rs->plain.dir.tx == RSTREAM_PLAIN ? ENDLESS : rs->plain.dir.tx_end - rs->tx.sent;
+	return rs->plain.phase.tx == RSTREAM_PLAIN ? ENDLESS : rs->plain.phase.tx_end - rs->tx.sent;
 }
 
 /* Send HELLO next, and expect the peer's. */
-void rstream_hello_say(struct rstream *rs)
+void rstream_hello_want(struct rstream *rs)
 {
 	if (rs->registered) {		/* after a span: it repeats the first HELLO */
 		set_bit(RSTREAM_WANT_HELLO, &rs->want);
@@ -101,7 +101,7 @@ void rstream_hello_say(struct rstream *rs)
 /* The peer's FIN means that it cannot answer our HELLO: only TCP's window limits our records. */
 static bool one_way(struct rstream *rs)
 {
-	if (!rstream_plain_over(&rs->plain.dir))
+	if (!rstream_phase_rx_fin(&rs->plain.phase))
 		return false;
 	rs->tx.limit = ENDLESS;
 	return true;
@@ -111,10 +111,10 @@ static void span_leave(struct rstream *rs)
 {
 	rs->plain.ring = false;
 	clear_bit(RSTREAM_WANT_PLAIN, &rs->want);
-	rstream_span_leave(&rs->plain.dir);
-	rstream_hello_say(rs);
+	rstream_span_leave(&rs->plain.phase);
+	rstream_hello_want(rs);
 	/* we return to answer a GRANT, but the peer has sent FIN since: its HELLO won't come */
-	if (rs->rx.fin && rs->plain.dir.rx == RSTREAM_SPAN)
+	if (rs->rx.fin && rs->plain.phase.rx == RSTREAM_SPAN)
 		one_way(rs);
 }
 
@@ -122,11 +122,11 @@ static void span_leave(struct rstream *rs)
  * Can we expect to grant a ring, or to be granted one?  Don't return to records while the program
  * leaves much unread: the peer's HELLO follows that data, and we may send little until it arrives.
  */
-static bool hopes(struct rstream *rs)
+static bool ring_likely(struct rstream *rs)
 {
 	struct rstream_link *link;
 
-	if (rstream_rx_held(rs) || rs->plain.lazy + rs->rxq.bytes > rstream_window_most(rs))
+	if (rstream_rx_paused(rs) || rs->plain.in_tcp + rs->rxq.bytes > rstream_window_most(rs))
 		return false;
 	if (rs->plain.ring || rs->rx.fin || !rs->hello.peer)
 		return rs->plain.ring && !rs->rx.fin;
@@ -138,23 +138,23 @@ static bool hopes(struct rstream *rs)
 }
 
 /* There are bytes to send: at the end of a prelude or span, decide what follows it. */
-void rstream_prelude_look(struct rstream *rs)
+void rstream_plain_tx_end(struct rstream *rs)
 {
-	if (rs->tx.sent != rs->plain.dir.tx_end)
+	if (rs->tx.sent != rs->plain.phase.tx_end)
 		return;
-	if (rs->plain.dir.tx == RSTREAM_SPAN) {
-		if (hopes(rs))
+	if (rs->plain.phase.tx == RSTREAM_SPAN) {
+		if (ring_likely(rs))
 			span_leave(rs);
 		else
 			set_bit(RSTREAM_WANT_PLAIN, &rs->want);
-	} else if (rstream_plain_full(&rs->plain.dir, rs->rx.fin,
+	} else if (rstream_phase_full(&rs->plain.phase, rs->rx.fin,
 				      !rs->server || rs->offer.confirmed, rs->hello.may_speak)) {
-		rstream_hello_say(rs);
+		rstream_hello_want(rs);
 	}
 }
 
 /* The timer has expired: the server's option is still not confirmed, or HELLO is late. */
-void rstream_prelude_late(struct rstream *rs)
+void rstream_plain_timeout(struct rstream *rs)
 {
 	if (rs->server && !rs->offer.confirmed) {
 		WRITE_ONCE(rs->hello.may_speak, true);
@@ -164,19 +164,19 @@ void rstream_prelude_late(struct rstream *rs)
 		return;
 	/* after a complete magic the rest of a HELLO should be on its way: wait longer for it */
 	if (rs->in.part_len < RSW_MAGIC_LEN || !rstream_hello_wait_on(rs))
-		rstream_prelude_no_hello(rs, true);
+		rstream_plain_not_hello(rs, true);
 }
 
 /* End our stream with TCP's FIN, if FIN is wanted and all data has been sent. */
-void rstream_prelude_fin(struct rstream *rs)
+void rstream_plain_send_fin(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
 	/* the peer may use the ring that we have granted; if it is lost, we have to send RESUME */
-	if (rs->plain.dir.tx == RSTREAM_SPAN && rs->rx.state != RSTREAM_ON_TCP)
+	if (rs->plain.phase.tx == RSTREAM_SPAN && rs->rx.state != RSTREAM_ON_TCP)
 		return;
 	/* records may follow a span, but no ACK for what arrives now: its window is TCP's */
-	rs->want &= rs->plain.dir.tx == RSTREAM_SPAN ? ~BIT(RSTREAM_WANT_ACK) :
+	rs->want &= rs->plain.phase.tx == RSTREAM_SPAN ? ~BIT(RSTREAM_WANT_ACK) :
 						       BIT(RSTREAM_WANT_FIN);
 	/* TCP may not have taken all of PLAIN yet */
 	if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || rs->tx.written != rs->tx.sent ||
@@ -184,7 +184,7 @@ void rstream_prelude_fin(struct rstream *rs)
 		return;
 	rs->want = 0;
 	rs->tx.fin = true;
-	if (rstream_plain_fin(&rs->plain.dir))
+	if (rstream_phase_tx_fin(&rs->plain.phase))
 		rs->rx.limit = ENDLESS;
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
 	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
@@ -216,7 +216,7 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 	if (n < left)
 		msg->msg_flags |= MSG_MORE;
 	/* as with records: SOF_TIMESTAMPING_OPT_ID would count their bytes, too */
-	if (rs->plain.dir.tx == RSTREAM_SPAN) {
+	if (rs->plain.phase.tx == RSTREAM_SPAN) {
 		WRITE_ONCE(rs->sk->sk_tsflags, tsflags & ~SOF_TIMESTAMPING_TX_RECORD_MASK);
 		msg->msg_controllen = 0;
 	}
@@ -238,18 +238,18 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 
 /*
  * Fast path for the common send: no special flags, nothing queued before it, and room for all
- * of it.  Return: bytes sent; the rest, if any, has to go through rstream_prelude_send()
+ * of it.  Return: bytes sent; the rest, if any, has to go through rstream_plain_send()
  */
-size_t rstream_prelude_send_easy(struct rstream *rs, struct msghdr *msg)
+size_t rstream_plain_send_fast(struct rstream *rs, struct msghdr *msg)
 {
 	size_t n = msg_data_left(msg);
 	unsigned int flags = msg->msg_flags;
 	ssize_t sent;
 
-	if (!n || !rstream_prelude_idle(rs) || rs->txq.corked || n > rstream_prelude_room(rs) ||
-	    rs->tx.sent == rs->plain.dir.tx_end || msg->msg_controllen ||
+	if (!n || !rstream_plain_tx_idle(rs) || rs->txq.corked || n > rstream_plain_tx_room(rs) ||
+	    rs->tx.sent == rs->plain.phase.tx_end || msg->msg_controllen ||
 	    flags & (MSG_OOB | MSG_ZEROCOPY | MSG_SPLICE_PAGES) ||
-	    (rs->plain.dir.tx == RSTREAM_SPAN && rs->sk->sk_tsflags))
+	    (rs->plain.phase.tx == RSTREAM_SPAN && rs->sk->sk_tsflags))
 		return 0;
 	msg->msg_flags = (flags & MSG_MORE) | MSG_DONTWAIT | MSG_NOSIGNAL;
 	rs->out.flushing = true;
@@ -272,13 +272,13 @@ size_t rstream_prelude_send_easy(struct rstream *rs, struct msghdr *msg)
  * Send straight to TCP.  Return: bytes sent, 0 if they have to be queued, -EAGAIN if there is
  * no room, or another error of TCP.
  */
-ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
+ssize_t rstream_plain_send(struct rstream *rs, struct msghdr *msg)
 {
 	bool urgent = msg->msg_flags & MSG_OOB;
 	ssize_t sent;
 	size_t n;
 
-	n = min_t(u64, msg_data_left(msg), rstream_prelude_room(rs));
+	n = min_t(u64, msg_data_left(msg), rstream_plain_tx_room(rs));
 	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->out.ctl_len ||
 	    rs->txq.corked)
 		return urgent ? -EAGAIN : 0;
@@ -293,7 +293,7 @@ ssize_t rstream_prelude_send(struct rstream *rs, struct msghdr *msg)
 /* ---- spans ---- */
 
 /* Is a ring out of reach, as far as we know? */
-static bool ringless(const struct rstream *rs)
+static bool ring_unlikely(const struct rstream *rs)
 {
 	switch (READ_ONCE(rs->reason)) {
 	case RSTREAM_R_NONE:
@@ -312,7 +312,7 @@ bool rstream_span_due(const struct rstream *rs)
 	return rs->hello.plain && !rs->txring && !rs->rxring && !rs->want &&
 	       rs->tx.state == RSTREAM_ON_TCP && rs->rx.state == RSTREAM_ON_TCP &&
 	       !rs->tx.fin && !rs->rx.fin && rs->urg.sent <= rs->tx.sent &&
-	       rstream_span_may_begin(&rs->plain.dir) && ringless(rs);
+	       rstream_span_may_begin(&rs->plain.phase) && ring_unlikely(rs);
 }
 
 /* PLAIN goes to TCP next, after what is in rstream.ctl. */
@@ -322,14 +322,14 @@ static void put_plain(struct rstream *rs, struct rstream_record *rec)
 		.type = RSW_PLAIN,
 		.span = SPAN_FIRST << rs->plain.grown,
 	};
-	if (rs->plain.dir.tx == RSTREAM_RECORDS) {
+	if (rs->plain.phase.tx == RSTREAM_RECORDS) {
 		rs->plain.tx_from = rstream_tcp_acked_at(rs) + rs->out.ctl_len +
 				    sizeof(struct rsw_header) + sizeof(struct rsw_plain);
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_SPANS);
 	}
 	if (rs->plain.grown < SPAN_GROWTH)
 		rs->plain.grown++;
-	if (rstream_span_say(&rs->plain.dir, rs->tx.sent, rec->span))
+	if (rstream_span_tx(&rs->plain.phase, rs->tx.sent, rec->span))
 		span_leave(rs);
 }
 
@@ -344,7 +344,7 @@ bool rstream_span_control(struct rstream *rs, struct rstream_record *rec)
 		rs->granted.link_asked = false;
 		rs->plain.ring = true;	/* back in records we can ask again */
 	}
-	if (rs->plain.dir.tx == RSTREAM_SPAN && test_bit(RSTREAM_WANT_SWITCH, &rs->want)) {
+	if (rs->plain.phase.tx == RSTREAM_SPAN && test_bit(RSTREAM_WANT_SWITCH, &rs->want)) {
 		span_leave(rs);
 		return false;
 	}
@@ -355,20 +355,20 @@ bool rstream_span_control(struct rstream *rs, struct rstream_record *rec)
 }
 
 /* A ring is in use.  The next time without one may be short, so begin with short spans. */
-void rstream_span_useful(struct rstream *rs)
+void rstream_span_reset(struct rstream *rs)
 {
 	rs->plain.grown = 0;
 }
 
 /* PLAIN has arrived; @seq: TCP sequence number of the byte after it. */
-enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq)
+enum rstream_reason rstream_span_received(struct rstream *rs, u64 len, u32 seq)
 {
 	enum rstream_reason reason;
 	bool answer;
 
 	if (!rs->hello.plain || rs->rx.fin || rs->rx.state > RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RECORD;
-	reason = rstream_span_got(&rs->plain.dir, rs->rx.arrived, len, &answer);
+	reason = rstream_span_rx(&rs->plain.phase, rs->rx.arrived, len, &answer);
 	if (reason)
 		return reason;
 	/* only a PLAIN that answers ours may have crossed our SWITCH */
@@ -381,14 +381,14 @@ enum rstream_reason rstream_span_heard(struct rstream *rs, u64 len, u32 seq)
 }
 
 /* The next queued bytes go without a header.  Return: how many. */
-u32 rstream_prelude_data(struct rstream *rs)
+u32 rstream_plain_data(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u32 n;
 
 	if (rs->txq.corked)
 		return 0;
-	n = min3(queued, rstream_prelude_room(rs), (u64)RSW_DATA_MAX);
+	n = min3(queued, rstream_plain_tx_room(rs), (u64)RSW_DATA_MAX);
 	if (!n)
 		return 0;
 	rs->tx.sent += n;
@@ -419,7 +419,7 @@ static bool arrived(struct rstream *rs, size_t n)
 }
 
 /* Stream offset of the end of TCP's queue. */
-static u64 stream_here(const struct rstream *rs)
+static u64 end_in_tcp(const struct rstream *rs)
 {
 	const struct sk_buff *tail = skb_peek_tail(&rs->sk->sk_receive_queue);
 	s32 more;
@@ -437,8 +437,8 @@ static bool beyond_span(const struct rstream *rs, u32 seq)
 {
 	s32 ahead = seq - (rs->plain.rx_start + (u32)rs->rx.arrived);
 
-	return rs->plain.dir.rx == RSTREAM_SPAN && ahead >= 0 &&
-	       ahead >= rs->plain.dir.rx_end - rs->rx.arrived;
+	return rs->plain.phase.rx == RSTREAM_SPAN && ahead >= 0 &&
+	       ahead >= rs->plain.phase.rx_end - rs->rx.arrived;
 }
 
 /*
@@ -462,7 +462,7 @@ static void take_mark(struct rstream *rs)
 }
 
 /* TCP's FIN has arrived, without HELLO. */
-static void peer_ends(struct rstream *rs)
+static void got_tcp_fin(struct rstream *rs)
 {
 	rstream_rx_fin(&rs->rx, rs->rx.arrived);
 	/* the peer can send nothing after it, not even an answer to our GRANT */
@@ -477,27 +477,27 @@ static void peer_ends(struct rstream *rs)
 }
 
 /* Can the peer's HELLO arrive before the end of its prelude or span? */
-static bool looks_for_hello(const struct rstream *rs)
+static bool expects_hello(const struct rstream *rs)
 {
-	return rstream_plain_looks(&rs->plain.dir, rs->rx.state == RSTREAM_GRANTED);
+	return rstream_phase_expects_hello(&rs->plain.phase, rs->rx.state == RSTREAM_GRANTED);
 }
 
 /* The byte after the span that we receive.  It has arrived. */
-static u8 byte_behind_span(struct rstream *rs)
+static u8 byte_after_span(struct rstream *rs)
 {
-	u32 seq = rs->plain.rx_start + (u32)rs->plain.dir.rx_end;
+	u32 seq = rs->plain.rx_start + (u32)rs->plain.phase.rx_end;
 	struct sk_buff *skb;
 	u8 byte;
 
-	if (rs->plain.behind_at == rs->plain.dir.rx_end)
-		return rs->plain.behind;
+	if (rs->plain.after_at == rs->plain.phase.rx_end)
+		return rs->plain.after;
 	skb_queue_reverse_walk(&rs->sk->sk_receive_queue, skb) {
 		if (after(TCP_SKB_CB(skb)->seq, seq))
 			continue;
 		if (skb_copy_bits(skb, seq - TCP_SKB_CB(skb)->seq, &byte, sizeof(byte)))
 			break;
-		rs->plain.behind = byte;
-		rs->plain.behind_at = rs->plain.dir.rx_end;
+		rs->plain.after = byte;
+		rs->plain.after_at = rs->plain.phase.rx_end;
 		return byte;
 	}
 	return RSW_PLAIN;
@@ -509,82 +509,82 @@ static u8 byte_behind_span(struct rstream *rs)
  * HELLO may not stay, because its sender waits for ours; nor may so much that another span may
  * end in it, with HELLO.
  */
-static bool may_stay(struct rstream *rs, u64 here)
+static bool may_stay_in_tcp(struct rstream *rs, u64 here)
 {
-	u64 end = rs->plain.dir.rx_end;
+	u64 end = rs->plain.phase.rx_end;
 
-	return rs->plain.dir.rx == RSTREAM_SPAN &&
-	       (rs->plain.lazy || rs->rx.arrived < end) && here - end < SPAN_FIRST &&
-	       byte_behind_span(rs) == RSW_PLAIN;
+	return rs->plain.phase.rx == RSTREAM_SPAN &&
+	       (rs->plain.in_tcp || rs->rx.arrived < end) && here - end < SPAN_FIRST &&
+	       byte_after_span(rs) == RSW_PLAIN;
 }
 
 /* Are there bytes in rstream.part that may turn out to be data? */
-bool rstream_prelude_part(const struct rstream *rs)
+bool rstream_plain_partial(const struct rstream *rs)
 {
 	return rs->in.part_len && rstream_rx_plain(rs) &&
-	       (rs->plain.dir.rx != RSTREAM_SPAN || rs->rx.arrived != rs->plain.dir.rx_end);
+	       (rs->plain.phase.rx != RSTREAM_SPAN || rs->rx.arrived != rs->plain.phase.rx_end);
 }
 
 /* Does what comes next stay in TCP's queue? */
-bool rstream_prelude_stays(struct rstream *rs)
+bool rstream_plain_stays(struct rstream *rs)
 {
 	u64 here;
 
-	if (rs->plain.dir.rx != RSTREAM_SPAN || rs->plain.lazy || rs->in.part_len ||
-	    rs->rx.arrived == rs->plain.dir.rx_end || rstream_closed(rs) || looks_for_hello(rs))
+	if (rs->plain.phase.rx != RSTREAM_SPAN || rs->plain.in_tcp || rs->in.part_len ||
+	    rs->rx.arrived == rs->plain.phase.rx_end || rstream_closed(rs) || expects_hello(rs))
 		return false;
-	here = stream_here(rs);
-	return here <= rs->plain.dir.rx_end || may_stay(rs, here);
+	here = end_in_tcp(rs);
+	return here <= rs->plain.phase.rx_end || may_stay_in_tcp(rs, here);
 }
 
 /*
  * If TCP's queue cannot contain a HELLO, count the data there and leave it.
  * Return: false if the queue has to be parsed.
  */
-bool rstream_prelude_ready(struct rstream *rs)
+bool rstream_plain_rx(struct rstream *rs)
 {
-	u64 here = stream_here(rs), end = rs->plain.dir.rx_end, news;
+	u64 here = end_in_tcp(rs), end = rs->plain.phase.rx_end, news;
 	bool more, fin = rs->rx.fin;
 
 	take_mark(rs);
-	if (looks_for_hello(rs) || rstream_closed(rs) || rs->in.part_len || rs->plain.part_back)
+	if (expects_hello(rs) || rstream_closed(rs) || rs->in.part_len || rs->plain.part_is_data)
 		return false;
-	more = rs->plain.dir.rx != RSTREAM_PLAIN && here > end;
-	if (more && !may_stay(rs, here))
+	more = rs->plain.phase.rx != RSTREAM_PLAIN && here > end;
+	if (more && !may_stay_in_tcp(rs, here))
 		return false;
-	rs->plain.held = more;
+	rs->plain.more = more;
 	news = (more ? end : here) - rs->rx.arrived;
 	if (news && arrived(rs, news))
-		WRITE_ONCE(rs->plain.lazy, rs->plain.lazy + news);
+		WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp + news);
 	if (!more)
-		rstream_prelude_over(rs);
+		rstream_plain_rx_eof(rs);
 	if (news || rs->rx.fin != fin)
 		rstream_wake_readers(rs);
 	return true;
 }
 
 /*
- * Fast path of rstream_prelude_ready(): both directions are plain, and neither the end of a span
+ * Fast path of rstream_plain_rx(): both directions are plain, and neither the end of a span
  * nor that of the stream has arrived.  Return: false if this is not the case.
  */
-bool rstream_prelude_came(struct rstream *rs)
+bool rstream_plain_rx_fast(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 	u64 here, news;
 
-	if (!rstream_prelude_untouched(rs) || rs->plain.part_back || rstream_closing(rs) ||
+	if (!rstream_plain_in_tcp(rs) || rs->plain.part_is_data || rstream_closing(rs) ||
 	    tcp_sk(sk)->urg_data || rs->rx.fin != !!(sk->sk_shutdown & RCV_SHUTDOWN) ||
 	    sk->sk_rcvlowat > 1)
 		return false;
-	here = stream_here(rs);
-	if (rs->plain.dir.rx != RSTREAM_PLAIN && here > rs->plain.dir.rx_end)
+	here = end_in_tcp(rs);
+	if (rs->plain.phase.rx != RSTREAM_PLAIN && here > rs->plain.phase.rx_end)
 		return false;
 	news = here - rs->rx.arrived;
 	if (!news)
 		return true;
 	if (rs->rx.fin || !arrived(rs, news))
 		return false;
-	WRITE_ONCE(rs->plain.lazy, rs->plain.lazy + news);
+	WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp + news);
 	WRITE_ONCE(rs->rxq.told, here);		/* as rstream_wake_readers() */
 	rstream_wake(rs);
 	return true;
@@ -594,14 +594,14 @@ bool rstream_prelude_came(struct rstream *rs)
  * If our TCP FIN is out, and the peer's arrives after records but without a FIN record, the stream
  * is truncated.  TCP is closed by then, so there is nothing to reset: only report it.
  */
-void rstream_prelude_cut(struct rstream *rs)
+void rstream_plain_check_truncated(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
 	/* noted when TCP reports it: later, the program may have fetched sk_err */
 	if (sk->sk_state == TCP_CLOSE && sk->sk_err)
 		rs->plain.reset = true;
-	if (rs->plain.dir.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
+	if (rs->plain.phase.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
 	    sk->sk_state != TCP_CLOSE || rs->plain.reset || rstream_tcp_unread(sk))
 		return;
 	rs->error = ECONNRESET;
@@ -613,7 +613,7 @@ void rstream_prelude_cut(struct rstream *rs)
 }
 
 /* Has the peer's stream ended?  Everything that has arrived has been processed. */
-void rstream_prelude_over(struct rstream *rs)
+void rstream_plain_rx_eof(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 
@@ -621,9 +621,9 @@ void rstream_prelude_over(struct rstream *rs)
 	    (sk->sk_state == TCP_CLOSE && sk->sk_err))
 		return;
 	if (rs->in.part_len)
-		rstream_prelude_no_hello(rs, true);
+		rstream_plain_not_hello(rs, true);
 	if (!rs->in.part_len)
-		peer_ends(rs);
+		got_tcp_fin(rs);
 }
 
 /*
@@ -632,21 +632,21 @@ void rstream_prelude_over(struct rstream *rs)
  */
 static u64 bytes_before_hello(const struct rstream *rs)
 {
-	bool on = rs->plain.dir.rx == RSTREAM_PLAIN ||
-		  (rs->plain.dir.rx == RSTREAM_PRELUDE && !rstream_tx_plain(rs));
+	bool on = rs->plain.phase.rx == RSTREAM_PLAIN ||
+		  (rs->plain.phase.rx == RSTREAM_PRELUDE && !rstream_tx_plain(rs));
 
-	return on ? ENDLESS : rs->plain.dir.rx_end - rs->rx.arrived;
+	return on ? ENDLESS : rs->plain.phase.rx_end - rs->rx.arrived;
 }
 
-/* Move data from TCP to rxq.  What was "lazy" has been counted before. */
-static unsigned int keep(struct rstream *rs, struct sk_buff *skb,
-			 unsigned int off, unsigned int len)
+/* Move data from TCP to rxq.  What was left in TCP's queue has been counted before. */
+static unsigned int move_to_rxq(struct rstream *rs, struct sk_buff *skb,
+				unsigned int off, unsigned int len)
 {
-	unsigned int n = min_t(u64, len, rs->plain.lazy);
+	unsigned int n = min_t(u64, len, rs->plain.in_tcp);
 
 	if (n) {
 		n = rstream_rx_add(rs, skb, off, n);
-		WRITE_ONCE(rs->plain.lazy, rs->plain.lazy - n);
+		WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp - n);
 		return n;
 	}
 	len = rstream_rx_add(rs, skb, off, len);
@@ -678,26 +678,26 @@ static unsigned int before_hello(struct sk_buff *skb, unsigned int off,
  * Queue the bytes at @off that cannot be HELLO.  Return: how many; 0 without memory, or,
  * with *@hello set, if a HELLO may begin or continue at @off.
  */
-unsigned int rstream_prelude_parse(struct rstream *rs, struct sk_buff *skb,
-				   unsigned int off, unsigned int len,
-				   bool *hello)
+unsigned int rstream_plain_parse(struct rstream *rs, struct sk_buff *skb,
+				 unsigned int off, unsigned int len,
+				 bool *hello)
 {
 	u64 left = bytes_before_hello(rs);
 
 	*hello = false;
-	if (rs->plain.lazy)
-		return keep(rs, skb, off, len);
+	if (rs->plain.in_tcp)
+		return move_to_rxq(rs, skb, off, len);
 	len = rs->in.part_len ? 0 : min_t(u64, len, left);
-	if (len && looks_for_hello(rs))
+	if (len && expects_hello(rs))
 		len = before_hello(skb, off, len);
 	if (len)
-		return keep(rs, skb, off, len);
+		return move_to_rxq(rs, skb, off, len);
 	*hello = true;
 	return 0;
 }
 
 /* The first @n bytes of rstream.part have turned out to be data. */
-static bool give_back(struct rstream *rs, unsigned int n)
+static bool queue_part(struct rstream *rs, unsigned int n)
 {
 	if (!rstream_rx_add_bytes(rs, rs->part, n))
 		return false;
@@ -711,19 +711,19 @@ static bool give_back(struct rstream *rs, unsigned int n)
  * rstream.part does not begin with a HELLO or, if @none, contains no beginning of one.
  * Without memory, rstream_parse() tries again later.
  */
-void rstream_prelude_no_hello(struct rstream *rs, bool none)
+void rstream_plain_not_hello(struct rstream *rs, bool none)
 {
 	u8 role = rs->server ? RSW_ROLE_SYN : RSW_ROLE_SYNACK;
 	u64 nonce = rstream_role_nonce(rs, role);
 	struct rstream_hello hello;
 	unsigned int n, used;
 
-	rs->plain.part_back = false;
+	rs->plain.part_is_data = false;
 	do {
 		u64 left = bytes_before_hello(rs);
 		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->in.part_len - 1);
 
-		if (!left && rs->plain.dir.rx == RSTREAM_SPAN) {
+		if (!left && rs->plain.phase.rx == RSTREAM_SPAN) {
 			/* PLAIN begins here, unless it should be HELLO but is not one */
 			if (none || rs->part[0] == (u8)RSW_MAGIC[0])
 				rstream_fail(rs, none ? RSTREAM_R_TRUNCATED :
@@ -731,17 +731,17 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 			return;
 		}
 		if (!left) {	/* the peer stays plain, so we need not send HELLO, either */
-			rstream_plain_for_good(&rs->plain.dir);
+			rstream_phase_plain(&rs->plain.phase);
 			rs->reason = RSTREAM_R_NO_HELLO;
 			rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
 			rstream_mib_reason(rs->rn, rs->reason);
 			left = ENDLESS;
 		}
 		n = rs->in.part_len;
-		if (!none && next && rs->plain.dir.rx != RSTREAM_PLAIN)
+		if (!none && next && rs->plain.phase.rx != RSTREAM_PLAIN)
 			n = next - rs->part;
-		if (!give_back(rs, min_t(u64, n, left))) {
-			rs->plain.part_back = true;
+		if (!queue_part(rs, min_t(u64, n, left))) {
+			rs->plain.part_is_data = true;
 			rstream_retry(rs, RSTREAM_RETRY_MS);
 			return;
 		}
@@ -752,23 +752,23 @@ void rstream_prelude_no_hello(struct rstream *rs, bool none)
 }
 
 /* The peer's HELLO has arrived: send ours, unless we have. */
-void rstream_prelude_heard(struct rstream *rs)
+void rstream_plain_got_hello(struct rstream *rs)
 {
 	rs->plain.ring = false;		/* we return to records now */
-	if (rs->plain.dir.tx == RSTREAM_SPAN)
+	if (rs->plain.phase.tx == RSTREAM_SPAN)
 		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* no further span */
-	if (rstream_plain_heard(&rs->plain.dir, rs->sk->sk_shutdown & SEND_SHUTDOWN))
-		rstream_hello_say(rs);
-	else if (rs->plain.dir.tx == RSTREAM_ENDED)
+	if (rstream_phase_hello(&rs->plain.phase, rs->sk->sk_shutdown & SEND_SHUTDOWN))
+		rstream_hello_want(rs);
+	else if (rs->plain.phase.tx == RSTREAM_ENDED)
 		rs->rx.limit = ENDLESS;
 	else
 		set_bit(RSTREAM_WANT_ACK, &rs->want);	/* our window counts again */
 }
 
 /* Can only TCP's window stop the peer, because we cannot send it a limit? */
-static bool by_tcp(const struct rstream *rs)
+static bool limited_by_tcp(const struct rstream *rs)
 {
-	return rs->plain.dir.tx == RSTREAM_ENDED || rs->plain.dir.rx == RSTREAM_SPAN ||
+	return rs->plain.phase.tx == RSTREAM_ENDED || rs->plain.phase.rx == RSTREAM_SPAN ||
 	       (rstream_rx_plain(rs) && rs->rx.arrived > RSW_PRELUDE);
 }
 
@@ -776,46 +776,47 @@ static bool by_tcp(const struct rstream *rs)
  * Can what arrives now contain the peer's HELLO?  We may not send without it, so it must not
  * wait for a program that sends before it reads: only the memory of rxq limits what we take.
  */
-static bool hello_comes(struct rstream *rs)
+static bool hello_may_come(struct rstream *rs)
 {
-	return looks_for_hello(rs) ||
-	       (rs->plain.dir.rx == RSTREAM_SPAN && stream_here(rs) > rs->plain.dir.rx_end &&
-		byte_behind_span(rs) != RSW_PLAIN);
+	return expects_hello(rs) ||
+	       (rs->plain.phase.rx == RSTREAM_SPAN && end_in_tcp(rs) > rs->plain.phase.rx_end &&
+		byte_after_span(rs) != RSW_PLAIN);
 }
 
-bool rstream_prelude_full(struct rstream *rs)
+bool rstream_plain_rx_full(struct rstream *rs)
 {
-	return by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window && !hello_comes(rs);
+	return limited_by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window && !hello_may_come(rs);
 }
 
 /* Does unread data, or a lack of memory, keep us from taking more from TCP? */
-bool rstream_rx_held(struct rstream *rs)
+bool rstream_rx_paused(struct rstream *rs)
 {
-	return rs->in.throttled || rs->plain.held || rstream_prelude_full(rs);
+	return rs->in.throttled || rs->plain.more || rstream_plain_rx_full(rs);
 }
 
 /* Both directions are plain, and data stays with TCP: a reader has nothing to do but copy. */
-bool rstream_prelude_untouched(const struct rstream *rs)
+bool rstream_plain_in_tcp(const struct rstream *rs)
 {
-	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && !rs->plain.held &&
+	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && !rs->plain.more &&
 	       !rs->in.throttled && !rs->in.part_len && !rs->rxring && !rs->granted.full &&
-	       !rs->urg.state && !looks_for_hello(rs);
+	       !rs->urg.state && !expects_hello(rs);
 }
 
 /* The program has read: is there room for more? */
-void rstream_prelude_more(struct rstream *rs)
+void rstream_plain_rx_more(struct rstream *rs)
 {
-	if (!rs->plain.held && (!by_tcp(rs) || (rstream_rx_plain(rs) && !looks_for_hello(rs))))
+	if (!rs->plain.more &&
+	    (!limited_by_tcp(rs) || (rstream_rx_plain(rs) && !expects_hello(rs))))
 		return;
 	rstream_parse(rs);
-	rstream_prelude_cut(rs);
+	rstream_plain_check_truncated(rs);
 }
 
 /* A reader finds rxq empty, but TCP may still have data, even if it is closed. */
-void rstream_prelude_refill(struct rstream *rs)
+void rstream_plain_refill(struct rstream *rs)
 {
-	if (!rs->rxq.bytes && (rs->plain.held || rs->plain.dir.tx == RSTREAM_ENDED))
-		rstream_prelude_more(rs);
+	if (!rs->rxq.bytes && (rs->plain.more || rs->plain.phase.tx == RSTREAM_ENDED))
+		rstream_plain_rx_more(rs);
 }
 
 /* ---- to the program ---- */
@@ -825,29 +826,29 @@ struct pull {
 	u64 end;
 };
 
-static int keep_actor(read_descriptor_t *desc, struct sk_buff *skb,
+static int move_actor(read_descriptor_t *desc, struct sk_buff *skb,
 		      unsigned int off, size_t len)
 {
 	const struct pull *pull = desc->arg.data;
 	struct rstream *rs = pull->rs;
 
-	return rs->plain.lazy && rs->rxq.bytes <= pull->end ?
-	       keep(rs, skb, off, len) : 0;
+	return rs->plain.in_tcp && rs->rxq.bytes <= pull->end ?
+	       move_to_rxq(rs, skb, off, len) : 0;
 }
 
 /*
  * Move data that was left with TCP to rxq, until that holds more than @end bytes.  Not more than
  * necessary, because TCP opens its window by as much.  Return: false without memory.
  */
-bool rstream_prelude_pull(struct rstream *rs, u64 end)
+bool rstream_plain_pull(struct rstream *rs, u64 end)
 {
 	struct pull pull = { .rs = rs, .end = end };
 	read_descriptor_t desc = { .arg.data = &pull, .count = 1 };
 
-	if (!rs->plain.lazy || rs->rxq.bytes > end)
+	if (!rs->plain.in_tcp || rs->rxq.bytes > end)
 		return true;
-	tcp_read_sock(rs->sk, &desc, keep_actor);
-	return !rs->plain.lazy || rs->rxq.bytes > end;
+	tcp_read_sock(rs->sk, &desc, move_actor);
+	return !rs->plain.in_tcp || rs->rxq.bytes > end;
 }
 
 static int copy_actor(read_descriptor_t *desc, struct sk_buff *skb,
@@ -864,17 +865,18 @@ static int copy_actor(read_descriptor_t *desc, struct sk_buff *skb,
 }
 
 /* Copy up to @len bytes from TCP's queue to the program.  Return: bytes or -EFAULT. */
-int rstream_prelude_copy(struct rstream *rs, struct msghdr *msg, size_t len)
+int rstream_plain_copy(struct rstream *rs, struct msghdr *msg, size_t len)
 {
 	read_descriptor_t desc = { .arg.data = msg };
 	int n;
 
-	desc.count = min_t(u64, len, rs->plain.lazy);
+	desc.count = min_t(u64, len, rs->plain.in_tcp);
 	n = tcp_read_sock(rs->sk, &desc, copy_actor);
 	if (n <= 0)
 		return desc.error ?: -EFAULT;
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + n);
-	smp_store_release(&rs->plain.lazy, rs->plain.lazy - n);	/* as rstream_rx_consume() */
+	/* as rstream_rx_consume() */
+	smp_store_release(&rs->plain.in_tcp, rs->plain.in_tcp - n);
 	rstream_hist_read(rs);
 	return n;
 }
