@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Between two hosts: what comes on a connection goes out on another one, both
- * ways, through pipes and without being looked at.  Goes on from the port that
- * the client has, so that the ends see the same one.  Prints one line of JSON.
+ * ways, through pipes and without being looked at, or through a buffer (-r).
+ * Goes on from the port that the client has, so that the ends see the same one.
+ * Prints one line of JSON; cpu_us: what the process took.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "sock.h"
@@ -20,7 +23,8 @@ static const char usage[] =
 "  -k KIND   that listens, default inet; of the other side: -K\n"
 "  -c HOST   where to go on, at the same port, or -P PORT\n"
 "  -C CONNS  how many, then the end\n"
-"  -b BYTES  of each pipe\n";
+"  -b BYTES  of each pipe or buffer, default 64K\n"
+"  -r        receive and send instead of splicing\n";
 
 enum { PIECE = 1 << 20 };
 
@@ -36,6 +40,7 @@ static struct rs_kind kinds[2];
 static const char *host;
 static uint16_t port, onward;
 static int conns = 1, pipe_size = 65536;
+static bool reads;
 
 static bool failed(struct way *way, const char *what)
 {
@@ -62,19 +67,39 @@ static bool move(struct way *way, int pipe[2])
 	return true;
 }
 
+/* The same through a buffer. */
+static bool copy(struct way *way, char *buf)
+{
+	ssize_t n = recv(way->from, buf, pipe_size, 0);
+
+	if (n <= 0)
+		return n ? failed(way, "recv") : false;
+	for (ssize_t done = 0; done < n;) {
+		ssize_t m = send(way->to, buf + done, n - done, MSG_NOSIGNAL);
+
+		if (m <= 0)
+			return failed(way, "send");
+		done += m;
+		way->bytes += m;
+	}
+	return true;
+}
+
 static void *relay(void *arg)
 {
 	struct way *way = arg;
+	char *buf = malloc(pipe_size);
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) || fcntl(fds[1], F_SETPIPE_SZ, pipe_size) < 0)
 		rs_die("pipe: %m");
-	while (move(way, fds))
+	while (reads ? copy(way, buf) : move(way, fds))
 		;
 	if (!way->err && shutdown(way->to, SHUT_WR))
 		failed(way, "shutdown");
 	close(fds[0]);
 	close(fds[1]);
+	free(buf);
 	return NULL;
 }
 
@@ -99,7 +124,7 @@ static void options(int argc, char **argv)
 
 	rs_kind_parse("inet", &kinds[0]);
 	kinds[1] = kinds[0];
-	while ((c = getopt(argc, argv, "k:K:p:P:c:C:b:")) != -1) {
+	while ((c = getopt(argc, argv, "k:K:p:P:c:C:b:r")) != -1) {
 		if ((c == 'k' && rs_kind_parse(optarg, &kinds[0])) ||
 		    (c == 'K' && rs_kind_parse(optarg, &kinds[1])))
 			continue;
@@ -113,6 +138,8 @@ static void options(int argc, char **argv)
 			conns = atoi(optarg);
 		else if (c == 'b')
 			pipe_size = rs_bytes(optarg);
+		else if (c == 'r')
+			reads = true;
 		else
 			rs_die("%s", usage);
 	}
@@ -124,7 +151,8 @@ static void options(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct way *ways;
-	uint64_t sum[2] = {};
+	uint64_t sum[2] = {}, cpu;
+	struct rusage use;
 	int listener, errors = 0;
 
 	options(argc, argv);
@@ -148,8 +176,12 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%s: %s\n", ways[i].what,
 				strerror(ways[i].err));
 	}
-	printf("{\"there\":%llu,\"back\":%llu,\"errors\":%d,\"ok\":%s}\n",
-	       (unsigned long long)sum[0], (unsigned long long)sum[1], errors,
+	getrusage(RUSAGE_SELF, &use);
+	cpu = (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000ULL +
+	      use.ru_utime.tv_usec + use.ru_stime.tv_usec;
+	printf("{\"there\":%llu,\"back\":%llu,\"cpu_us\":%llu,\"errors\":%d,\"ok\":%s}\n",
+	       (unsigned long long)sum[0], (unsigned long long)sum[1],
+	       (unsigned long long)cpu, errors,
 	       errors ? "false" : "true");
 	return !!errors;
 }

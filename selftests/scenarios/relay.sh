@@ -3,6 +3,7 @@
 # vm: n=3 kernels=6.12,6.1,debug timeout=400
 # A sends to C through B, which splices from one rdmastream socket to another: every byte
 # arrives, B copies nothing, and a receiver that does not read stops the sender.
+# MEASURE=yes: only compares the CPU time of B with that of a relay that receives and sends.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +12,7 @@ load 16 || bail "cannot load the module"
 set_net ring_idle_ms=600000
 in_all mkdir -p "$tmp"
 mib=$((1024 * 1024))
-total=$((12 * mib))
+total=$((12 * mib)) relay_options=()
 [ "$KERNEL" != debug ] || total=$((3 * mib))
 
 # A is VM 0, B is 1, C is 2.
@@ -35,7 +36,7 @@ start() {	# CONNS A'S-WAY C'S-OPTION...
 	on_bg 2 rs_stream -s -k inet -p $port -C "$conns" -n "$total" -R splice -t 200 "$@" >"$tmp/c"
 	c=$!
 	ok "C listens" wait_for 20 listens 2 $port
-	on_bg 1 rs_relay -k inet -p $port -c "$ADDR4_2" -C "$conns" -b 256K >"$tmp/b"
+	on_bg 1 rs_relay -k inet -p $port -c "$ADDR4_2" -C "$conns" -b 256K "${relay_options[@]}" >"$tmp/b"
 	b=$!
 	ok "B listens" wait_for 20 listens 1 $port
 	rs_stream -c "$ADDR4_1" -k inet -p $port -C "$conns" -n "$total" -W "$way" -t 200 >"$tmp/a" &
@@ -71,8 +72,28 @@ b_copied_nothing() {	# CONNS [PERCENT]
 		}'
 }
 
+busy() { on 1 cat /proc/stat | awk '/^cpu / { print ($2 + $3 + $4 + $7 + $8) * 10 }'; }	# ms
+measure() {
+	local before option n=2
+	for option in "" -r "" -r "" -r; do
+		relay_options=(${option:+"$option"})
+		before=$(busy)
+		start $n sendfile
+		finish "${option:-splice}"
+		diag "${option:-splice}: $((2 * n * total / mib)) MiB, guest $(($(busy) - before)) ms," \
+			"process $(jq .cpu_us "$tmp/b") us, by rings $(grown 1 ring-rx-bytes)," \
+			"copied $(grown 1 spliced-copy-bytes)"
+	done
+}
+
 use ring
 ok "links come up" wait_for 60 try_links
+if [ "${MEASURE:-no}" = yes ]; then
+	total=$((64 * mib))
+	measure
+	done_testing
+	exit
+fi
 start 1 sendfile
 finish "relayed"
 ok "relayed: B does not copy" b_copied_nothing 1
