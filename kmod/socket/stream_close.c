@@ -311,13 +311,23 @@ bool rstream_close_end(struct rstream *rs)
 }
 
 /*
+ * TCP's release of a sock that has no struct socket any more, without the lock, after
+ * rstream_close_over().  Process context.  @sk: the caller has a reference; @ops: TCP's.
+ */
+void rstream_close_tcp(struct sock *sk, const struct proto_ops *ops)
+{
+	struct socket sock = { .sk = sk };
+
+	ops->release(&sock);
+}
+
+/*
  * After rstream_close(), without the lock.  If the backlog has closed TCP, everything is over.  We
  * may sleep here, so we need not wait for the worker.  @sk: the caller has a reference.
  */
 void rstream_close_unlocked(struct sock *sk)
 {
 	const struct proto_ops *ops = NULL;
-	struct socket sock = { .sk = sk };
 	struct rstream *rs;
 
 	if (READ_ONCE(sk->sk_state) != TCP_CLOSE)
@@ -328,5 +338,5 @@ void rstream_close_unlocked(struct sock *sk)
 		ops = rs->tcp_ops;
 	release_sock(sk);
 	if (ops)
-		ops->release(&sock);
+		rstream_close_tcp(sk, ops);
 }

@@ -36,5 +36,6 @@ bool rstream_close_over(struct rstream *rs);
 bool rstream_close_end(struct rstream *rs);
 
 void rstream_close_unlocked(struct sock *sk);	/* process context */
+void rstream_close_tcp(struct sock *sk, const struct proto_ops *ops);
 
 #endif

@@ -299,11 +299,8 @@ static void on_work(struct work_struct *work)
 
 	if (abort)
 		tcp_abort(sk, error);
-	if (finish) {
-		struct socket sock = { .sk = sk };
-
-		rs->tcp_ops->release(&sock);
-	}
+	if (finish)
+		rstream_close_tcp(sk, rs->tcp_ops);
 out:
 	/* before sock_put(): whoever gets a reference to rs assumes that its sk is valid */
 	rstream_stream_put(rs);
