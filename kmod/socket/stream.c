@@ -26,7 +26,7 @@ struct rstream_tcp rstream_tcp4, rstream_tcp6;
 struct socket *rstream_dummy_socket;
 
 static struct kmem_cache *stream_cache;
-static struct workqueue_struct *stream_wq;
+static struct workqueue_struct *stream_wq, *abort_wq;
 
 static void stream_free_rcu(struct rcu_head *head)
 {
@@ -98,6 +98,16 @@ bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long d
 	for_each_set_bit(bit, &todo, BITS_PER_LONG)
 		set_bit(bit, &rs->todo);
 	return queue_delayed_work(stream_wq, &rs->work, delay);
+}
+
+void rstream_queue_abort(struct rstream *rs)
+{
+	sock_hold(rs->sk);
+	refcount_inc(&rs->ref);
+	if (!queue_work(abort_wq, &rs->abort_work)) {
+		refcount_dec(&rs->ref);		/* as in rstream_queue() */
+		__sock_put(rs->sk);
+	}
 }
 
 /* Push and parse again at @at, in jiffies, or earlier. */
@@ -367,8 +377,13 @@ int rstream_stream_init(void)
 				    WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!stream_wq)
 		goto no_wq;
+	abort_wq = alloc_workqueue("rdmastream_abort", WQ_UNBOUND, 0);
+	if (!abort_wq)
+		goto no_abort_wq;
 	return 0;
 
+no_abort_wq:
+	destroy_workqueue(stream_wq);
 no_wq:
 	kmem_cache_destroy(stream_cache);
 no_cache:
@@ -379,6 +394,7 @@ no_cache:
 void rstream_stream_exit(void)
 {
 	destroy_workqueue(stream_wq);
+	destroy_workqueue(abort_wq);
 	rcu_barrier();		/* for kfree_rcu() and pending callbacks */
 	kmem_cache_destroy(stream_cache);
 	sock_release(rstream_dummy_socket);

@@ -114,6 +114,7 @@ struct rstream {
 	struct delayed_work work;	/* does what @todo says, in process context; holds a @ref
 					 * while queued
 					 */
+	struct work_struct abort_work;	/* tcp_abort(), likewise */
 	struct timer_list timer;	/* for HELLO, rings, and close(): see work_timeout() */
 	struct timer_list retry_timer;	/* to push and parse again, see rstream_retry() */
 	struct list_head node;		/* in rstream_net.streams, under its streams_lock */
@@ -265,6 +266,7 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		      enum rstream_reason reason);
 void rstream_unhook_callbacks(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
+void rstream_queue_abort(struct rstream *rs);
 bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay);
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);

@@ -177,7 +177,7 @@ static void work_unlock(struct rstream *rs, bool owned)
 }
 
 /*
- * Reset the connection.  Return: true if the caller has to call tcp_abort(), without the lock.
+ * Reset the connection.  Return: true if tcp_abort() has to be called, without the lock.
  * Not for a child that nobody has accepted: it must not be owned, nor destroyed twice.
  */
 static bool work_reset(struct rstream *rs, bool owned)
@@ -273,6 +273,19 @@ static bool work_later(struct rstream *rs, unsigned long todo)
 	return rstream_queue_again(rs, todo, 1UL << (rs->late - 1));
 }
 
+/* tcp_abort() waits for a program that owns the socket, so it must not keep other work waiting. */
+static void on_abort(struct work_struct *work)
+{
+	struct rstream *rs = container_of(work, struct rstream, abort_work);
+	int error = READ_ONCE(rs->error);
+	struct sock *sk = rs->sk;
+
+	if (error)		/* no: the program has disconnected it meanwhile */
+		tcp_abort(sk, error);
+	rstream_stream_put(rs);
+	sock_put(sk);
+}
+
 static void on_work(struct work_struct *work)
 {
 	struct rstream *rs = container_of(to_delayed_work(work), struct rstream, work);
@@ -297,8 +310,10 @@ static void on_work(struct work_struct *work)
 	}
 	work_unlock(rs, owned);
 
-	if (abort)
+	if (abort && finish)		/* no program can own it any more */
 		tcp_abort(sk, error);
+	else if (abort)
+		rstream_queue_abort(rs);
 	if (finish)
 		rstream_close_tcp(sk, rs->tcp_ops);
 out:
@@ -393,6 +408,7 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	rs->tcp_ops = tcp_ops;
 	refcount_set(&rs->ref, 1);
 	INIT_DELAYED_WORK(&rs->work, on_work);
+	INIT_WORK(&rs->abort_work, on_abort);
 	rstream_timers_init(rs);
 	connection_init(rs);
 
