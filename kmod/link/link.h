@@ -508,16 +508,26 @@ struct rstream_txring {
 };
 
 /**
+ * rstream_txring_valid() - can there be such a ring?
+ * @ring_id:	the receiver's id of the ring, from GRANT
+ * @raddr:	remote address of its first byte, from GRANT
+ * @size:	bytes, from GRANT; must be a power of two, RSTREAM_GRANT_MIN at least
+ *
+ * To be called before the next two functions.  Any context.
+ */
+bool rstream_txring_valid(u32 ring_id, u64 raddr, u32 size);
+
+/**
  * rstream_txring_open() - accept a grant
  * @link:	link of the GRANT
  * @ring_id:	the receiver's id of the ring, from GRANT
  * @rkey:	remote key of its memory, from GRANT
  * @raddr:	remote address of its first byte, from GRANT
- * @size:	bytes, from GRANT; must be a power of two, RSTREAM_GRANT_MIN at least
+ * @size:	bytes, from GRANT
  * @rs:		the stream that is passed to ops->space()
  *
  * Context: socket lock held, does not sleep.
- * Return: the ring, or ERR_PTR: -EINVAL impossible grant or the ring is already open, -ENOTCONN
+ * Return: the ring, or ERR_PTR: -EINVAL the ring is already open, -ENOTCONN
  * link not up, -ENOMEM, -EAGAIN no free credit cell and more are being registered (ops->event()
  * follows, as for rstream_rxring_alloc()).
  */

@@ -311,6 +311,12 @@ s64 rstream_txring_acked(struct rstream_txring *pub)
 	return acked;
 }
 
+bool rstream_txring_valid(u32 ring_id, u64 raddr, u32 size)
+{
+	return size >= RSTREAM_GRANT_MIN && is_power_of_2(size) && ring_id &&
+	       ring_id <= RSTREAM_IMM_ID_MAX && raddr + size >= raddr;
+}
+
 struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 					   u32 ring_id, u32 rkey, u64 raddr,
 					   u32 size, struct rstream *rs)
@@ -318,9 +324,6 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 	struct tx_ring *ring;
 	int err;
 
-	if (size < RSTREAM_GRANT_MIN || !is_power_of_2(size) || !ring_id ||
-	    ring_id > RSTREAM_IMM_ID_MAX || raddr + size < raddr)
-		return ERR_PTR(-EINVAL);
 	ring = tx_new(link, ring_id);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);

@@ -698,6 +698,8 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_RX);
 	trace_rstream_grant(rs->sk, RSTREAM_DIR_TX, rec->grant.epoch,
 			    rs->tx.sent, RSTREAM_R_NONE);
+	if (!rstream_txring_valid(rec->grant.ring, rec->grant.addr, rec->grant.size))
+		return RSTREAM_R_BAD_GRANT;
 	link = grant_link(rs, rec);
 	if (!link) {
 		rstream_grant_refuse(rs, RSTREAM_R_LINK_LOST);
