@@ -410,7 +410,7 @@ static void rx_trim(struct rstream_link *link)
 		rstream_link_put(link);
 }
 
-/* The link is DEAD, and nothing has been read, so the contents are the first @landed bytes. */
+/* The link is DEAD: nothing more lands.  Copies what a reader may still want. */
 void rstream_rxring_keep(struct rstream_rxring *pub)
 {
 	struct rx_ring *ring = to_rx(pub);
@@ -420,7 +420,7 @@ void rstream_rxring_keep(struct rstream_rxring *pub)
 	if (!rstream_link_is_dead(link) || ring->kept)
 		return;
 	if (pub->landed) {
-		copy = copy_make(pub->mem, pub->landed);
+		copy = copy_make(pub->mem, min_t(u64, pub->landed, pub->size));
 		if (!copy)
 			return;
 	}
