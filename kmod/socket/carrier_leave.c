@@ -157,8 +157,12 @@ static void rx_left(struct rstream *rs, bool refused)
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED_TX);
 		trace_rstream_refuse(rs->sk, RSTREAM_DIR_RX, rs->rx.epoch,
 				     rs->rx.arrived, RSTREAM_R_GRANT_REFUSED);
-		/* SWITCH to tcp proves nothing: only DONE on the link returns the memory */
-		rx_drop(rs, rstream_rxring_release);
+		/*
+		 * SWITCH to tcp proves nothing: only DONE on the link returns the memory.  TCP's
+		 * FIN ends also a grant that has not been sent.
+		 */
+		rx_drop(rs, test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want) ?
+			rstream_rxring_withdraw : rstream_rxring_release);
 	} else {
 		rstream_ring_leave(rs);
 	}
@@ -533,7 +537,7 @@ static bool is_held_up(const struct rstream *rs)
 /* Has TCP delivered what the peer has to answer?  Until then, TCP's own timeouts apply. */
 static bool is_told(const struct rstream *rs)
 {
-	return !rs->out.ctl_len && tcp_rtx_and_write_queues_empty(rs->sk) &&
+	return tcp_sk(rs->sk)->bytes_acked >= rs->leave.asked_end &&
 	       !(rs->want & (BIT(RSTREAM_WANT_BROKEN) | BIT(RSTREAM_WANT_RESUME) |
 			     BIT(RSTREAM_WANT_REVOKE) | BIT(RSTREAM_WANT_GRANT)));
 }
@@ -549,8 +553,10 @@ void rstream_ring_tick(struct rstream *rs)
 		if (!is_told(rs) || is_held_up(rs) || rstream_rx_paused(rs))
 			rs->leave.owed_since = jiffies | 1;
 		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
-		if (rs->rxring && rs->rx.state == RSTREAM_GRANTED)
+		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.lost)) {
+			rstream_spliced_end(rs);
 			rstream_rxring_keep(rs->rxring);
+		}
 		if (time_after(jiffies, rs->leave.owed_since + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;

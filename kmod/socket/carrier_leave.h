@@ -14,6 +14,9 @@ struct rstream_leave {
 	unsigned long owed_since;	/* jiffies when the peer was told that it owes RESUME or
 					 * SWITCH; 0: it owes nothing
 					 */
+	u64 asked_end;		/* tcp_sock.bytes_acked when TCP has delivered the last record that
+				 * the peer has to answer
+				 */
 	u8 refused;		/* grants in a row that were impossible or refused */
 	u8 revoked_for;		/* enum rstream_reason, as for rstream_ring_revoke() */
 	u8 idle_msgs;		/* DATA records since the ring was taken back, while RING_IDLE */

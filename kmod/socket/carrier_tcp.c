@@ -110,6 +110,8 @@ static bool push_ctl(struct rstream *rs)
 
 	if (rs->out.ctl_off == rs->out.ctl_len)
 		return true;
+	if (READ_ONCE(rs->sk->sk_err))	/* TCP would fetch it, and the program has to */
+		return false;
 	n = send_ctl(rs);
 	if (n > 0)
 		rs->out.ctl_off += n;
@@ -142,8 +144,11 @@ static bool push_payload(struct rstream *rs)
 		struct rstream_frag *frag =
 			list_first_entry(&rs->txq.frags, struct rstream_frag, list);
 		u32 n = min(frag->len, rs->out.rec_left);
-		int sent = send_frag(rs, frag, n);
+		int sent;
 
+		if (READ_ONCE(rs->sk->sk_err))	/* as in push_ctl() */
+			return false;
+		sent = send_frag(rs, frag, n);
 		if (sent <= 0)
 			return false;
 		frag_sent(rs, frag, sent);
@@ -193,12 +198,19 @@ static void put_switch(struct rstream *rs)
 	put_record(rs, &rec);
 }
 
+/* A record that the peer has to answer: its time begins when TCP has delivered it. */
+static void put_question(struct rstream *rs, const struct rstream_record *rec)
+{
+	put_record(rs, rec);
+	rs->leave.asked_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
+}
+
 static void put_broken(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_BROKEN };
 
 	rec.epoch = rs->tx.epoch;
-	put_record(rs, &rec);
+	put_question(rs, &rec);
 }
 
 static void put_revoke(struct rstream *rs)
@@ -206,7 +218,7 @@ static void put_revoke(struct rstream *rs)
 	struct rstream_record rec = { .type = RSW_REVOKE };
 
 	rec.epoch = rs->rx.epoch;
-	put_record(rs, &rec);
+	put_question(rs, &rec);
 }
 
 /* Precedes the SWITCH that ends this epoch. */
@@ -226,7 +238,7 @@ static void put_resume(struct rstream *rs)
 	rec.resume.count = rs->rx.count;
 	trace_rstream_resume(rs->sk, RSTREAM_DIR_RX, rs->rx.epoch,
 			     rs->rx.base + rs->rx.count, rs->reason);
-	put_record(rs, &rec);
+	put_question(rs, &rec);
 }
 
 /* URG goes ahead of the urgent byte, on whichever carrier that travels. */
@@ -309,7 +321,7 @@ static bool next_control(struct rstream *rs)
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
 		put_ack(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
-		put_record(rs, &rs->granted.rec);
+		put_question(rs, &rs->granted.rec);
 	else if (is_wanted(rs, RSTREAM_WANT_REVOKE))
 		put_revoke(rs);
 	else if (rstream_span_control(rs, &rec))
@@ -392,13 +404,13 @@ static bool next_data(struct rstream *rs)
 	return true;
 }
 
-/* Is there room in the buffer for the next record? */
+/* Is there room in the buffer for the next record?  A SWITCH ends a span, so HELLO precedes it. */
 static bool ctl_room(const struct rstream *rs)
 {
-	unsigned int most = test_bit(RSTREAM_WANT_HELLO, &rs->want) ? RSW_HELLO_MAX :
-								      RSTREAM_RECORD_MAX;
+	bool hello = test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
+		     (rs->plain.phase.tx == RSTREAM_SPAN && test_bit(RSTREAM_WANT_SWITCH, &rs->want));
 
-	return rs->out.ctl_len + most <= sizeof(rs->ctl);
+	return rs->out.ctl_len + (hello ? RSW_HELLO_MAX : RSTREAM_RECORD_MAX) <= sizeof(rs->ctl);
 }
 
 /* Put records for one call of TCP's send into the buffer.  Return: false if none is due. */
@@ -419,6 +431,7 @@ static bool next_records(struct rstream *rs)
 	while (ctl_room(rs)) {
 		if (!next_control(rs))
 			return next_data(rs) || any;
+		WARN_ON_ONCE(rs->out.ctl_len > sizeof(rs->ctl));
 		any = true;
 	}
 	return any;
@@ -507,6 +520,9 @@ static enum rstream_reason got_control(struct rstream *rs,
 	case RSW_GRANT:
 		return rstream_grant_got(rs, rec);
 	case RSW_SWITCH:
+		/* nobody can answer a GRANT that has not been sent */
+		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))
+			return RSTREAM_R_BAD_SWITCH;
 		return rec->sw.epoch ? rstream_switch_got(rs, rec) :
 		       rstream_switch_back_got(rs, rec->sw.offset);
 	case RSW_FIN:
@@ -767,8 +783,9 @@ static bool urgent_in_record(const struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	return tp->urg_data && !rstream_rx_plain(rs) &&
-	       (!rs->hello.plain || tp->urg_seq == tp->copied_seq);
+	if (!tp->urg_data || (rstream_rx_plain(rs) && !rstream_plain_rx_span_over(rs)))
+		return false;
+	return !rs->hello.plain || tp->urg_seq == tp->copied_seq;
 }
 
 static void parse_queue(struct rstream *rs)

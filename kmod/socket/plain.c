@@ -518,6 +518,13 @@ static bool may_stay_in_tcp(struct rstream *rs, u64 here)
 	       byte_after_span(rs) == RSW_PLAIN;
 }
 
+/* Has the span that we receive ended, and been read, so that a record follows in TCP's queue? */
+bool rstream_plain_rx_span_over(const struct rstream *rs)
+{
+	return rs->plain.phase.rx == RSTREAM_SPAN && !rs->plain.in_tcp &&
+	       rs->rx.arrived == rs->plain.phase.rx_end;
+}
+
 /* Are there bytes in rstream.part that may turn out to be data? */
 bool rstream_plain_partial(const struct rstream *rs)
 {

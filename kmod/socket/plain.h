@@ -60,6 +60,7 @@ void rstream_plain_got_hello(struct rstream *rs);
 void rstream_plain_rx_eof(struct rstream *rs);
 void rstream_plain_check_truncated(struct rstream *rs);
 bool rstream_plain_rx_full(struct rstream *rs);
+bool rstream_plain_rx_span_over(const struct rstream *rs);
 bool rstream_rx_paused(struct rstream *rs);
 
 /* to the program */

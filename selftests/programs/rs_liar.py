@@ -19,7 +19,7 @@ import time
 from functools import partial
 
 from rs_end import DATA as MSG_DATA
-from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RQ_CREDIT, Address, End, Linked,
+from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RQ_CREDIT, WAIT, Address, End, Linked,
                     Refused, counters, dump, heard, new_instance, party, rsctl, said_hello,
                     setting, until)
 from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, RESUME, REVOKE, STOPPED, Failed,
@@ -55,6 +55,20 @@ def link_switch_refused(tun):
         (lambda _, e: switch(5, 0), "bad-offset"),
         (lambda _, e: switch(0, 0) + switch(0, 0), "bad-switch"),
         (lambda linked, e: linked.switch(0, e) + switch(5, 0), "bad-switch")))
+
+
+def link_switch_before_grant(tun):
+    """A GRANT that waits behind data can't be answered, although the answer can be guessed."""
+    linked = Linked(tun)
+    epoch = linked.granted()
+    linked.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
+    linked.sock.sendall(bytes(200000))      # some of it has to wait for our window
+    linked.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+    linked.peer.write(ack(0, 1 << 20))      # TCP takes only a part of the next record
+    linked.sock.settimeout(WAIT)
+    linked.peer.write(switch(0, 0))
+    until(lambda: linked.grown("grants-tx") == 2, "the second GRANT to be due")
+    linked.refused(linked.switch(0, epoch + 1) + broken(epoch + 1), "bad-switch")
 
 
 def link_broken_refused(tun):

@@ -708,6 +708,17 @@ def span_mark_in_record(tun):
     expect(reasons("bad-record") == was + 1, "the reason")
 
 
+def span_mark_behind(tun):
+    """... or in the record that follows a span."""
+    for urgent in (18, 24, 33):
+        span = Spanned(tun)
+        span.leaves()
+        was = reasons("bad-record")
+        span.peer.segment(ACK | PSH | URG, plain(1) + b"." + plain(4), urgent=urgent)
+        span.served.reset(b".")
+        expect(reasons("bad-record") == was + 1, "the reason")
+
+
 def unsent(sock):
     return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
 

@@ -239,7 +239,13 @@ by_ring() {
 	local pid status=0
 	rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 150 --hold-at 100K --hold "$tmp/go" &
 	pid=$!
-	wait_for 120 on_ring || status=1
+	wait_for 120 on_ring || {
+		status=1
+		for what in devices links peers sockets memory; do
+			rsctl -d $what
+		done | diag
+		growth 0 | grep -v ' 0$' | diag
+	}
 	: >"$tmp/go"
 	wait $pid || status=1
 	rm "$tmp/go"

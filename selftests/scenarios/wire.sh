@@ -37,7 +37,7 @@ set_net hello_timeout_ms=3000
 modprobe -a tun veth
 retell "peer" < <(rs_wire 2>&1)
 use prelude
-retell "prelude" < <(rs_prelude 2>&1)
+retell "prelude" < <(rs_prelude ${ONLY:+"$ONLY"} 2>&1)
 ok "no socket remains" wait_for 40 no_sockets
 rsctl stats
 ok "the module can be unloaded" wait_for 20 unload_module
