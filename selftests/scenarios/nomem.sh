@@ -234,9 +234,13 @@ storm() {	# us|anywhere EVERY MODE
 	[ $status -le 1 ] && grep -q '"timed_out":false' "$tmp/out"
 }
 well() { rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60; }
-# Stays open until there is a link, however long the pauses are by now.
+usable() { rsctl -j devices | jq -e 'any(.[]; .usable)' >/dev/null; }
+# Stays open until there is a link, however long the pauses are by now.  Without a prelude there
+# are no spans either, in which a stream that sends nothing would stay.
 by_ring() {
 	local pid status=0
+	wait_for 20 usable || status=1
+	set_net prelude=0
 	rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 150 --hold-at 100K --hold "$tmp/go" &
 	pid=$!
 	wait_for 120 on_ring || {
@@ -244,11 +248,12 @@ by_ring() {
 		for what in devices links peers sockets memory; do
 			rsctl -d $what
 		done | diag
-		growth 0 | grep -v ' 0$' | diag
+		rsctl -o -s stats | awk '/^reason:/ && $2' | diag
 	}
 	: >"$tmp/go"
 	wait $pid || status=1
 	rm "$tmp/go"
+	set_net prelude=1
 	return $status
 }
 # Only children are allocated from this cache in atomic context.
