@@ -580,12 +580,15 @@ static void rx_sweep(struct rx_ring *ring, unsigned long idle, struct rstream_ba
 {
 	if (ring->swept != ring->pub.landed) {
 		ring->swept = ring->pub.landed;
+		/* data does not prolong the time that an orphan may wait for its DONE */
+		if (!ring->rs)
+			return;
 		ring->busy_at = jiffies;
-		if (ring->rs && balance->surplus) {
+		if (balance->surplus) {
 			balance->surplus--;
 			rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_MOVE);
 		}
-		if (ring->rs && balance->more) {
+		if (balance->more) {
 			balance->more = false;
 			rstream_link_ops->event(ring->rs, RSTREAM_LINK_EV_BUSY);
 		}

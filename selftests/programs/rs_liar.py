@@ -399,6 +399,30 @@ def link_abandoned_rings(tun):
         linked.peer.close()
 
 
+def link_abandoned_rings_written(tun):
+    """Likewise if a byte lands in each of them now and then."""
+    with party() as liar, setting("rmb_max", 16 << 20):
+        stays, rings, bytes_left = liar(tun), [], 5 << 19
+        while bytes_left > 0:
+            linked = liar(tun)
+            linked.granted()
+            linked.put_bytes = 0
+            linked.leave()
+            rings.append(linked)
+            bytes_left -= linked.size
+        print(f"# {len(rings)} rings")
+        stop = time.monotonic() + 20
+        with contextlib.suppress(Refused):      # no byte lands when the link has ended
+            while liar.links() and time.monotonic() < stop:
+                for linked in rings:
+                    linked.put(b"x")
+                    linked.end.listen_up()
+                time.sleep(0.5)
+        stays.over("too many abandoned rings", 0.5)
+        stays.leave()
+        liar.forgotten()
+
+
 def link_revoke_ignored(tun):
     """A peer that continues to write after REVOKE can fill the ring once, and is reset."""
     beside = Linked(tun)
