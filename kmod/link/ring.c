@@ -212,9 +212,10 @@ static void return_receives(struct rstream_link *link)
 	rstream_wr_post(link);
 }
 
+/* Not before READY, for which a credit must remain; an honest peer probes only after it. */
 static void answer_probe(struct rstream_link *link)
 {
-	if (!link->owes_ack || !rstream_wr_room(link) ||
+	if (!link->owes_ack || !link->said_ready || !rstream_wr_room(link) ||
 	    !post_empty(link, RSTREAM_IMM_PROBE_ACK, 0))
 		return;
 	link->owes_ack = false;

@@ -981,6 +981,20 @@ def iwarp_probes(tun):
         liar.forgotten()
 
 
+def iwarp_probes_early(tun):
+    """Probes before READY are answered behind it, so that they take no credits."""
+    named, ticket = said_hello(tun, instance=new_instance())
+    early = End(ticket, Linked.host, depth=64, rq_credit=None).connect()
+    for _ in range(60):
+        early.say(PROBE)
+    expect(early.next(1) is None, "no answer before READY")
+    early.ready()
+    early.hear(PROBE_ACK)
+    early.close()
+    named.sock.close()
+    named.peer.close()
+
+
 def iwarp_silence(tun):
     """A peer that does not answer probes loses the link, and no other does."""
     beside = Linked(tun)
