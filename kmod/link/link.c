@@ -19,6 +19,7 @@
  * run under one of the two, and take neither.
  */
 #include "base/events.h"
+#include "peer_host.h"
 #include "ring.h"
 #include "waiter.h"
 
@@ -32,7 +33,7 @@ void rstream_link_attempt_over(struct rstream_link *link)
 		return;
 	link->attempt = false;
 	spin_lock(&link->ln->lock);
-	link->ln->n_connecting--;
+	rstream_host_del_attempt(link->ln, link->peer->host);
 	spin_unlock(&link->ln->lock);
 }
 

@@ -500,24 +500,36 @@ static void link_free_work(struct work_struct *work)
 
 /* ---- setup ---- */
 
+/* Counts the link, and if this host connects it, the attempt.  Return: false if at a limit. */
+static bool host_enlist(struct rstream_link *link)
+{
+	struct rstream_host *host = link->peer->host;
+	struct rstream_link_net *ln = link->ln;
+
+	if (!rstream_host_add_link(ln, host))
+		return false;
+	link->attempt = link->active && rstream_host_add_attempt(ln, host);
+	if (link->attempt == link->active)
+		return true;
+	rstream_host_del_link(ln, host);
+	return false;
+}
+
 static bool net_enlist(struct rstream_link *link)
 {
 	struct rstream_link_net *ln = link->ln;
 	int id = -ENODEV;
 
 	spin_lock(&ln->lock);
-	if (!ln->exiting && !ln->drained &&
-	    !(link->active && ln->n_connecting >= RSTREAM_CONNECTING_MAX))
+	if (!ln->exiting && !ln->drained)
 		id = idr_alloc_cyclic(&ln->ids, link, 1, 0, GFP_NOWAIT);
-	if (id > 0 && !rstream_host_add_link(ln, link->peer->host)) {
+	if (id > 0 && !host_enlist(link)) {
 		idr_remove(&ln->ids, id);
 		id = -EBUSY;
 	}
 	if (id > 0) {
 		link->id = id;
 		list_add_tail(&link->net_list, &ln->links);
-		link->attempt = link->active;
-		ln->n_connecting += link->active;
 		ln->n_attached++;
 		ln->n_links++;
 	}

@@ -25,7 +25,7 @@
 #define RSTREAM_PEERS_MAX	4096U	/* per namespace */
 #define RSTREAM_LINK_BYTES	SZ_64K	/* approximate memory of a link and its queues */
 #define RSTREAM_HOST_PEERS_MAX	256U	/* per address */
-#define RSTREAM_CONNECTING_MAX	64	/* links that a namespace establishes at once */
+#define RSTREAM_CONNECTING_MAX	64U	/* links that a namespace establishes at once */
 #define RSTREAM_REQUESTS_MAX	256U	/* authentic requests of peers that have no link yet */
 #define RSTREAM_REQUEST_BYTES	SZ_4K	/* approximate memory of a request and its rdma_cm id */
 #define RSTREAM_PEER_LINKS_MAX	32	/* links of one peer not yet drained */
@@ -197,6 +197,7 @@ struct rstream_host {
 	unsigned int users;		/* peers, including those being created */
 	unsigned int n_peers;
 	unsigned int n_links;		/* links that may still use a device */
+	unsigned int n_connecting;	/* as in struct rstream_link_net */
 	atomic_long_t rmb_bytes;	/* of its links */
 	unsigned long rmb_short_at;	/* jiffies, as in struct rstream_link_net */
 	atomic_t n_ends;		/* sending ends of its links, including zombies */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits per address: on the number of peers and links of one remote host.
+ * Limits per address: on the number of peers, links and attempts of one remote host.
  *
  * A host can claim any number of instance ids, so limits per peer do not limit a host; but it
  * cannot use arbitrary addresses.  IPv6 addresses are counted by /64, because a host can have any
  * number of addresses in one; but not in this host's own /64, which all neighbours share.
  *
  * Owns the table of addresses.  Called by peer.c and link_life.c.  It never waits, and only decides
- * whether one more peer or link is allowed.
+ * whether one more is allowed.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -107,4 +107,24 @@ void rstream_host_del_link(struct rstream_link_net *ln, struct rstream_host *hos
 {
 	lockdep_assert_held(&ln->lock);
 	host->n_links--;
+}
+
+bool rstream_host_add_attempt(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	unsigned int left = RSTREAM_CONNECTING_MAX - ln->n_connecting;
+
+	lockdep_assert_held(&ln->lock);
+	/* half of the rest, so that something is left for other addresses */
+	if (host->n_connecting >= DIV_ROUND_UP(left, 2))
+		return false;
+	ln->n_connecting++;
+	host->n_connecting++;
+	return true;
+}
+
+void rstream_host_del_attempt(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	lockdep_assert_held(&ln->lock);
+	ln->n_connecting--;
+	host->n_connecting--;
 }

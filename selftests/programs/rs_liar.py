@@ -19,10 +19,10 @@ import time
 from functools import partial
 
 from rs_end import DATA as MSG_DATA
-from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RQ_CREDIT, WAIT, Address, End, Linked,
-                    Refused, counters, dump, heard, new_instance, party, rsctl, said_hello,
-                    setting, until)
-from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, RESUME, REVOKE, STOPPED, Failed,
+from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RQ_CREDIT, WAIT, Address, End,
+                    Linked, Refused, counters, dump, gid, heard, new_instance, party, rsctl,
+                    said_hello, setting, until)
+from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, LINK, RESUME, REVOKE, STOPPED, Failed,
                      ack, broken, chosen, end, expect, ip, record, resume, run, siphash, switch)
 
 SO_PEEK_OFF = 42
@@ -421,6 +421,32 @@ def link_abandoned_rings_written(tun):
         stays.over("too many abandoned rings", 0.5)
         stays.leave()
         liar.forgotten()
+
+
+def lesser_instance():
+    """Less than that of the host: it makes the links."""
+    return bytes(8) + os.urandom(8)
+
+
+def link_attempts_are_shared(tun):
+    """Attempts to one address that never succeed leave some for another."""
+    def attempts(remote):
+        return sum(link["state"] == "connecting" and link["remote"].startswith(remote)
+                   for link in dump("links"))
+    nobody = gid(Linked.host)[:15]
+    with setting("cm_timeout_ms", 20000), contextlib.ExitStack() as stack:
+        for n in range(70):
+            each = said_hello(tun, instance=lesser_instance(),
+                              addresses=[nobody + bytes([100 + n])])[0]
+            stack.callback(each.sock.close)
+            stack.callback(each.peer.close)
+            each.peer.write(record(LINK))
+        most, stop = 0, time.monotonic() + 5
+        while time.monotonic() < stop:
+            most = max(most, attempts(""))
+            time.sleep(0.1)
+        print(f"# {most} attempts at once")
+        expect(10 < most < 32, f"a share of 64 attempts, not {most}")
 
 
 def link_revoke_ignored(tun):

@@ -24,7 +24,7 @@ FIN, SYN, RST, PSH, ACK, URG = 1, 2, 4, 8, 16, 32
 ROLE_SYN, ROLE_SYNACK, ROLE_CONFIRM = 1, 2, 3
 MAGIC = b"\xd5RSTRM\r\n"
 DATA, ACK_REC, GRANT, SWITCH, REVOKE, BROKEN, RESUME, END = range(1, 9)
-STOPPED = 11
+LINK, STOPPED = 10, 11
 PLAIN, CAP_PLAIN = 12, 8
 # the kind of device that this host has, too
 CAP_RDMA = 16 if os.environ.get("RDMA") == "siw" else 1
