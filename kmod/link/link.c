@@ -270,7 +270,7 @@ void rstream_link_want_rmb(struct rstream_link *link,
 	}
 	spin_unlock_bh(&link->lock);
 	if (lost)
-		rstream_peer_tell(link->peer, RSTREAM_LINK_EV_FAILED);
+		rstream_peer_failed(link->peer, rs);
 }
 
 /* ---- references and lookup ---- */

@@ -169,10 +169,10 @@ bool rstream_peer_active(const struct rstream_peer *peer);
  * @route:	used for this attempt; copied
  * @rs:		the stream that needs the link
  *
- * @rs waits until ops->event() reports UP, or until rstream_peer_forget().  All streams that
- * wait for the peer are also notified of each failed attempt.  While an attempt is in progress,
- * or during the pause after a failed one, this only adds @rs to the waiters: if there are any
- * at the end of the pause, another attempt follows.
+ * @rs waits until ops->event() reports UP, or until rstream_peer_forget().  It is also notified of
+ * the first attempt that fails after each call.  While an attempt is in progress, or during the
+ * pause after a failed one, this only adds @rs to the waiters: if there are any at the end of the
+ * pause, another attempt follows.
  *
  * Context: any, does not sleep.
  */

@@ -177,6 +177,7 @@ struct rstream_link_net {
  * @remote:	AF_UNSPEC: the entry is free
  * @own:	the addresses of a TCP connection; otherwise @remote is from the peer's HELLO
  * @fails:	consecutive failed attempts; this and the next two up to RSTREAM_FAILURES_MAX
+ * @agains:	consecutive attempts that were not possible, through no fault of the path
  * @refused:	consecutive attempts that the peer refused: the path works, but not now
  * @flaps:	links that broke, minus one for each link_flap_decay_ms that later links were up
  * @retry_at:	64-bit jiffies; no attempt before
@@ -185,7 +186,7 @@ struct rstream_link_net {
 struct rstream_path {
 	struct sockaddr_storage local, remote;
 	bool own;
-	unsigned int fails, refused, flaps;
+	unsigned int fails, refused, flaps, agains;
 	u64 retry_at;
 	unsigned long named_at;
 };
@@ -217,6 +218,8 @@ struct rstream_peer {
 	unsigned int n_links;
 	DECLARE_HASHTABLE(waiters, 6);
 	unsigned int n_waiters;
+	struct list_head untold, told;	/* the same waiters: see waiter.c */
+	unsigned int n_untold;
 	struct rstream_path paths[RSTREAM_PATHS_MAX];
 	struct rstream_path *trying;	/* the path that peer_work() is trying, without the lock */
 	struct rstream_ticket ticket;	/* of the stream that last asked for a link */

@@ -10,7 +10,8 @@
  * Damping.  Failures delay the next attempt over a path, each one twice as long: consecutive
  * failed or refused attempts, reset when a link comes up; and links that broke, of which one is
  * removed for each link_flap_decay_ms that a later link was up.  So a path whose links flap is
- * used less and less often, even if they come up quickly.
+ * used less and less often, even if they come up quickly.  What is not the path's fault, such as
+ * a limit of this host, delays the next attempt for less time, but also longer each time.
  */
 #include <linux/if_infiniband.h>
 #include <linux/inetdevice.h>
@@ -26,6 +27,7 @@
 
 #define RETRY_MIN_MS	100
 #define RETRY_MAX_MS	30000
+#define AGAINS_MAX	5U	/* further ones do not count: 1.6 s */
 #define ADDRS_AGE	HZ	/* own addresses are looked up again after this */
 
 /* ---- of a peer ---- */
@@ -320,11 +322,9 @@ static void count(unsigned int *failures)
 	*failures = min(*failures + 1, RSTREAM_FAILURES_MAX);
 }
 
-/* Starts the pause that is due after this number of failures. */
-static void path_pause(struct rstream_path *path)
+/* Starts the pause that is due after @n failures, at least one. */
+static void path_pause_for(struct rstream_path *path, unsigned int n)
 {
-	unsigned int n = clamp(path->fails + path->refused + path->flaps, 1U,
-			       RSTREAM_FAILURES_MAX);
 	unsigned int ms = min(RETRY_MIN_MS << (n - 1), RETRY_MAX_MS);
 
 	/* jitter, so that the peers of a host that comes back do not all connect at once */
@@ -332,9 +332,16 @@ static void path_pause(struct rstream_path *path)
 	path->retry_at = get_jiffies_64() + msecs_to_jiffies(ms);
 }
 
+static void path_pause(struct rstream_path *path)
+{
+	path_pause_for(path, clamp(path->fails + path->refused + path->flaps, 1U,
+				   RSTREAM_FAILURES_MAX));
+}
+
 /* A link has come up. */
 void rstream_path_works(struct rstream_path *path)
 {
+	path->agains = 0;
 	path->fails = 0;
 	path->refused = 0;
 }
@@ -354,9 +361,10 @@ void rstream_path_failed(struct rstream_path *path, bool refused)
 /* An attempt has failed, but not through the path's fault: retry soon. */
 void rstream_path_again(struct rstream_path *path)
 {
-	if (!rstream_path_wait(path))
-		path->retry_at = get_jiffies_64() +
-				 msecs_to_jiffies(RETRY_MIN_MS);
+	if (rstream_path_wait(path))
+		return;
+	path->agains = min(path->agains + 1, AGAINS_MAX);
+	path_pause_for(path, path->agains);
 }
 
 /* Lets all paths be tried in @ms, and forgets failures; if @ms is 0, links that broke, too. */
@@ -368,6 +376,7 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
 	lockdep_assert_held(&peer->lock);
 	for (i = 0; i < RSTREAM_PATHS_MAX; i++) {
 		path = &peer->paths[i];
+		path->agains = 0;
 		path->fails = 0;
 		path->refused = 0;
 		if (!ms)

@@ -20,6 +20,8 @@
 #define MORE_PAUSE	(30 * HZ)
 /* Delay of an attempt that the peer has requested. */
 #define ASKED_MS	100
+/* Number of waiters among which waiter_to_try() chooses, of those told of a failure and not. */
+#define TOKENS_MOST	64U
 
 /* ---- the table ---- */
 
@@ -60,6 +62,8 @@ static struct rstream_peer *peer_new(struct net *net,
 	spin_lock_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->links);
 	hash_init(peer->waiters);
+	INIT_LIST_HEAD(&peer->untold);
+	INIT_LIST_HEAD(&peer->told);
 	INIT_DELAYED_WORK(&peer->work, peer_work);
 	peer->name = *name;
 	peer->ln = rn->links;
@@ -363,20 +367,30 @@ static int peer_try(struct rstream_peer *peer, struct rstream_path *path,
 	return err;
 }
 
+/* Return: of the last waiters of @list and @best, the one whose token was refused least often. */
+static struct rstream_waiter *least_refused(struct list_head *list, struct rstream_waiter *best)
+{
+	struct rstream_waiter *w;
+	unsigned int n = 0;
+
+	list_for_each_entry_reverse(w, list, list) {
+		if (n++ == TOKENS_MOST)
+			break;
+		if (w->ticket.theirs.token && (!best || w->refused < best->refused))
+			best = w;
+	}
+	return best;
+}
+
 /*
  * Return: of the connections that wait for a link, the one whose token was refused least often, or
- * NULL.  The peer knows a token only while its end of the connection exists.
+ * NULL.  The peer knows a token only while its end of the connection exists, so those that asked
+ * last are preferred.
  */
 static struct rstream_waiter *waiter_to_try(struct rstream_peer *peer)
 {
-	struct rstream_waiter *w, *best = NULL;
-	int i;
-
 	lockdep_assert_held(&peer->lock);
-	hash_for_each(peer->waiters, i, w, node)
-		if (w->ticket.theirs.token && (!best || w->refused < best->refused))
-			best = w;
-	return best;
+	return least_refused(&peer->told, least_refused(&peer->untold, NULL));
 }
 
 static void fill_route(struct rstream_peer *peer,
@@ -621,6 +635,19 @@ void rstream_peer_declines(struct rstream_peer *peer)
 	spin_unlock_bh(&peer->lock);
 }
 
+static void token_refused(struct list_head *list, u64 token)
+{
+	struct rstream_waiter *w;
+	unsigned int n = 0;
+
+	list_for_each_entry_reverse(w, list, list) {
+		if (n++ == TOKENS_MOST)
+			break;
+		if (w->ticket.theirs.token == token && w->refused < U8_MAX)
+			w->refused++;
+	}
+}
+
 /*
  * The peer has rejected an attempt because it does not know the connection of @link's token, yet or
  * any more.  Return: true if another token can be tried, so that the path is not to blame.
@@ -630,13 +657,10 @@ bool rstream_peer_bad_token(struct rstream_link *link)
 	struct rstream_peer *peer = link->peer;
 	struct rstream_waiter *w;
 	bool again;
-	int i;
 
 	spin_lock_bh(&peer->lock);
-	hash_for_each(peer->waiters, i, w, node)
-		if (w->ticket.theirs.token == link->ticket.theirs.token &&
-		    w->refused < U8_MAX)
-			w->refused++;
+	token_refused(&peer->untold, link->ticket.theirs.token);
+	token_refused(&peer->told, link->ticket.theirs.token);
 	w = waiter_to_try(peer);
 	again = w && !w->refused;
 	spin_unlock_bh(&peer->lock);

@@ -2,11 +2,18 @@
 /*
  * Streams that wait for a link to a peer, or for memory of a link.  Their callbacks run with
  * peer->lock held, and take neither that lock nor the lock of a link.
+ *
+ * A waiter is notified of one failure each time that it has asked.  It continues to wait, and asks
+ * again by its own timer, whose pauses grow.  So the work does not depend on how often attempts
+ * fail, which the peer may control.
  */
 #include <linux/slab.h>
 
 #include "account.h"
 #include "waiter.h"
+
+/* Number of waiters to notify before giving up the lock and the CPU for a moment. */
+#define TOLD_MOST	64U
 
 static struct rstream_waiter *waiter_find(struct rstream_peer *peer, struct rstream *rs)
 {
@@ -18,14 +25,27 @@ static struct rstream_waiter *waiter_find(struct rstream_peer *peer, struct rstr
 	return NULL;
 }
 
+static void waiter_set_told(struct rstream_peer *peer, struct rstream_waiter *w, bool told)
+{
+	w->told = told;
+	list_move_tail(&w->list, told ? &peer->told : &peer->untold);
+	if (told)
+		peer->n_untold--;
+	else
+		peer->n_untold++;
+}
+
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs)
 {
 	struct rstream_waiter *w;
 
 	lockdep_assert_held(&peer->lock);
 	w = waiter_find(peer, rs);
-	if (w)
+	if (w) {
+		if (w->told)
+			waiter_set_told(peer, w, false);
 		return w;
+	}
 	w = rstream_account_zalloc(peer->ln, sizeof(*w), GFP_ATOMIC);
 	if (!w) {
 		rstream_link_ops->event(rs, RSTREAM_LINK_EV_FAILED);
@@ -33,32 +53,55 @@ struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstr
 	}
 	w->rs = rs;
 	hash_add(peer->waiters, &w->node, (unsigned long)rs);
+	list_add_tail(&w->list, &peer->untold);
 	peer->n_waiters++;
+	peer->n_untold++;
 	return w;
 }
 
 static void waiter_del(struct rstream_peer *peer, struct rstream_waiter *w)
 {
 	hash_del(&w->node);
+	list_del(&w->list);
 	peer->n_waiters--;
+	peer->n_untold -= !w->told;
 	kfree(w);
 }
 
-/* Notifies @n waiters.  If the attempt has failed, they continue to wait for the next one. */
+static void waiter_tell(struct rstream_peer *peer, struct rstream_waiter *w,
+			enum rstream_link_event ev)
+{
+	rstream_link_ops->event(w->rs, ev);
+	if (ev == RSTREAM_LINK_EV_UP)
+		waiter_del(peer, w);
+	else
+		waiter_set_told(peer, w, true);
+}
+
+/*
+ * Notifies @n waiters, of a failure only those that have asked since the last one.  Those that ask
+ * meanwhile come last, so that it ends.
+ */
 void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 			  unsigned int n)
 {
-	struct hlist_node *next;
+	bool up = ev == RSTREAM_LINK_EV_UP;
 	struct rstream_waiter *w;
-	int i;
+	unsigned int i;
 
 	lockdep_assert_held(&peer->lock);
-	hash_for_each_safe(peer->waiters, i, next, w, node) {
-		if (!n--)
+	n = min(n, up ? peer->n_waiters : peer->n_untold);
+	for (i = 1; i <= n; i++) {
+		w = up ? list_first_entry_or_null(&peer->told, struct rstream_waiter, list) : NULL;
+		w = w ?: list_first_entry_or_null(&peer->untold, struct rstream_waiter, list);
+		if (!w)
 			return;
-		rstream_link_ops->event(w->rs, ev);
-		if (ev == RSTREAM_LINK_EV_UP)
-			waiter_del(peer, w);
+		waiter_tell(peer, w, ev);
+		if (i % TOLD_MOST == 0) {
+			spin_unlock_bh(&peer->lock);
+			cond_resched();
+			spin_lock_bh(&peer->lock);
+		}
 	}
 }
 
@@ -73,6 +116,17 @@ void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev)
 {
 	spin_lock_bh(&peer->lock);
 	rstream_waiters_tell(peer, ev, UINT_MAX);
+	spin_unlock_bh(&peer->lock);
+}
+
+void rstream_peer_failed(struct rstream_peer *peer, struct rstream *rs)
+{
+	struct rstream_waiter *w;
+
+	spin_lock_bh(&peer->lock);
+	w = waiter_find(peer, rs);
+	if (w && !w->told)
+		waiter_tell(peer, w, RSTREAM_LINK_EV_FAILED);
 	spin_unlock_bh(&peer->lock);
 }
 

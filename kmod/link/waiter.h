@@ -7,21 +7,28 @@
 
 struct rstream_waiter {
 	struct hlist_node node;
+	struct list_head list;		/* peer->untold or peer->told */
 	struct rstream *rs;
+	bool told;			/* of a failure, since it last asked */
 	struct rstream_ticket ticket;	/* without tokens if it waits for memory */
 	u8 refused;		/* attempts with this token that the peer refused */
 };
 
 /*
- * Return: the waiter of @rs, created if needed; or NULL if out of memory, after notifying @rs of a
+ * @rs asks for a link, or for memory.  Return: its waiter, created if needed; or NULL if out of memory, after notifying @rs of a
  * failed attempt.
  */
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs);
+/* Process context; may drop and retake peer->lock. */
 void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 			  unsigned int n);
 
-/* Called without peer->lock held.  rstream_peer_tell() notifies all waiters. */
+/*
+ * Called without peer->lock held.  rstream_peer_tell() notifies all waiters, in process context;
+ * rstream_peer_failed() notifies @rs, if it waits, of a failure.
+ */
 void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
 void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
+void rstream_peer_failed(struct rstream_peer *peer, struct rstream *rs);
 
 #endif

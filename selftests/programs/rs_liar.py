@@ -13,6 +13,7 @@ import contextlib
 import os
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -426,6 +427,62 @@ def link_abandoned_rings_written(tun):
 def lesser_instance():
     """Less than that of the host: it makes the links."""
     return bytes(8) + os.urandom(8)
+
+
+@contextlib.contextmanager
+def counted_runs():
+    """Yields a function: how often the worker of the streams has run."""
+    trace = "/sys/kernel/tracing/"
+    if not os.path.isdir(trace + "events"):
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", trace], check=True)
+    with open("/proc/kallsyms", encoding="ascii") as file:
+        worker, = (line.split()[0] for line in file
+                   if line.split()[2:] == ["on_work", "[rdmastream]"])
+
+    def put(name, what):
+        with open(trace + name, "w", encoding="ascii") as file:
+            file.write(what)
+
+    def runs():
+        count = 0
+        for cpu in os.listdir(trace + "per_cpu"):
+            with open(f"{trace}per_cpu/{cpu}/stats", encoding="ascii") as file:
+                said = dict(line.split(":", 1) for line in file)
+            count += int(said["entries"]) + int(said["overrun"])
+        return count
+    event = "events/workqueue/workqueue_execute_start/"
+    put(event + "filter", f"function == 0x{worker}")
+    put("trace", "")
+    put(event + "enable", "1")
+    try:
+        yield runs
+    finally:
+        put(event + "enable", "0")
+
+
+def link_failures_are_told_once(tun):
+    """Streams that wait while no link is possible do not run again and again."""
+    with party() as liar, contextlib.ExitStack() as stack:
+        first, name, many = liar(tun), lesser_instance(), []
+        stack.enter_context(setting("links_per_address", 1))
+        for _ in range(100):
+            many.append(said_hello(tun, instance=name)[0])
+        runs = stack.enter_context(counted_runs())
+        for each in many:
+            each.peer.write(record(LINK))
+        time.sleep(5)
+        waiting, = (peer["waiting"] for peer in dump("peers") if peer["peer"] == name.hex())
+        expect(waiting == len(many), f"each to wait, not {waiting}")
+        count = runs()
+        print(f"# {count} runs for {len(many)} connections")
+        # LINK, then for each of its timers, whose pauses grow, that and a failure
+        expect(count < 15 * len(many), f"few runs, not {count}")
+        first.left_alone()
+        for each in many:
+            each.sock.close()
+            each.peer.close()
+        first.leave()
+        liar.forgotten()
 
 
 def link_attempts_are_shared(tun):
