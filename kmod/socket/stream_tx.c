@@ -235,7 +235,9 @@ static int wait_memory(struct rstream *rs, long *timeo)
 
 	if (!*timeo) {
 		rstream_ask_room(rs);
-		rstream_retry(rs, RSTREAM_RETRY_MS);	/* wakes edge-triggered epoll */
+		rs->txq.scarce_until = jiffies + msecs_to_jiffies(RSTREAM_RETRY_MS);
+		WRITE_ONCE(rs->txq.scarce, true);
+		rstream_retry_by(rs, rs->txq.scarce_until);	/* wakes poll() and epoll */
 		return -EAGAIN;
 	}
 	if (signal_pending(current))

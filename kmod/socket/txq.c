@@ -5,6 +5,7 @@
  *
  * Socket held, except in functions that say how much room there is.
  */
+#include <net/proto_memory.h>
 #include <net/tcp.h>
 
 #include "base/stats.h"
@@ -50,13 +51,13 @@ u64 rstream_tx_used(const struct rstream *rs)
 	       READ_ONCE(rs->sk->sk_wmem_queued);
 }
 
-/* As sk_stream_is_writeable(): a third must be free. */
+/* As sk_stream_is_writeable(): a third must be free.  No room while memory is awaited. */
 bool rstream_tx_room(const struct rstream *rs)
 {
 	u64 used = rstream_tx_used(rs);
 	u64 limit = rstream_tx_limit(rs);
 
-	return used < limit && limit - used >= used / 2 &&
+	return !READ_ONCE(rs->txq.scarce) && used < limit && limit - used >= used / 2 &&
 	       rstream_tx_unsent(rs) * 2 < tcp_notsent_lowat(tcp_sk(rs->sk));
 }
 
@@ -69,6 +70,10 @@ void rstream_wake_writers(struct rstream *rs)
 	struct sock *sk = rs->sk;
 	struct socket_wq *wq;
 
+	if (rs->txq.scarce && time_before(jiffies, rs->txq.scarce_until))
+		rstream_retry_by(rs, rs->txq.scarce_until);
+	else
+		WRITE_ONCE(rs->txq.scarce, false);
 	if (!rstream_tx_room(rs) || !sk->sk_socket)
 		return;
 	/* if TCP has no room for us, either, keep the flag, so that it calls us */
@@ -132,18 +137,32 @@ void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 }
 
 /*
+ * Does the socket have this much memory, or get it?  Beyond a limit the kernel leaves it to
+ * sk_sndbuf to stop a writer.  On a ring that would not stop it, because sk_wmem_queued does not
+ * count its bytes; so ask as a receiver does, who is refused.
+ */
+static bool tx_may_charge(struct rstream *rs, int size)
+{
+	struct sock *sk = rs->sk;
+	int more = size - sk->sk_forward_alloc;
+
+	if (rs->tx.state < RSTREAM_ON_RING)
+		return sk_wmem_schedule(sk, size);
+	return more <= 0 || __sk_mem_schedule(sk, more, SK_MEM_RECV);
+}
+
+/*
  * How many of @n bytes, in at most @frags fragments, may be queued?  While little is queued, some
  * may be even without memory, as with TCP: it may be held by a reader that waits for these bytes.
  * They are charged beyond what was scheduled, and the excess is returned with them.
  */
 size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
 {
-	struct sock *sk = rs->sk;
 	s64 left;
 
-	if (sk_wmem_schedule(sk, n + frags * RSTREAM_FRAG_COST))
+	if (tx_may_charge(rs, n + frags * RSTREAM_FRAG_COST))
 		return n;
-	left = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[0]);
+	left = READ_ONCE(sock_net(rs->sk)->ipv4.sysctl_tcp_wmem[0]);
 	left -= rstream_tx_used(rs);
 	return clamp_t(s64, left, 0, n);
 }

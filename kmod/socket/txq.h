@@ -20,8 +20,10 @@ struct rstream_txq {
 	u64 told;		/* bytes that TCP_INFO has reported as acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */
 	unsigned long corked_at;	/* jiffies when the oldest corked bytes were queued */
+	unsigned long scarce_until;	/* jiffies, if @scarce */
 	bool corked;		/* queued bytes wait for more, see rstream_cork() */
 	bool room_asked;	/* a writer has found no room, and waits to be woken */
+	bool scarce;		/* a writer has found no memory, and waits until @scarce_until */
 };
 
 /* Held. */

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What programs can make the kernel keep for them, and what it is charged for.
 
-Usage: rs_orphans.py ADDRESS crumbs|closed N
+Usage: rs_orphans.py ADDRESS crumbs|closed|scarce N
+       rs_orphans.py ADDRESS group N DIRECTORY
 
 crumbs: N sockets in turn write a byte each, which nobody reads, until one takes no more:
 no byte continues the one before in the page that a task's writes share.  They are
@@ -11,25 +12,39 @@ which is what they and what keeps them may take.
 
 closed: N clients write what they may to a server that does not read, and close.  Prints
 how many of them the server finds reset when it reads.
+
+scarce: N clients on rings write what they may, blocks of 32 KiB, while tcp_mem allows no more
+than there is.  Prints how many pages more TCP has then, and how many ms a client takes that 50
+times waits by poll() and writes.  All bytes must arrive in the end.
+
+group: likewise, by MSG_ZEROCOPY, in a control group to which memory.max leaves 1 MiB.  Prints
+how many bytes it has then beyond that limit.
 """
 import json
+import os
+import select
 import socket
 import subprocess
 import sys
 import time
 
 IPPROTO_RDMASTREAM = 257
+SO_ZEROCOPY = 60
+MSG_ZEROCOPY = 0x4000000
 LIMIT = 60      # s
+GROUPS = "/sys/fs/cgroup"
+TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
 
 
-def pairs(address, count):
+def pairs(address, count, sndbuf=65536):
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
     listener.bind((address, 0))
     listener.listen(count)
     made = []
     for _ in range(count):
         client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+        if sndbuf:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, sndbuf)
         client.connect(listener.getsockname())
         made.append((client, listener.accept()[0]))
     return made
@@ -57,13 +72,40 @@ def on_rings(made):
                 left -= len(server.recv(left))
 
 
-def fill(sock, data):
-    """Write until nothing more is taken."""
+def fill(sock, data, flags=0):
+    """Write until nothing more is taken.  Return: bytes."""
+    size = 0
     try:
         while True:
-            sock.send(data, socket.MSG_DONTWAIT)
+            size += sock.send(data, socket.MSG_DONTWAIT | flags)
     except BlockingIOError:
-        pass
+        return size
+
+
+def is_reset(sock):
+    """Read until the end."""
+    try:
+        while sock.recv(1 << 20):
+            pass
+    except ConnectionResetError:
+        return True
+    return False
+
+
+def read_file(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def write_file(path, what):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(str(what))
+
+
+def tcp_pages():
+    line = next(line for line in read_file("/proc/net/sockstat").splitlines()
+                if line.startswith("TCP:"))
+    return int(line.split()[-1])
 
 
 def crumbs(address, count):
@@ -88,13 +130,63 @@ def closed(address, count):
         client.close()
     reset = 0
     for _, server in made:
-        try:
-            while server.recv(1 << 20):
-                pass
-        except ConnectionResetError:
-            reset += 1
+        reset += is_reset(server)
         server.close()
     print(reset)
 
 
-{"crumbs": crumbs, "closed": closed}[sys.argv[2]](sys.argv[1], int(sys.argv[3]))
+def arrive(made, sizes):
+    """Read all, of which there is so much."""
+    for (_, server), size in zip(made, sizes):
+        server.settimeout(LIMIT)
+        while size:
+            size -= len(server.recv(min(size, 1 << 20)))
+
+
+def polls(client, times):
+    """Return: ms, bytes."""
+    since, size = time.monotonic(), 0
+    for _ in range(times):
+        if select.select([], [client], [], LIMIT)[1]:
+            size += fill(client, bytes(32768))
+    return (time.monotonic() - since) * 1000, size
+
+
+def scarce(address, count):
+    made = pairs(address, count, sndbuf=0)
+    on_rings(made)
+    usual, before = read_file(TCP_MEM), tcp_pages()
+    write_file(TCP_MEM, f"512 768 {before}")
+    try:
+        sizes = [fill(client, bytes(32768)) for client, _ in made]
+        more = tcp_pages() - before
+        spent, size = polls(made[0][0], 50)
+        sizes[0] += size
+    finally:
+        write_file(TCP_MEM, usual)
+    arrive(made, sizes)
+    print(more, round(spent))
+
+
+def group(address, count, directory):
+    # its sockets belong to the group, but not the memory that the program needs later
+    write_file(f"{directory}/cgroup.procs", os.getpid())
+    made = pairs(address, count, sndbuf=0)
+    on_rings(made)
+    write_file(f"{GROUPS}/cgroup.procs", os.getpid())
+    data = bytes(65536)
+    for client, _ in made:
+        client.setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, 1)
+    most = int(read_file(f"{directory}/memory.current")) + (1 << 20)
+    write_file(f"{directory}/memory.max", most)
+    try:
+        sizes = [fill(client, data, MSG_ZEROCOPY) for client, _ in made]
+        more = int(read_file(f"{directory}/memory.current")) - most
+    finally:
+        write_file(f"{directory}/memory.max", "max")
+    arrive(made, sizes)
+    print(more)
+
+
+{"crumbs": crumbs, "closed": closed, "scarce": scarce,
+ "group": group}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])

@@ -143,13 +143,30 @@ for how in tcp ring; do
 	ok "closed: $how, close() has freed the memory" closed_is_free
 done
 
-# ---- what is charged beside the bytes, closed sockets ----
+# ---- writers on rings whose peers do not read ----
 
 programs=$(realpath "$(dirname "$0")/../programs")
+rs_orphans() { timeout 120 python3 "$programs/rs_orphans.py" "$ADDR4_0" "$@"; }
+at_most_more() {	# MOST CMD...
+	local more
+	more=$(rs_orphans "${@:2}") && echo "$more" && [ "$more" -le "$1" ]
+}
+use ring
+scarce() {	# PAGES MS
+	local more
+	more=$(rs_orphans scarce 24) && echo "$more" &&
+		[ "${more% *}" -le "$1" ] && [ "${more#* }" -ge "$2" ]
+}
+ok "writers on rings: tcp_mem is respected, and poll() waits for memory" \
+	scarce $((256 * $(nproc) + 3 * 24)) 250
+ok "writers on rings: memory.max is respected" at_most_more $((256 << 10)) group 24 $groups/test
+ok "writers on rings: all memory is freed" wait_for 10 few_pages 300
+
+# ---- what is charged beside the bytes, closed sockets ----
+
 crumbs() {	# what keeps a byte takes at least 80
 	rs_orphans crumbs 2 >"$tmp/crumbs" && awk '{ print } END { exit !($1 > 200 && ($1 - 1) * 80 <= $2) }' "$tmp/crumbs"
 }
-rs_orphans() { timeout 120 python3 "$programs/rs_orphans.py" "$ADDR4_0" "$@"; }
 ok "tiny messages: their memory is charged, not only their bytes" crumbs
 
 max_orphans=$(sysctl -n net.rdmastream.max_orphans)
