@@ -13,7 +13,7 @@
 
 #include "stream.h"
 
-/* Orphans: closed sockets of the whole host that are not yet given back to TCP. */
+/* Orphans: closed sockets of the whole host that still have something to deliver. */
 static atomic_t n_closed;
 
 /* How often a closed socket is checked, s; after how many checks without progress it ends. */
@@ -99,8 +99,9 @@ void rstream_close_release(struct rstream *rs)
 {
 	if (!rstream_closed(rs) || rstream_released(rs))
 		return;
+	if (rs->close.state == RSTREAM_CLOSED)
+		atomic_dec(&n_closed);
 	close_set(rs, RSTREAM_RELEASED);
-	atomic_dec(&n_closed);
 }
 
 /* Detach the struct socket, which will be freed; the rest is done without a program. */
@@ -220,6 +221,8 @@ void rstream_close_step(struct rstream *rs)
 	}
 	if (sk->sk_state == TCP_FIN_WAIT2 && rs->close.state == RSTREAM_CLOSED) {
 		close_set(rs, RSTREAM_FIN_WAIT);
+		/* all is delivered, and TCP does not count a socket in FIN_WAIT2, either */
+		atomic_dec(&n_closed);
 		/* if it is more than a minute, TCP waits for the rest when it has the socket */
 		rstream_timer(rs, jiffies_to_msecs(min(tcp_fin_time(sk), TCP_TIMEWAIT_LEN)));
 	}

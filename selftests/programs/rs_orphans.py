@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What programs can make the kernel keep for them, and what it is charged for.
 
-Usage: rs_orphans.py ADDRESS crumbs|closed|scarce N
+Usage: rs_orphans.py ADDRESS crumbs|closed|waiting|scarce N
        rs_orphans.py ADDRESS group N DIRECTORY
 
 crumbs: N sockets in turn write a byte each, which nobody reads, until one takes no more:
@@ -12,6 +12,10 @@ which is what they and what keeps them may take.
 
 closed: N clients write what they may to a server that does not read, and close.  Prints
 how many of them the server finds reset when it reads.
+
+waiting: N clients have nothing more to send, close, and wait for servers that do not.  Then
+one writes what it may to a server that does not read, and closes.  Prints whether that server
+finds it reset when it reads, 0 or 1.
 
 scarce: N clients on rings write what they may, blocks of 32 KiB, while tcp_mem allows no more
 than there is.  Prints how many pages more TCP has then, and how many ms a client takes that 50
@@ -135,6 +139,21 @@ def closed(address, count):
     print(reset)
 
 
+def waiting(address, count):
+    made = pairs(address, count + 1)
+    for client, server in made:
+        client.sendall(b"x")
+        server.sendall(server.recv(1))
+        client.recv(1)
+    last, server = made.pop()
+    for client, _ in made:
+        client.close()
+    time.sleep(1)   # until the servers' kernel has acknowledged that
+    fill(last, bytes(65536))
+    last.close()
+    print(int(is_reset(server)))
+
+
 def arrive(made, sizes):
     """Read all, of which there is so much."""
     for (_, server), size in zip(made, sizes):
@@ -188,5 +207,5 @@ def group(address, count, directory):
     print(more)
 
 
-{"crumbs": crumbs, "closed": closed, "scarce": scarce,
+{"crumbs": crumbs, "closed": closed, "waiting": waiting, "scarce": scarce,
  "group": group}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])

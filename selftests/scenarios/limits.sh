@@ -184,6 +184,9 @@ for how in tcp ring; do
 	mark 0
 	ok "closed: $how, beyond the limit connections are reset" closed 20 21
 	ok "closed: $how, the reason is orphan-limit" test "$(grown 0 reason:orphan-limit)" -ge 20
+	# as with TCP, which has no socket for them any more
+	set_net max_orphans=8
+	ok "closed: $how, those that only wait for the peer's end do not count" at_most_more 0 waiting 20
 	set_net max_orphans="$max_orphans"
 	ok "closed: $how, all memory is freed" wait_for 20 few_pages 300
 done
