@@ -123,6 +123,27 @@ static bool account_is_high(struct mem_cgroup *memcg)
 	rcu_read_unlock();
 	return high;
 }
+
+bool rstream_account_can_charge(struct mem_cgroup *memcg, size_t size)
+{
+	unsigned long used, high;
+	bool can = true;
+	u64 cache;
+
+	if (!memcg)
+		return true;
+	if (account_is_high(memcg))
+		return false;
+	rcu_read_lock();
+	cache = account_cache(memcg);
+	for (; memcg && can; memcg = parent_mem_cgroup(memcg)) {
+		high = READ_ONCE(memcg->memory.high);
+		used = page_counter_read(&memcg->memory);
+		can = ((u64)(high - min(used, high)) << PAGE_SHIFT) + cache >= size;
+	}
+	rcu_read_unlock();
+	return can;
+}
 #else
 void rstream_account_to(struct rstream_link_net *ln, struct mem_cgroup *memcg)
 {
@@ -146,6 +167,11 @@ static u64 account_room(struct mem_cgroup *memcg)
 static bool account_is_high(struct mem_cgroup *memcg)
 {
 	return false;
+}
+
+bool rstream_account_can_charge(struct mem_cgroup *memcg, size_t size)
+{
+	return true;
 }
 #endif
 

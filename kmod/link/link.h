@@ -732,6 +732,11 @@ void rstream_link_use(struct net *net, struct mem_cgroup *memcg);
  * the socket may have had none until accept().  Any context.
  */
 void rstream_link_pays(struct net *net, struct mem_cgroup *memcg);
+/*
+ * Can a task charge @size bytes to @memcg, or NULL, without being put to sleep because the group
+ * or a parent is above memory.high or memory.swap.high then?  Any context.
+ */
+bool rstream_account_can_charge(struct mem_cgroup *memcg, size_t size);
 void rstream_link_unuse(struct net *net);	/* any context */
 
 /* A link needs devices of the same transport at both ends. */

@@ -18,8 +18,9 @@
  * to the control group: if it is full, the next allocation, even the charge in accept(), may
  * invoke the OOM killer.  CHARGE_LEAVES bytes are left.  They also make this charge larger than
  * PAGE_ALLOC_COSTLY_ORDER, so that it does not invoke the OOM killer itself.  Nor may it bring
- * TCP under memory pressure.  The caller returns what it does not use by sk_mem_reclaim().  Not
- * in softirq, where a control group's limit is not enforced.
+ * TCP under memory pressure, or the group above memory.high, where the task would sleep.  The
+ * caller returns what it does not use by sk_mem_reclaim().  Not in softirq, where a control
+ * group's limit is not enforced.
  */
 #define CHARGE_LEAVES	SZ_2M
 
@@ -29,6 +30,7 @@ bool rstream_try_charge(struct rstream *rs, u32 size)
 	struct sock *sk = rs->sk;
 
 	if (sk_memory_allocated(sk) + sk_mem_pages(most) > sk_prot_mem_limits(sk, 1) ||
+	    !rstream_account_can_charge(sk->sk_memcg, most) ||
 	    !__sk_mem_schedule(sk, most, SK_MEM_RECV))
 		return false;
 	__sk_mem_reclaim(sk, CHARGE_LEAVES);

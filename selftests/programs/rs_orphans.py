@@ -3,7 +3,7 @@
 """What programs can make the kernel keep for them, and what it is charged for.
 
 Usage: rs_orphans.py ADDRESS crumbs|closed|waiting|scarce N
-       rs_orphans.py ADDRESS group N DIRECTORY
+       rs_orphans.py ADDRESS group|high N DIRECTORY
 
 crumbs: N sockets in turn write a byte each, which nobody reads, until one takes no more:
 no byte continues the one before in the page that a task's writes share.  They are
@@ -23,6 +23,10 @@ times waits by poll() and writes.  All bytes must arrive in the end.
 
 group: likewise, by MSG_ZEROCOPY, in a control group to which memory.max leaves 1 MiB.  Prints
 how many bytes it has then beyond that limit.
+
+high: peeks at what has arrived by N rings, in a control group that is above memory.high, or a
+MiB below.
+Prints for how many ms it was in these calls.
 """
 import json
 import os
@@ -207,5 +211,26 @@ def group(address, count, directory):
     print(more)
 
 
+def high(address, count, directory):
+    write_file(f"{directory}/cgroup.procs", os.getpid())
+    made = pairs(address, count)
+    on_rings(made)
+    for client, _ in made:
+        client.send(bytes(4096), socket.MSG_DONTWAIT)
+    room = bytearray(4096)
+    time.sleep(1)
+    spent, below = 0, int(read_file(f"{directory}/memory.current")) + (1 << 20)
+    try:
+        for most, some in (below, made[::2]), (4096, made[1::2]):
+            write_file(f"{directory}/memory.high", most)
+            since = time.monotonic()
+            for _, server in some:
+                server.recv_into(room, 0, socket.MSG_PEEK)
+            spent += time.monotonic() - since
+    finally:
+        write_file(f"{directory}/memory.high", "max")
+    print(round(spent * 1000))
+
+
 {"crumbs": crumbs, "closed": closed, "waiting": waiting, "scarce": scarce,
- "group": group}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])
+ "group": group, "high": high}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])

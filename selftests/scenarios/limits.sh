@@ -162,6 +162,10 @@ ok "writers on rings: tcp_mem is respected, and poll() waits for memory" \
 ok "writers on rings: memory.max is respected" at_most_more $((256 << 10)) group 24 $groups/test
 ok "writers on rings: all memory is freed" wait_for 10 few_pages 300
 
+# ---- memory.high ----
+
+ok "memory.high: a call that peeks does not wait for memory" at_most_more 200 high 8 $groups/test
+
 # ---- what is charged beside the bytes, closed sockets ----
 
 crumbs() {	# what keeps a byte takes at least 80

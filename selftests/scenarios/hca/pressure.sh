@@ -83,8 +83,8 @@ for limit in ${LIMITS:-max high}; do
 		ok "$name: no link" test "$(links $host)" = 0
 		ok "$name: no ring" test "$(rings $host)" = 0 || on $host rsctl -o sockets | diag
 		relieve
-		ok "$name is over: a link comes up" wait_for 20 eval '[ "$(links $host)" -gt 0 ]'
-		# a stream that was refused one waits up to 26 s
+		# a stream whose group could not pay for a ring waits up to 26 s, then wants a link
+		ok "$name is over: a link comes up" wait_for 40 eval '[ "$(links $host)" -gt 0 ]'
 		ok "... and rings" wait_for 40 eval '[ "$(rings $host)" -gt 0 ]'
 		touch "$tmp/go"
 		ended $client "$name: the client's streams are complete" client
