@@ -14,6 +14,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/rdmastream.h>
+#include <linux/slab.h>
 #include <linux/tcp.h>
 #include <net/inet_common.h>
 #include <net/inet_connection_sock.h>
@@ -248,6 +249,8 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 		accept_plain(listener, newsock);
 		return 0;
 	}
+	/* as TCP does with the sock: softirq, where it was allocated, has no group to charge */
+	rstream_slab_charge(rs, GFP_KERNEL | __GFP_NOFAIL);
 	lock_sock(newsock->sk);
 	rstream_link_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
 	rstream_rx_accepted(rs);

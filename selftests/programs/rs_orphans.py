@@ -3,7 +3,7 @@
 """What programs can make the kernel keep for them, and what it is charged for.
 
 Usage: rs_orphans.py ADDRESS crumbs|closed|waiting|scarce N
-       rs_orphans.py ADDRESS group|high N DIRECTORY
+       rs_orphans.py ADDRESS group|high|accepted N DIRECTORY
 
 crumbs: N sockets in turn write a byte each, which nobody reads, until one takes no more:
 no byte continues the one before in the page that a task's writes share.  They are
@@ -27,6 +27,9 @@ how many bytes it has then beyond that limit.
 high: peeks at what has arrived by N rings, in a control group that is above memory.high, or a
 MiB below.
 Prints for how many ms it was in these calls.
+
+accepted: a process in a control group accepts N connections of another one, first by TCP.
+Prints how many bytes of slab memory more the group has for each than with TCP.
 """
 import json
 import os
@@ -44,10 +47,15 @@ GROUPS = "/sys/fs/cgroup"
 TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
 
 
-def pairs(address, count, sndbuf=65536):
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
+def listening(address, count, proto=IPPROTO_RDMASTREAM):
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, proto)
     listener.bind((address, 0))
     listener.listen(count)
+    return listener
+
+
+def pairs(address, count, sndbuf=65536):
+    listener = listening(address, count)
     made = []
     for _ in range(count):
         client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
@@ -232,5 +240,27 @@ def high(address, count, directory):
     print(round(spent * 1000))
 
 
+def slab(directory):
+    return sum(int(line.split()[1]) for line in read_file(f"{directory}/memory.stat").splitlines()
+               if line.startswith("slab_"))
+
+
+def accepted(address, count, directory):
+    more = []
+    for proto in (socket.IPPROTO_TCP, IPPROTO_RDMASTREAM):
+        listener = listening(address, count, proto)
+        clients = [socket.socket(socket.AF_INET, socket.SOCK_STREAM, proto) for _ in range(count)]
+        for client in clients:
+            client.connect(listener.getsockname())
+        write_file(f"{directory}/cgroup.procs", os.getpid())
+        before = slab(directory)
+        servers = [listener.accept()[0] for _ in range(count)]
+        more.append(slab(directory) - before)
+        write_file(f"{GROUPS}/cgroup.procs", os.getpid())
+        for sock in [*clients, *servers, listener]:
+            sock.close()
+    print((more[1] - more[0]) // count)
+
+
 {"crumbs": crumbs, "closed": closed, "waiting": waiting, "scarce": scarce,
- "group": group, "high": high}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])
+ "group": group, "high": high, "accepted": accepted}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])

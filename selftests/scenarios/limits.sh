@@ -162,9 +162,18 @@ ok "writers on rings: tcp_mem is respected, and poll() waits for memory" \
 ok "writers on rings: memory.max is respected" at_most_more $((256 << 10)) group 24 $groups/test
 ok "writers on rings: all memory is freed" wait_for 10 few_pages 300
 
-# ---- memory.high ----
+# ---- memory.high, accepted connections ----
 
 ok "memory.high: a call that peeks does not wait for memory" at_most_more 200 high 8 $groups/test
+use tcp
+costs() {	# LEAST
+	local more
+	more=$(rs_orphans accepted 400 $groups/test) && echo "$more" && [ "$more" -ge "$1" ]
+}
+# older kernels do not charge the socket, either
+[[ $(uname -r) = 6.1.* ]] ||
+	ok "an accepted connection is charged to who accepts it" costs 1200
+use ring
 
 # ---- what is charged beside the bytes, closed sockets ----
 
