@@ -156,7 +156,7 @@ static struct mem_cgroup *account_get(const struct rstream_link_net *ln)
 
 static unsigned long account_part(const struct rstream_link_net *ln)
 {
-	return ULONG_MAX;
+	return ULONG_MAX / ACCOUNT_PART;
 }
 
 static u64 account_room(struct mem_cgroup *memcg)
