@@ -102,6 +102,9 @@ struct rstream_net {
 	struct list_head streams;
 	struct hlist_head tokens[256];
 	unsigned int n_streams;
+	/* stream_info.c: all streams, too, for dumps, by number, the latest of a list first */
+	struct hlist_head numbered[256];
+	u64 last_number;
 };
 
 extern unsigned int rstream_net_id;

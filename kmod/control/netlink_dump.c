@@ -36,10 +36,13 @@ static int put_addr(struct sk_buff *skb, int attr,
  * To detect that earlier entries were added or removed meanwhile, it first visits the last entry
  * again.  If that is now another one, cb->seq changes, which flags the dump with NLM_F_DUMP_INTR,
  * and user space repeats it.  Entries that do not match the request are counted, too.
+ *
+ * A dump of sockets continues at @socks instead, and need not be repeated.
  */
 struct dump_state {
 	u64 last;		/* key of entry @done - 1 */
 	unsigned int done;
+	struct rstream_info_pos socks;
 };
 
 struct dump {
@@ -99,15 +102,22 @@ static void dump_passed(struct dump *dump, u64 key)
 	dump->state->done++;
 }
 
-static int dump_entry_end(struct dump *dump, void *hdr, int err, u64 key)
+static int dump_entry_put(struct dump *dump, void *hdr, int err)
 {
 	if (err) {
 		genlmsg_cancel(dump->skb, hdr);
 		return -EMSGSIZE;
 	}
 	genlmsg_end(dump->skb, hdr);
-	dump_passed(dump, key);
 	return 0;
+}
+
+static int dump_entry_end(struct dump *dump, void *hdr, int err, u64 key)
+{
+	err = dump_entry_put(dump, hdr, err);
+	if (!err)
+		dump_passed(dump, key);
+	return err;
 }
 
 static int dump_end(struct dump *dump, int err)
@@ -305,20 +315,15 @@ static bool wants_sock(const struct dump *dump, const struct rstream_info *info)
 
 static int dump_sock(const struct rstream_info *info, void *arg)
 {
-	u64 key = info->inode ^ jhash(&info->local, 2 * sizeof(info->local), 0);
 	struct dump *dump = arg;
 	void *hdr;
 
-	if (dump_revisited(dump, key))
+	if (!wants_sock(dump, info))
 		return 0;
-	if (!wants_sock(dump, info)) {
-		dump_passed(dump, key);
-		return 0;
-	}
 	hdr = dump_entry_start(dump);
 	if (!hdr)
 		return -EMSGSIZE;
-	return dump_entry_end(dump, hdr, put_sock(dump->skb, info), key);
+	return dump_entry_put(dump, hdr, put_sock(dump->skb, info));
 }
 
 int rdmastream_nl_sock_get_dumpit(struct sk_buff *skb,
@@ -328,8 +333,7 @@ int rdmastream_nl_sock_get_dumpit(struct sk_buff *skb,
 	int err;
 
 	dump_start(&dump, skb, cb, RDMASTREAM_CMD_SOCK_GET);
-	err = rstream_info_dump(sock_net(cb->skb->sk), dump_skip(&dump),
-				dump_sock, &dump);
+	err = rstream_info_dump(sock_net(cb->skb->sk), &dump.state->socks, dump_sock, &dump);
 	return dump_end(&dump, err);
 }
 

@@ -18,7 +18,7 @@ struct rstream_setting_info {
 	bool read_only;			/* cannot be set in this namespace */
 };
 
-/* Works like rstream_info_dump(). */
+/* Works like rstream_link_info_dump(). */
 int rstream_setting_info_dump(struct net *net, unsigned int skip,
 			      int (*fn)(const struct rstream_setting_info *info,
 					void *arg),

@@ -36,7 +36,11 @@ struct rstream_link_info {
 	u32 rtt_us;			/* of the last probe, 0: none yet */
 };
 
-/* The dumps are in link_info.c unless noted, and follow the rules of rstream_info_dump(). */
+/*
+ * The dumps are in link_info.c unless noted.  They skip @skip entries, to resume a dump, call @fn
+ * with a snapshot of each other one, and stop if it returns non-zero.  Return: what @fn returned
+ * last.
+ */
 int rstream_link_info_dump(struct net *net, unsigned int skip,
 			   int (*fn)(const struct rstream_link_info *info,
 				     void *arg),

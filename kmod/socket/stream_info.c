@@ -109,45 +109,56 @@ static void dir_info(const struct rstream *rs, struct rstream_info *info)
 	switch_info(&rs->stats.rx.switched, &info->rx);
 }
 
-int rstream_info_dump(struct net *net, unsigned int skip,
+/* The sock may be freed and reused (SLAB_TYPESAFE_BY_RCU).  Under RCU. */
+static int dump_one(struct rstream *rs, int (*fn)(const struct rstream_info *info, void *arg),
+		    void *arg)
+{
+	struct sock *sk = rs->sk;
+	struct rstream_info info;
+	int err = 0;
+
+	if (!refcount_inc_not_zero(&sk->sk_refcnt))
+		return 0;
+	if (rstream_of(sk) == rs) {
+		memset(&info, 0, sizeof(info));
+		rstream_addr_of(sk, false, (void *)&info.local);
+		rstream_addr_of(sk, true, (void *)&info.remote);
+		info.mode = mode_info(rs);
+		info.tcp_state = READ_ONCE(sk->sk_state);
+		info.reason = READ_ONCE(rs->reason);
+		info.uid = from_kuid_munged(current_user_ns(), rstream_sk_uid(sk));
+		info.inode = sock_i_ino(sk);
+		info.has_peer = rs->hello.in;
+		memcpy(info.peer, rs->hello.name.instance, sizeof(info.peer));
+		dir_info(rs, &info);
+		err = fn(&info, arg);
+	}
+	sock_gen_put(sk);
+	return err;
+}
+
+int rstream_info_dump(struct net *net, struct rstream_info_pos *pos,
 		      int (*fn)(const struct rstream_info *info, void *arg),
 		      void *arg)
 {
 	struct rstream_net *rn = rstream_net(net);
-	struct rstream_info info;
 	struct rstream *rs;
 	int err = 0;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(rs, &rn->streams, node) {
-		struct sock *sk = rs->sk;
-
-		if (skip) {
-			skip--;
-			continue;
+	for (; pos->list < ARRAY_SIZE(rn->numbered); pos->list++, pos->number = 0) {
+		rcu_read_lock();
+		hlist_for_each_entry_rcu(rs, &rn->numbered[pos->list], number_node) {
+			if (pos->number && rs->number >= pos->number)
+				continue;
+			err = dump_one(rs, fn, arg);
+			if (err)
+				break;
+			pos->number = rs->number;
 		}
-		/* the sock may be freed and reused (SLAB_TYPESAFE_BY_RCU) */
-		if (!refcount_inc_not_zero(&sk->sk_refcnt))
-			continue;
-		if (rstream_of(sk) == rs) {
-			memset(&info, 0, sizeof(info));
-			rstream_addr_of(sk, false, (void *)&info.local);
-			rstream_addr_of(sk, true, (void *)&info.remote);
-			info.mode = mode_info(rs);
-			info.tcp_state = READ_ONCE(sk->sk_state);
-			info.reason = READ_ONCE(rs->reason);
-			info.uid = from_kuid_munged(current_user_ns(),
-						    rstream_sk_uid(sk));
-			info.inode = sock_i_ino(sk);
-			info.has_peer = rs->hello.in;
-			memcpy(info.peer, rs->hello.name.instance, sizeof(info.peer));
-			dir_info(rs, &info);
-			err = fn(&info, arg);
-		}
-		sock_gen_put(sk);
+		rcu_read_unlock();
 		if (err)
 			break;
+		cond_resched();
 	}
-	rcu_read_unlock();
 	return err;
 }

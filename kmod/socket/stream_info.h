@@ -83,15 +83,28 @@ struct rstream_info {
 };
 
 /**
+ * struct rstream_info_pos - how far a dump of streams has come; zero: to the beginning
+ * @list:	index of a list in rstream_net.numbered
+ * @number:	of the last stream of that list that was visited; 0: none
+ */
+struct rstream_info_pos {
+	unsigned int list;
+	u64 number;
+};
+
+/**
  * rstream_info_dump() - visit the streams of a namespace
  * @net:	the namespace
- * @skip:	streams to skip (to resume a dump)
+ * @pos:	where to begin; then, behind the last stream for which @fn returned 0
  * @fn:		called under RCU with a snapshot; the dump stops if it returns non-zero
  * @arg:	passed to @fn
  *
+ * A dump that is resumed visits each stream once that exists all the time.  Process context, may
+ * sleep.
+ *
  * Return: what @fn returned last.  Implemented in stream_info.c.
  */
-int rstream_info_dump(struct net *net, unsigned int skip,
+int rstream_info_dump(struct net *net, struct rstream_info_pos *pos,
 		      int (*fn)(const struct rstream_info *info, void *arg),
 		      void *arg);
 

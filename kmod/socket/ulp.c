@@ -425,6 +425,9 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	spin_lock_bh(&rn->streams_lock);
 	list_add_tail_rcu(&rs->node, &rn->streams);
 	rn->n_streams++;
+	rs->number = ++rn->last_number;
+	hlist_add_head_rcu(&rs->number_node,
+			   &rn->numbered[rs->number % ARRAY_SIZE(rn->numbered)]);
 	spin_unlock_bh(&rn->streams_lock);
 }
 
@@ -439,6 +442,7 @@ static void rstream_ulp_release(struct sock *sk)
 	rstream_unhook_callbacks(sk);
 	spin_lock_bh(&rn->streams_lock);
 	list_del_rcu(&rs->node);
+	hlist_del_rcu(&rs->number_node);
 	rn->n_streams--;
 	spin_unlock_bh(&rn->streams_lock);
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
