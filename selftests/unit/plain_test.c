@@ -4,7 +4,8 @@
  * have ended: two ends, each with the states of carrier.c, do as plain.c does.
  *
  * What one end says to the other comes in order.  A HELLO must be heard for what it is,
- * nothing else be taken for one, and whatever happens both programs get all bytes.
+ * nothing else be taken for one, and whatever happens both programs get all bytes.  Nobody may
+ * look for a HELLO that never comes: bytes that look like its beginning would be kept back.
  */
 #include "carrier.h"
 #include "states.h"
@@ -108,6 +109,7 @@ static bool hears(struct half *h, struct half *other)
 	case HELLO:
 		EXPECT(!h->plain_tcp);
 		EXPECT(h->dir.rx == RSTREAM_PRELUDE);	/* else the program gets it */
+		EXPECT(h->got == PRELUDE || rstream_phase_expects_hello(&h->dir, false));
 		h->sure = 1;
 		if (rstream_phase_hello(&h->dir, h->fin))
 			say(h, HELLO);
@@ -128,6 +130,21 @@ static bool hears(struct half *h, struct half *other)
 		break;
 	}
 	return true;
+}
+
+/* Nothing is under way: who looks for HELLO now will do so for ever. */
+static void check_quiet(const struct world *w)
+{
+	int i;
+
+	if (w->half[0].n || w->half[1].n)
+		return;
+	for (i = 0; i < 2; i++) {
+		const struct half *h = &w->half[i];
+
+		EXPECT(h->dir.rx != RSTREAM_PRELUDE || h->got_fin ||
+		       !rstream_phase_expects_hello(&h->dir, false));
+	}
 }
 
 static void check_end(const struct world *w, const u8 bytes[2])
@@ -160,6 +177,7 @@ static void explore(const struct world *w, const u8 bytes[2])
 	if (tap_failed() || !states_add(w, sizeof(*w)))
 		return;
 	EXPECT(!host_warnings);
+	check_quiet(w);
 	for (i = 0; i < 2; i++) {
 		for (k = 0; k < ARRAY_SIZE(events); k++) {
 			struct world next = *w;
