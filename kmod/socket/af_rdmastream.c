@@ -222,18 +222,62 @@ static enum rstream_reason plain_reason(struct rstream *listener, const struct s
 
 	if (!reason && !listener_allows(listener, sk))
 		return RSTREAM_R_EXCLUDED;
+	if (!reason && !rstream_listener_ours(listener->sk))
+		return RSTREAM_R_OFF;
 	return reason ?: RSTREAM_R_NO_OPTION;
 }
 
-/* The client is plain TCP, so the accepted socket is TCP's alone. */
-static void accept_plain(struct rstream *listener, struct socket *newsock)
+/*
+ * kernel_accept() gives @newsock our ops after accept().  So it needs a stream, which gives it back
+ * to TCP with the first call.
+ */
+static int accept_plain_kern(struct rstream *listener, struct socket *newsock,
+			     enum rstream_reason reason)
 {
+	struct rstream *rs = rstream_new(GFP_KERNEL);
+	struct sock *sk = newsock->sk;
+
+	if (!rs) {
+		listener->tcp_ops->release(newsock);
+		return -ENOMEM;
+	}
+	lock_sock(sk);
+	rstream_attach(rs, sk, listener->tcp_ops);
+	rs->accepted = true;
+	rs->server = true;
+	rstream_set_mode(rs, RSTREAM_FALLBACK, reason);
+	release_sock(sk);
+	return 0;
+}
+
+/* The client is plain TCP, so the accepted socket is TCP's alone. */
+static int accept_plain(struct rstream *listener, struct socket *newsock, bool kern)
+{
+	enum rstream_reason reason = plain_reason(listener, newsock->sk);
+
 	rstream_mib_inc(listener->rn, RSTREAM_MIB_PLAIN_ACCEPTS);
-	rstream_mib_reason(listener->rn, plain_reason(listener, newsock->sk));
+	rstream_mib_reason(listener->rn, reason);
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
+	if (kern)
+		return accept_plain_kern(listener, newsock, reason);
 	newsock->ops = listener->tcp_ops;
 	module_put(THIS_MODULE);	/* accept4() got one for our ops */
+	return 0;
+}
+
+static int rstream_release(struct socket *sock);
+
+/* The kernel has taken the listener over after this connection was negotiated: reset it. */
+static int accept_reset(struct socket *newsock)
+{
+	struct sock *sk = newsock->sk;
+
+	sock_set_flag(sk, SOCK_LINGER);
+	sk->sk_lingertime = 0;
+	release_sock(sk);
+	rstream_release(newsock);
+	return -ECONNABORTED;
 }
 
 static int rstream_accept(struct socket *sock, struct socket *newsock,
@@ -245,15 +289,16 @@ static int rstream_accept(struct socket *sock, struct socket *newsock,
 	if (err)
 		return err;
 	rs = rstream_of(newsock->sk);
-	if (!rs) {
-		accept_plain(listener, newsock);
-		return 0;
-	}
+	if (!rs)
+		return accept_plain(listener, newsock, RSTREAM_ACCEPT_KERN);
 	/* as TCP does with the sock: softirq, where it was allocated, has no group to charge */
 	rstream_slab_charge(rs, GFP_KERNEL | __GFP_NOFAIL);
 	lock_sock(newsock->sk);
 	rstream_link_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
 	rstream_rx_accepted(rs);
+	if (RSTREAM_ACCEPT_KERN && !rstream_listener_ours(listener->sk) &&
+	    (rs->mode != RSTREAM_FALLBACK || rs->hello.guard))
+		return accept_reset(newsock);
 	rstream_grant_try(rs);
 	if (rs->out.blocked || rs->out.autocorked)	/* was set in rstream_dummy_socket only */
 		set_bit(SOCK_NOSPACE, &newsock->flags);

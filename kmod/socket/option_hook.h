@@ -13,6 +13,7 @@ struct net;
 struct request_sock;
 struct rstream;
 struct sk_buff;
+struct sock;
 struct tcphdr;
 
 /* The options of a connection, and what they agree on.  Set by connect(), SYN and SYN-ACK. */
@@ -64,6 +65,14 @@ void rstream_option_client_init(void);
  */
 int rstream_option_listen(struct rstream *rs);
 void rstream_option_unlisten(struct rstream *rs);
+
+/**
+ * rstream_listener_ours() - do all connections of a listener reach its program through us?
+ * @sk:	the listener
+ *
+ * If not, none may have records.
+ */
+bool rstream_listener_ours(const struct sock *sk);
 
 /* References to the hook of a namespace; may sleep. */
 int rstream_hook_get(struct net *net);

@@ -141,6 +141,15 @@ static unsigned int hook_done(struct sk_buff *skb)
 	return NF_ACCEPT;
 }
 
+/*
+ * Not if the kernel accepts from it, as nfsd does: it replaces callbacks, those of the accepted
+ * sockets, too.
+ */
+bool rstream_listener_ours(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_data_ready) == rstream_tcp4.data_ready;
+}
+
 /* The option for the SYN-ACK of one of our listeners.  Return: false if it gets none. */
 static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 {
@@ -150,7 +159,7 @@ static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 	if (!req->rsk_listener)
 		return false;
 	rs = rstream_of(req->rsk_listener);
-	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN ||
+	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN || !rstream_listener_ours(rs->sk) ||
 	    !rstream_rules_accept(rs, &req->__req_common) ||
 	    !rstream_syn_option(req, opt) ||
 	    !rstream_link_possible(sock_net(skb->sk)) ||

@@ -12,10 +12,12 @@
 #define RSTREAM_ACCEPT_PARAMS	int accept_flags, bool accept_kern
 #define RSTREAM_ACCEPT_ARGS	accept_flags, accept_kern
 #define RSTREAM_ACCEPT_FLAGS	accept_flags
+#define RSTREAM_ACCEPT_KERN	accept_kern
 #else
 #define RSTREAM_ACCEPT_PARAMS	struct proto_accept_arg *accept_arg
 #define RSTREAM_ACCEPT_ARGS	accept_arg
 #define RSTREAM_ACCEPT_FLAGS	(accept_arg->flags)
+#define RSTREAM_ACCEPT_KERN	(accept_arg->kern)
 #endif
 
 /*
