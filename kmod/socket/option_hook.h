@@ -10,7 +10,6 @@
 struct dst_entry;
 struct inet_connection_sock_af_ops;
 struct net;
-struct request_sock;
 struct rstream;
 struct sk_buff;
 struct sock;
@@ -77,8 +76,5 @@ bool rstream_listener_ours(const struct sock *sk);
 /* References to the hook of a namespace; may sleep. */
 int rstream_hook_get(struct net *net);
 void rstream_hook_put(struct net *net);
-
-/* Did the SYN of this request have a client's option? */
-bool rstream_syn_option(const struct request_sock *req, struct rstream_opt *opt);
 
 #endif

@@ -30,6 +30,20 @@ static siphash_key_t answer_key __ro_after_init;	/* see server_nonce() */
 static struct inet_connection_sock_af_ops listener4, listener6;
 
 /*
+ * A client whose SYN-ACK has no option will not send HELLO, so its child gets no stream.  We can't
+ * store in a request what we have answered, except in the SYN that TCP has saved for us: in a
+ * reserved bit of its header, in the byte with the length.
+ */
+#define SYN_FLAGS	12
+#define SYN_ANSWERED	0x08
+
+/* The TCP header; with TCP_SAVE_SYN 2 the MAC header comes first. */
+static u8 *syn_header(const struct saved_syn *syn)
+{
+	return (u8 *)syn->data + syn->mac_hdrlen + syn->network_hdrlen;
+}
+
+/*
  * The server's nonce.  Before there is a child, we can't store it, but a retransmitted SYN-ACK
  * must have the same one.  So it is computed each time, from a secret key and what is fixed in
  * the request.
@@ -42,22 +56,44 @@ static u64 server_nonce(const struct request_sock *req, u64 client)
 			    &answer_key) & RSW_NONCE_MASK;
 }
 
-bool rstream_syn_option(const struct request_sock *req, struct rstream_opt *opt)
+/* Had the SYN a client's option? */
+static bool syn_option(const struct saved_syn *syn, struct rstream_opt *opt)
 {
-	const struct saved_syn *syn = req->saved_syn;
-	const u8 *tcp;
-
 	if (!syn || syn->tcp_hdrlen < sizeof(struct tcphdr))
 		return false;
-	/* with TCP_SAVE_SYN 2 the MAC header comes first */
-	tcp = syn->data + syn->mac_hdrlen + syn->network_hdrlen;
-	return rstream_opt_find(tcp + sizeof(struct tcphdr),
+	return rstream_opt_find(syn_header(syn) + sizeof(struct tcphdr),
 				syn->tcp_hdrlen - sizeof(struct tcphdr),
 				opt) == RSTREAM_OPT_GOOD &&
 	       opt->role == RSW_ROLE_SYN;
 }
 
-/* The client has sent the option: attach a stream to the child. */
+/* Likewise; and has a SYN-ACK of ours answered it? */
+static bool answered_option(const struct saved_syn *syn, struct rstream_opt *opt)
+{
+	return syn_option(syn, opt) && syn_header(syn)[SYN_FLAGS] & SYN_ANSWERED;
+}
+
+static void mark_answered(const struct request_sock *req)
+{
+	syn_header(req->saved_syn)[SYN_FLAGS] |= SYN_ANSWERED;
+}
+
+/* TCP has stored when it has sent the first one. */
+static bool is_first_synack(const struct request_sock *req, const struct sk_buff *skb)
+{
+	return tcp_skb_timestamp_us(skb) == tcp_rsk(req)->snt_synack;
+}
+
+/* The program may read it (TCP_SAVED_SYN). */
+static void unmark(struct sock *child)
+{
+	const struct saved_syn *syn = tcp_sk(child)->saved_syn;
+
+	if (syn)
+		syn_header(syn)[SYN_FLAGS] &= ~SYN_ANSWERED;
+}
+
+/* The client has sent the option, and we have answered it: attach a stream to the child. */
 static void child_init(struct rstream *rs, struct sock *child,
 		       const struct sk_buff *skb, const struct rstream_opt *syn,
 		       u64 answer)
@@ -65,6 +101,7 @@ static void child_init(struct rstream *rs, struct sock *child,
 	const struct tcphdr *th = tcp_hdr(skb);
 	struct rstream_opt opt;
 
+	unmark(child);
 	rstream_attach(rs, child, child->sk_family == AF_INET ?
 		       rstream_tcp4.ops : rstream_tcp6.ops);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_PASSIVE_OPENS);
@@ -80,14 +117,6 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rstream_asked(rs);
 }
 
-/* Do the listener's rules allow this client? */
-static bool listener_wants(const struct sock *sk, const struct request_sock *req)
-{
-	const struct rstream *rs = rstream_of(sk);
-
-	return !rs || rstream_rules_accept(rs, &req->__req_common);
-}
-
 static struct sock *opt_syn_recv_sock(const struct sock *sk,
 				      struct sk_buff *skb,
 				      struct request_sock *req,
@@ -100,8 +129,7 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 					   rstream_tcp6.af_ops;
 	struct rstream_opt syn;
 	/* a SYN here means a Fast Open child, which we leave to TCP */
-	bool asked = !tcp_hdr(skb)->syn && listener_wants(sk, req) &&
-		     rstream_syn_option(req, &syn);
+	bool asked = !tcp_hdr(skb)->syn && answered_option(req->saved_syn, &syn);
 	struct rstream *rs = NULL;
 	struct sock *child;
 	u64 answer = 0;
@@ -161,9 +189,12 @@ static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 	rs = rstream_of(req->rsk_listener);
 	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN || !rstream_listener_ours(rs->sk) ||
 	    !rstream_rules_accept(rs, &req->__req_common) ||
-	    !rstream_syn_option(req, opt) ||
 	    !rstream_link_possible(sock_net(skb->sk)) ||
 	    rstream_ipsec_route(req->rsk_listener, skb_dst(skb)))
+		return false;
+	/* the first one decides: while another one is sent, the saved SYN may go to a child */
+	if (is_first_synack(req, skb) ? !syn_option(req->saved_syn, opt) :
+					!answered_option(req->saved_syn, opt))
 		return false;
 	opt->role = RSW_ROLE_SYNACK;
 	opt->version = RSW_VERSION;
@@ -209,7 +240,11 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 		add = hook_synack(skb, &opt);
 	else if (sk->sk_protocol == IPPROTO_TCP)	/* SYN_SENT: a full sock */
 		add = hook_mapped_syn(skb, &opt);
-	return add && rstream_opt_insert(skb, &opt) ? hook_done(skb) : NF_ACCEPT;
+	if (!add || !rstream_opt_insert(skb, &opt))
+		return NF_ACCEPT;
+	if (sk->sk_state == TCP_NEW_SYN_RECV && is_first_synack(inet_reqsk(sk), skb))
+		mark_answered(inet_reqsk(sk));
+	return hook_done(skb);
 }
 
 /* Fast path, because every packet of the namespace passes here. */

@@ -217,6 +217,8 @@ if exclusive exclusive; then
 	mark a
 	ok "devices not shared: raw" counted raw b a 10.88.0.2 inet
 	ok "devices not shared: the reason is no-device" test "$(grown a reason:no-device)" = 1
+	ok "only the client has a device: raw" counted raw a 0 10.88.1.2 inet
+	ok "only the client has a device: the server has no stream" test "$(grown a passive-opens)" = 0
 	del a b
 	ok "both namespaces are gone" wait_for 20 gone a b
 	ok "the module can be unloaded" wait_for 20 rmmod rdmastream
