@@ -5,6 +5,7 @@
  * socket, so a LOCAL_OUT hook adds the option, also to the SYNs that option_client.c leaves to
  * it.  The hook is registered only while a namespace needs it.
  */
+#include <linux/filter.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter.h>
@@ -15,6 +16,7 @@
 #include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
 #include <net/ip.h>
+#include <net/sock_reuseport.h>
 #include <net/tcp.h>
 
 #include "base/stats.h"
@@ -170,12 +172,34 @@ static unsigned int hook_done(struct sk_buff *skb)
 }
 
 /*
+ * When this listener is closed, may its connections go to others of its SO_REUSEPORT group?  As
+ * reuseport_migrate_sock() decides.
+ */
+static bool migrates(const struct sock *sk)
+{
+	const struct sock_reuseport *group;
+	const struct bpf_prog *prog;
+	bool may = false;
+
+	rcu_read_lock();
+	group = rcu_dereference(sk->sk_reuseport_cb);
+	if (group) {
+		prog = rcu_dereference(group->prog);
+		may = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_migrate_req) ||
+		      (prog && prog->expected_attach_type ==
+			       BPF_SK_REUSEPORT_SELECT_OR_MIGRATE);
+	}
+	rcu_read_unlock();
+	return may;
+}
+
+/*
  * Not if the kernel accepts from it, as nfsd does: it replaces callbacks, those of the accepted
- * sockets, too.
+ * sockets, too.  Nor if its connections may go to another listener, which may be TCP's.
  */
 bool rstream_listener_ours(const struct sock *sk)
 {
-	return READ_ONCE(sk->sk_data_ready) == rstream_tcp4.data_ready;
+	return READ_ONCE(sk->sk_data_ready) == rstream_tcp4.data_ready && !migrates(sk);
 }
 
 /* The option for the SYN-ACK of one of our listeners.  Return: false if it gets none. */
@@ -325,14 +349,11 @@ int rstream_option_listen(struct rstream *rs)
 
 void rstream_option_unlisten(struct rstream *rs)
 {
-	struct sock *sk = rs->sk;
+	struct net *net = sock_net(rs->sk);
 
-	lock_sock(sk);
-	tcp_sk(sk)->save_syn = rs->user_save_syn;
-	rstream_option_off(rs);
-	release_sock(sk);
-	rstream_link_unuse(sock_net(sk));
-	rstream_hook_put(sock_net(sk));
+	/* our ops remain until TCP has destroyed it: a client may still confirm our answer */
+	rstream_link_unuse(net);
+	rstream_hook_put(net);
 }
 
 static void make_listener(struct inet_connection_sock_af_ops *ours,
