@@ -540,6 +540,16 @@ const struct proto_ops rstream_proto_ops = {
 	RSTREAM_PEEK_OFF
 };
 
+/*
+ * For rstream_dummy_socket: of the calls that need no program, only this one looks for ops.  BPF
+ * programs set options of a child before accept(), and of closed sockets.
+ */
+static const struct proto_ops dummy_ops = {
+	.family = PF_INET,
+	.owner = THIS_MODULE,
+	.set_rcvlowat = rstream_set_rcvlowat,
+};
+
 /* ---- the family ---- */
 
 static int door_create(struct net *net, struct socket *sock, int protocol,
@@ -654,6 +664,7 @@ int rstream_af_init(void)
 		       rstream_family);
 		return err;
 	}
+	rstream_dummy_socket->ops = &dummy_ops;
 	make_prot(&door_prot4, &rstream_tcp4);
 	inet_register_protosw(&door_sw4);
 	if (rstream_tcp6.prot) {
@@ -673,4 +684,5 @@ void rstream_af_exit(void)
 	if (rstream_tcp6.prot)
 		inet6_unregister_protosw(&door_sw6);
 	inet_unregister_protosw(&door_sw4);
+	rstream_dummy_socket->ops = NULL;	/* no sock has it any more; nobody shall release it */
 }

@@ -367,6 +367,8 @@ int rstream_stream_init(void)
 			       &rstream_dummy_socket);
 	if (err)
 		return err;
+	/* as TCP says of a sock that no program has */
+	SOCK_INODE(rstream_dummy_socket)->i_ino = 0;
 	/* TCP calls sk_write_space() only if somebody waits for it */
 	set_bit(SOCK_NOSPACE, &rstream_dummy_socket->flags);
 	err = -ENOMEM;
