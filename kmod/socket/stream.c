@@ -70,6 +70,18 @@ void rstream_wake_sleepers(struct rstream *rs)
 	rcu_read_unlock();
 }
 
+/* No program has this sock, but TCP's send needs a struct socket. */
+void rstream_set_dummy(struct sock *sk)
+{
+	kuid_t uid = sk->sk_uid;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk_set_socket(sk, rstream_dummy_socket);
+	WRITE_ONCE(sk->sk_uid, uid);	/* 6.17 and later have set it to the dummy's */
+	rcu_assign_pointer(sk->sk_wq, &rstream_dummy_socket->wq);
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
 /* ---- deferred work ---- */
 
 void rstream_queue(struct rstream *rs, enum rstream_todo what)

@@ -415,13 +415,8 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	__module_get(THIS_MODULE);	/* put by tcp_cleanup_ulp() */
 	rcu_assign_pointer(icsk->icsk_ulp_data, rs);
 	WRITE_ONCE(icsk->icsk_ulp_ops, &rstream_ulp_ops);
-	if (!sk->sk_socket) {
-		/* a child that nobody has accepted; TCP's send needs a struct socket */
-		write_lock_bh(&sk->sk_callback_lock);
-		sk_set_socket(sk, rstream_dummy_socket);
-		rcu_assign_pointer(sk->sk_wq, &rstream_dummy_socket->wq);
-		write_unlock_bh(&sk->sk_callback_lock);
-	}
+	if (!sk->sk_socket)
+		rstream_set_dummy(sk);	/* a child that nobody has accepted */
 	spin_lock_bh(&rn->streams_lock);
 	list_add_tail_rcu(&rs->node, &rn->streams);
 	rn->n_streams++;
