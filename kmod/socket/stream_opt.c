@@ -75,6 +75,27 @@ static int set_save_syn(struct rstream *rs, struct socket *sock,
 	return err;
 }
 
+/* As if TCP couldn't: a restored socket has no stream. */
+static int set_repair(struct rstream *rs, struct socket *sock, sockptr_t optval,
+		      unsigned int optlen)
+{
+	struct sock *sk = sock->sk;
+	int err;
+
+	if (rstream_mode(rs) != RSTREAM_IDLE && rstream_mode(rs) != RSTREAM_FALLBACK)
+		return -EPERM;
+	err = rs->tcp_ops->setsockopt(sock, SOL_TCP, TCP_REPAIR, optval, optlen);
+	lock_sock(sk);
+	/* another thread may have connected it before TCP took the lock */
+	if (tcp_sk(sk)->repair && rs->mode != RSTREAM_IDLE && rs->mode != RSTREAM_FALLBACK) {
+		tcp_sk(sk)->repair = 0;
+		sk->sk_reuse = SK_NO_REUSE;
+		err = -EPERM;
+	}
+	release_sock(sk);
+	return err;
+}
+
 /* Uncork if TCP_CORK is off or, with @now, in any case.  Takes the socket lock. */
 void rstream_uncork(struct rstream *rs, bool now)
 {
@@ -124,9 +145,8 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 		return -ENOPROTOOPT;	/* we occupy it */
 	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)
 		return -ENOPROTOOPT;	/* it would replace our proto_ops */
-	if (level == SOL_TCP && optname == TCP_REPAIR &&
-	    mode != RSTREAM_IDLE && mode != RSTREAM_FALLBACK)
-		return -EPERM;		/* as if TCP couldn't: a restored socket has no stream */
+	if (level == SOL_TCP && optname == TCP_REPAIR)
+		return set_repair(rs, sock, optval, optlen);
 	if (level == SOL_TCP && optname == TCP_SAVE_SYN &&
 	    mode == RSTREAM_LISTEN)
 		return set_save_syn(rs, sock, optval, optlen);
