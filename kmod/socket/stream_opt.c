@@ -237,6 +237,19 @@ static int get_no_ulp(int __user *optlen)
 	return len < 0 ? -EINVAL : put_user(0, optlen);
 }
 
+/* What the program has set, not what we have. */
+static int get_save_syn(const struct rstream *rs, char __user *optval, int __user *optlen)
+{
+	int val = rs->user_save_syn, len;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len < 0)
+		return -EINVAL;
+	len = min_t(int, len, sizeof(val));
+	return put_user(len, optlen) || copy_to_user(optval, &val, len) ? -EFAULT : 0;
+}
+
 /* Is the socket TCP's for good? */
 static bool is_given_back(struct rstream *rs, struct socket *sock)
 {
@@ -258,6 +271,8 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return get_no_ulp(optlen);
+	if (level == SOL_TCP && optname == TCP_SAVE_SYN && mode == RSTREAM_LISTEN)
+		return get_save_syn(rs, optval, optlen);
 	/* TCP would pass records to the program as data, even those that arrive later */
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && !is_given_back(rs, sock))
 		return -ENOPROTOOPT;

@@ -356,8 +356,9 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 	size_t copied = 0;
 	int n, err = 0;
 
-	while (copied < len) {
-		fast = may_recv_fast(rs, flags);
+	/* as with TCP, a read of no bytes waits for some */
+	while (copied < len || (!len && rstream_rx_ready(rs) <= ahead)) {
+		fast = len ? may_recv_fast(rs, flags) : NOT_FAST;
 		if (!fast)
 			rstream_ring_landed(rs);
 		if (!fast && rstream_urg_at_mark(rs, rs->rx.consumed + ahead)) {

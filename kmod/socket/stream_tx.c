@@ -372,10 +372,19 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
 }
 
+/* MSG_FASTOPEN: as TCP, which would connect. */
+static int already_connected(const struct sock *sk)
+{
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_fastopen) & TFO_CLIENT_ENABLE ?
+	       -EISCONN : -EOPNOTSUPP;
+}
+
 static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 {
 	size_t done = 0;
 
+	if (unlikely(msg->msg_flags & MSG_FASTOPEN))
+		return already_connected(rs->sk);
 	if (!pages && !tx_over(rs)) {
 		sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, rs->sk);
 		done = rstream_plain_send_fast(rs, msg);

@@ -341,6 +341,14 @@ static void fastopen_instead(void)
 		EXPECT(recv(accept(l, NULL, NULL), buf, 4, MSG_WAITALL) == 4);
 }
 
+static void fastopen_twice(void)
+{
+	int fd[2];
+
+	pair(fd);
+	EXPECT_ERRNO(send(fd[0], "fast", 4, MSG_FASTOPEN | MSG_NOSIGNAL), EISCONN);
+}
+
 /* Calls that are made while another thread connects. */
 enum { MEANWHILE = 30, TEXT = 16 };
 
@@ -493,6 +501,7 @@ const struct api_case connect_cases[] = {
 	CASE(shutdown_before_connected),
 	CASE(listen_instead),
 	CASE(fastopen_instead),
+	CASE(fastopen_twice),
 	CASE(send_while_connecting),
 	CASE(recv_while_connecting),
 	CASE(reset_then_listens),

@@ -187,11 +187,15 @@ static void zero_length(void)
 	pair(fd);
 	EXPECT(!send(fd[0], NULL, 0, 0));
 	EXPECT(!write(fd[0], "", 0));
+	EXPECT_ERRNO(recv(fd[1], &c, 0, MSG_DONTWAIT), EAGAIN);
 	EXPECT(!rs_poll(fd[1], POLLIN, 50));
 	EXPECT(send(fd[0], "x", 1, 0) == 1);
 	await(fd[1], POLLIN);
 	EXPECT(!recv(fd[1], &c, 0, 0));
 	EXPECT(recv(fd[1], &c, 1, 0) == 1);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	await(fd[1], POLLIN);
+	EXPECT(!recv(fd[1], &c, 0, 0));
 }
 
 static void many_iovecs(void)

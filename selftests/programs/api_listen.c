@@ -261,6 +261,18 @@ static void backlog_huge(void)
 	EXPECT(!listen(l, 0));
 }
 
+static void save_syn(void)
+{
+	uint16_t port;
+	int l = listener(&port);
+
+	EXPECT(!get_int(l, IPPROTO_TCP, TCP_SAVE_SYN));
+	set_int(l, IPPROTO_TCP, TCP_SAVE_SYN, 1);
+	EXPECT(get_int(l, IPPROTO_TCP, TCP_SAVE_SYN) == 1);
+	set_int(l, IPPROTO_TCP, TCP_SAVE_SYN, 0);
+	EXPECT(!get_int(l, IPPROTO_TCP, TCP_SAVE_SYN));
+}
+
 /* One that says nothing holds up nobody. */
 static void defer_accept(void)
 {
@@ -401,6 +413,7 @@ const struct api_case listen_cases[] = {
 	CASE(accept_reset),
 	CASE(listener_shut),
 	CASE(backlog_huge),
+	CASE(save_syn),
 	CASE(defer_accept),
 	CASE(reuse_address),
 	CASE(reuse_port),
