@@ -262,6 +262,7 @@ static int accept_plain(struct rstream *listener, struct socket *newsock, bool k
 	if (kern)
 		return accept_plain_kern(listener, newsock, reason);
 	newsock->ops = listener->tcp_ops;
+	__module_get(listener->tcp_ops->owner);
 	module_put(THIS_MODULE);	/* accept4() got one for our ops */
 	return 0;
 }

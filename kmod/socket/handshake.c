@@ -472,7 +472,8 @@ void rstream_swap_ops(struct rstream *rs, struct socket *sock)
 	rstream_assert_held(rs);
 	if (rs->mode != RSTREAM_FALLBACK || rs->hello.guard)
 		return;
-	if (cmpxchg(&sock->ops, &rstream_proto_ops, rs->tcp_ops) ==
-	    &rstream_proto_ops)
-		module_put(THIS_MODULE);
+	if (cmpxchg(&sock->ops, &rstream_proto_ops, rs->tcp_ops) != &rstream_proto_ops)
+		return;
+	__module_get(rs->tcp_ops->owner);
+	module_put(THIS_MODULE);
 }

@@ -195,11 +195,15 @@ static bool migrates(const struct sock *sk)
 
 /*
  * Not if the kernel accepts from it, as nfsd does: it replaces callbacks, those of the accepted
- * sockets, too.  Nor if its connections may go to another listener, which may be TCP's.
+ * sockets, too.  Nor if its connections may go to another listener, which may be TCP's.  Nor if a
+ * connect() after shutdown() has left TCP's ops in place of ours.
  */
 bool rstream_listener_ours(const struct sock *sk)
 {
-	return READ_ONCE(sk->sk_data_ready) == rstream_tcp4.data_ready && !migrates(sk);
+	const struct inet_connection_sock_af_ops *ops = READ_ONCE(inet_csk(sk)->icsk_af_ops);
+
+	return READ_ONCE(sk->sk_data_ready) == rstream_tcp4.data_ready && !migrates(sk) &&
+	       ops->syn_recv_sock == opt_syn_recv_sock;
 }
 
 /* The option for the SYN-ACK of one of our listeners.  Return: false if it gets none. */

@@ -109,10 +109,7 @@ static void detach_program(struct rstream *rs, struct socket *sock)
 {
 	struct sock *sk = rs->sk;
 
-	write_lock_bh(&sk->sk_callback_lock);
-	sk_set_socket(sk, rstream_dummy_socket);
-	rcu_assign_pointer(sk->sk_wq, &rstream_dummy_socket->wq);
-	write_unlock_bh(&sk->sk_callback_lock);
+	rstream_set_dummy(sk);
 	sock->sk = NULL;
 	atomic_inc(&n_closed);
 	rs->close.progress = close_progress(rs);

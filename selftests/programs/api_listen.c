@@ -2,6 +2,7 @@
 /* Connections under way, listeners and what they hand out. */
 #include "api.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
@@ -251,6 +252,31 @@ static void listener_shut(void)
 	note("poll %x", rs_poll(l, POLLIN | POLLOUT | POLLRDHUP, 0));
 }
 
+/* It fails to connect to an IPv4 address in between, for which TCP uses other functions. */
+static void listener_connects(void)
+{
+	union rs_addr nowhere = { .in6 = { .sin6_family = AF_INET6, .sin6_port = htons(1) } };
+	static char sent[40000], got[sizeof(sent)];
+	int l = rs_socket(&server_kind, 0), fd = rs_socket(&kind, 0), s;
+
+	if (server_kind.family != AF_INET6)
+		return;
+	EXPECT(!listen(l, 4));
+	EXPECT(!shutdown(l, SHUT_RD));
+	inet_pton(AF_INET6, "::ffff:224.0.0.1", &nowhere.in6.sin6_addr);
+	note("connect %d", connect(l, &nowhere.sa, sizeof(nowhere.in6)) ? errno : 0);
+	note("listen %d", listen(l, 4) ? errno : 0);
+	memset(sent, 'x', sizeof(sent));
+	EXPECT(!connect_to(fd, rs_local_port(l)));
+	s = accept(l, NULL, NULL);
+	EXPECT(s >= 0);
+	EXPECT(send(fd, sent, sizeof(sent), 0) == sizeof(sent));
+	EXPECT(!shutdown(fd, SHUT_WR));
+	EXPECT(recv(s, got, sizeof(got), MSG_WAITALL) == sizeof(got));
+	EXPECT(!memcmp(sent, got, sizeof(got)));
+	EXPECT(!recv(s, got, 1, 0));
+}
+
 static void backlog_huge(void)
 {
 	uint16_t port;
@@ -412,6 +438,7 @@ const struct api_case listen_cases[] = {
 	CASE(accept_flags),
 	CASE(accept_reset),
 	CASE(listener_shut),
+	CASE(listener_connects),
 	CASE(backlog_huge),
 	CASE(save_syn),
 	CASE(defer_accept),
