@@ -15,8 +15,8 @@ struct rstream_waiter {
 };
 
 /*
- * @rs asks for a link, or for memory.  Return: its waiter, created if needed; or NULL if out of memory, after notifying @rs of a
- * failed attempt.
+ * @rs asks for a link, or for memory.  Return: its waiter, created if needed; or NULL if out of
+ * memory, after notifying @rs of a failed attempt.
  */
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs);
 /* Process context; may drop and retake peer->lock. */

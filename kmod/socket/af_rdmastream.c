@@ -685,5 +685,5 @@ void rstream_af_exit(void)
 	if (rstream_tcp6.prot)
 		inet6_unregister_protosw(&door_sw6);
 	inet_unregister_protosw(&door_sw4);
-	rstream_dummy_socket->ops = NULL;	/* no sock has it any more; nobody shall release it */
+	rstream_dummy_socket->ops = NULL;	/* no sock has it any more */
 }

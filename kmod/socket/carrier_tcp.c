@@ -408,7 +408,8 @@ static bool next_data(struct rstream *rs)
 static bool ctl_room(const struct rstream *rs)
 {
 	bool hello = test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
-		     (rs->plain.phase.tx == RSTREAM_SPAN && test_bit(RSTREAM_WANT_SWITCH, &rs->want));
+		     (rs->plain.phase.tx == RSTREAM_SPAN &&
+		      test_bit(RSTREAM_WANT_SWITCH, &rs->want));
 
 	return rs->out.ctl_len + (hello ? RSW_HELLO_MAX : RSTREAM_RECORD_MAX) <= sizeof(rs->ctl);
 }
