@@ -117,6 +117,7 @@ ok "four links: no process was killed" test "$(event oom_kill)" = 0
 ok "four links: at the end the group can be removed" wait_for 20 no_group
 
 # A group that is gone limits nobody who has none.
+rm -f "$tmp"/go*
 in_all rsctl drain on >/dev/null && hurry
 begin_streams -C 1 -n 100K -t 100 --hold-at 50K --hold "$tmp/go"
 ok "no group any more: eight links" wait_for 60 eval '[ "$(links)" = 8 ]' ||
