@@ -362,3 +362,64 @@ TEST(span__peer_out_of_step)
 	EXPECT_EQ(p.tx_spans, 1);
 	EXPECT_EQ(p.rx_spans, 1);
 }
+
+/* The values of tx and rx: 0 RECORDS, 1 PRELUDE, 2 PLAIN, 3 ENDED, 4 SPAN. */
+TEST(span__begin)
+{
+	struct rstream_phases p = { 0 };
+
+	rstream_phase_begin(&p, 1234);
+	EXPECT(p.tx_end == 1234 && p.rx_end == 1234 && p.tx == 1 && p.rx == 1);
+	EXPECT(!rstream_phase_full(&p, true, true, false) && p.tx == 2);
+	p.tx = 1;
+	EXPECT(rstream_phase_full(&p, false, true, true) && p.tx == 0);
+}
+
+TEST(span__fin)
+{
+	for (u8 tx = 0; tx <= 4; tx++) {
+		for (u8 rx = 0; rx <= 4; rx++) {
+			struct rstream_phases p = { .tx = tx, .rx = rx };
+			bool one_way = tx == 4 && rx == 0;
+
+			EXPECT_EQ(rstream_phase_tx_fin(&p), one_way);
+			EXPECT_EQ(p.tx, one_way ? 3 : tx);
+			EXPECT_EQ(p.rx, rx);
+		}
+	}
+	EXPECT(!host_warnings);
+}
+
+TEST(span__expects_hello)
+{
+	/* outside of spans, neither their number nor a GRANT matters */
+	struct rstream_phases p = { .rx = 1, .tx_spans = 1 };
+
+	EXPECT(rstream_phase_expects_hello(&p, false));
+	p.tx = 1;
+	EXPECT(!rstream_phase_expects_hello(&p, true));
+}
+
+TEST(span__refused)
+{
+	struct rstream_phases p = { .tx = 1, .tx_end = 7, .rx = 1, .rx_end = 9 };
+	bool answer;
+
+	EXPECT(!rstream_span_tx(&p, 3, 5) && p.tx == 1 && p.tx_end == 7);
+	EXPECT_EQ(host_warnings, 1);
+	host_warnings = 0;
+	EXPECT_EQ(rstream_span_rx(&p, 9, 5, &answer), RSTREAM_R_BAD_RECORD);
+	p = (struct rstream_phases){ .tx = 4, .rx = 4, .rx_end = 9 };
+	EXPECT_EQ(rstream_span_rx(&p, 10, 5, &answer), RSTREAM_R_BAD_RECORD);
+	/* a further span is no reason for HELLO */
+	p = (struct rstream_phases){ .tx = 4 };
+	EXPECT(!rstream_span_tx(&p, 3, 5) && p.tx == 4 && p.tx_end == 8);
+	/* it answers a PLAIN of ours that is too old */
+	p = (struct rstream_phases){ .tx = 4, .tx_spans = 5, .rx_spans = 1 };
+	EXPECT_EQ(rstream_span_rx(&p, 0, 5, &answer), RSTREAM_R_BAD_RECORD);
+	/* numbers wrap */
+	p = (struct rstream_phases){ .tx = 4, .tx_spans = 0, .rx_spans = 255 };
+	EXPECT_EQ(rstream_span_rx(&p, 0, 5, &answer), RSTREAM_R_NONE);
+	EXPECT(!answer && p.rx == 4 && p.rx_spans == 0);
+	EXPECT(!host_warnings);
+}
