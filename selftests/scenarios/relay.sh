@@ -3,7 +3,7 @@
 # vm: n=3 kernels=6.12,6.1,debug timeout=400
 # A sends to C through B, which splices from one rdmastream socket to another: every byte
 # arrives, B copies nothing, and a receiver that does not read stops the sender.
-# MEASURE=yes: only compares the CPU time of B with that of a relay that receives and sends.
+# MEASURE=yes [MIB=N]: only compares the CPU time of B with that of a relay that receives and sends.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -89,7 +89,7 @@ measure() {
 use ring
 ok "links come up" wait_for 60 try_links
 if [ "${MEASURE:-no}" = yes ]; then
-	total=$((64 * mib))
+	total=$((${MIB:-64} * mib))
 	measure
 	done_testing
 	exit
