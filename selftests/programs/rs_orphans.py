@@ -205,7 +205,7 @@ def group(address, count, directory):
     made = pairs(address, count, sndbuf=0)
     on_rings(made)
     write_file(f"{GROUPS}/cgroup.procs", os.getpid())
-    data = bytes(65536)
+    data = bytes(16384)
     for client, _ in made:
         client.setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, 1)
     most = int(read_file(f"{directory}/memory.current")) + (1 << 20)

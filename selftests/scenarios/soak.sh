@@ -71,12 +71,14 @@ failed() {	# WHAT FILE
 }
 
 a_stream() {	# NUMBER
-	local server client shape=()
+	local server client n m least shape=()
 	one_of "inet inet" "rds4 inet" "inet rds4" "inet6 inet6" "rds6 inet6" "rds6 rds6"
 	read -r server client <<<"$picked"
-	shape=(-S "$RANDOM" -C "$((1 + RANDOM % 8))" -t 400
-		-n "$((1 << (10 + RANDOM % 13)))" -m "$((1 << (10 + RANDOM % 13)))"
-		-w "$((1 + RANDOM * 8))" -r "$((1 + RANDOM * 8))")
+	n=$((1 << (10 + RANDOM % 13))) m=$((1 << (10 + RANDOM % 13)))
+	# a stream in single bytes is slow by TCP, too
+	least=$(((n > m ? n : m) >> 12))
+	shape=(-S "$RANDOM" -C "$((1 + RANDOM % 8))" -t 400 -n "$n" -m "$m"
+		-w "$((1 + least + RANDOM * 8))" -r "$((1 + least + RANDOM * 8))")
 	one_of "" "" "" "-e" "--half-close" "--first server" "--first client" \
 		"--read-delay $((RANDOM % 5000))"
 	# shellcheck disable=SC2206
