@@ -87,8 +87,11 @@ static u64 account_cache(struct mem_cgroup *memcg)
 	return pages << PAGE_SHIFT;
 }
 
-/* Bytes that can be charged to the group and its parents before an allocation fails. */
-static u64 account_room(struct mem_cgroup *memcg)
+/*
+ * Bytes that can be charged to the group and its parents before an allocation fails.
+ * @high: or before one is above memory.high
+ */
+static u64 account_room(struct mem_cgroup *memcg, bool high)
 {
 	unsigned long max, used;
 	u64 room = U64_MAX, cache;
@@ -96,7 +99,9 @@ static u64 account_room(struct mem_cgroup *memcg)
 	rcu_read_lock();
 	cache = account_cache(memcg);
 	for (; memcg; memcg = parent_mem_cgroup(memcg)) {
-		max = min(READ_ONCE(memcg->memory.max), READ_ONCE(memcg->memory.high));
+		max = READ_ONCE(memcg->memory.max);
+		if (high)
+			max = min(max, READ_ONCE(memcg->memory.high));
 		used = page_counter_read(&memcg->memory);
 		room = min(room, ((u64)(max - min(used, max)) << PAGE_SHIFT) + cache);
 	}
@@ -159,7 +164,7 @@ static unsigned long account_part(const struct rstream_link_net *ln)
 	return ULONG_MAX / ACCOUNT_PART;
 }
 
-static u64 account_room(struct mem_cgroup *memcg)
+static u64 account_room(struct mem_cgroup *memcg, bool high)
 {
 	return U64_MAX;
 }
@@ -174,6 +179,11 @@ bool rstream_account_can_charge(struct mem_cgroup *memcg, size_t size)
 	return true;
 }
 #endif
+
+bool rstream_account_has_room(struct mem_cgroup *memcg, size_t size)
+{
+	return !memcg || account_room(memcg, false) >= size;
+}
 
 unsigned long rstream_account_rmb_max(const struct rstream_link_net *ln)
 {
@@ -220,7 +230,7 @@ void *rstream_account_zalloc(const struct rstream_link_net *ln, size_t size, gfp
 
 bool rstream_account_leaves(const struct rstream_account *account, size_t size)
 {
-	return !account->memcg || account_room(account->memcg) >= size + ACCOUNT_LEAVES;
+	return !account->memcg || account_room(account->memcg, true) >= size + ACCOUNT_LEAVES;
 }
 
 void rstream_account_end(struct rstream_link_net *ln)

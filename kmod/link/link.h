@@ -737,6 +737,8 @@ void rstream_link_pays(struct net *net, struct mem_cgroup *memcg);
  * or a parent is above memory.high or memory.swap.high then?  Any context.
  */
 bool rstream_account_can_charge(struct mem_cgroup *memcg, size_t size);
+/* Are there @size bytes left to memory.max of @memcg, or NULL, and its parents?  Any context. */
+bool rstream_account_has_room(struct mem_cgroup *memcg, size_t size);
 void rstream_link_unuse(struct net *net);	/* any context */
 
 /* A link needs devices of the same transport at both ends. */

@@ -23,6 +23,8 @@
  * group's limit is not enforced.
  */
 #define CHARGE_LEAVES	SZ_2M
+/* Likewise for bytes that it needs; the kernel charges a batch of 64 pages at once. */
+#define PEEK_LEAVES	(2 * 64 * PAGE_SIZE)
 
 bool rstream_try_charge(struct rstream *rs, u32 size)
 {
@@ -213,12 +215,23 @@ void rstream_rx_free(struct rstream *rs)
 }
 
 /*
+ * Charge for @size bytes that a program peeks at.  It has a claim to them: if need be, it sleeps
+ * for them (memory.high), but it is not killed.
+ */
+static bool charge_peeked(struct rstream *rs, u32 size)
+{
+	return rstream_try_charge(rs, size) ||
+	       (rstream_account_has_room(rs->sk->sk_memcg, size + PEEK_LEAVES) &&
+		__sk_mem_schedule(rs->sk, size, SK_MEM_RECV));
+}
+
+/*
  * Copy bytes @from to @to of a ring of @size bytes at @mem to the queue, as many as there is
  * memory for.  They fill up the last skb first, so that many small copies waste no memory.  The
- * caller adds them to rxq.bytes.  @try_charge: charge by rstream_try_charge(); not in softirq.
+ * caller adds them to rxq.bytes.  @peek: charge by charge_peeked(); not in softirq.
  * Return: bytes copied.
  */
-u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool try_charge)
+u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool peek)
 {
 	struct sk_buff *skb = skb_peek_tail(&rs->rxq.skbs);
 	bool empty = !skb;
@@ -226,8 +239,8 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 	u32 n;
 
 	/* the first piece in any case, as in rx_may_keep() */
-	if (try_charge && !rstream_try_charge(rs, DIV_ROUND_UP(to - from, RX_OWN_SIZE) *
-					       SKB_TRUESIZE(RX_OWN_SIZE))) {
+	if (peek && !charge_peeked(rs, DIV_ROUND_UP(to - from, RX_OWN_SIZE) *
+				   SKB_TRUESIZE(RX_OWN_SIZE))) {
 		if (!empty)
 			return 0;
 		to = min(to, from + RX_OWN_SIZE);
@@ -239,10 +252,10 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 
 		if (!skb || !skb_tailroom(skb)) {
 			n = empty ? min_t(u64, to - at, RX_OWN_SIZE) : RX_OWN_SIZE;
-			skb = alloc_skb(n, try_charge ? GFP_KERNEL : GFP_ATOMIC);
+			skb = alloc_skb(n, peek ? GFP_KERNEL : GFP_ATOMIC);
 			if (!skb)
 				break;
-			if (!try_charge && !sk_rmem_schedule(rs->sk, skb, skb->truesize)) {
+			if (!peek && !sk_rmem_schedule(rs->sk, skb, skb->truesize)) {
 				kfree_skb(skb);
 				break;
 			}
@@ -255,7 +268,7 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
 		rstream_skb_cb(skb)->stamp = rs->rxq.stamp;
 		at += n;
 	}
-	if (try_charge)
+	if (peek)
 		sk_mem_reclaim(rs->sk);
 	return at - from;
 }

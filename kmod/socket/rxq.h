@@ -37,7 +37,7 @@ static inline struct rstream_skb_cb *rstream_skb_cb(struct sk_buff *skb)
 bool rstream_try_charge(struct rstream *rs, u32 size);
 u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
 bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len);
-u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool try_charge);
+u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool peek);
 void rstream_rx_drop(struct rstream *rs, struct sk_buff *skb);
 void rstream_rx_free(struct rstream *rs);
 u64 rstream_window_most(const struct rstream *rs);

@@ -15,6 +15,8 @@
 
 /* Orphans: closed sockets of the whole host that still have something to deliver. */
 static atomic_t n_closed;
+/* Those that have delivered everything and wait for the peer's end. */
+static atomic_t n_fin_wait;
 
 /* How often a closed socket is checked, s; after how many checks without progress it ends. */
 #define LOOK_SECONDS	15
@@ -82,8 +84,13 @@ static void close_set(struct rstream *rs, enum rstream_close_state to)
 	};
 
 	rstream_assert_held(rs);
-	if (!WARN_ON_ONCE(!(from[to] & BIT(rs->close.state))))
-		WRITE_ONCE(rs->close.state, to);
+	if (WARN_ON_ONCE(!(from[to] & BIT(rs->close.state))))
+		return;
+	if (to == RSTREAM_FIN_WAIT)
+		atomic_inc(&n_fin_wait);
+	else if (rs->close.state == RSTREAM_FIN_WAIT)
+		atomic_dec(&n_fin_wait);
+	WRITE_ONCE(rs->close.state, to);
 }
 
 static bool limited(struct rstream *rs, unsigned int shift)
@@ -201,6 +208,21 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 /* ---- without a program ---- */
 
 /*
+ * For how long a socket waits for the peer's end in FIN_WAIT2, ms.  If it is more than a minute,
+ * TCP waits for the rest when it has the socket.  TCP keeps little of such a socket, and limits
+ * their number; beyond that it gets them at once.
+ */
+static unsigned int fin_wait_ms(const struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+
+	if (atomic_read(&n_fin_wait) >
+	    READ_ONCE(sock_net(sk)->ipv4.tcp_death_row.sysctl_max_tw_buckets))
+		return 1;
+	return jiffies_to_msecs(min(tcp_fin_time(sk), TCP_TIMEWAIT_LEN));
+}
+
+/*
  * The program is gone.  First everything that it wrote is sent, then the FIN record, then TCP's
  * FIN.  After that we stay to read the peer's last records, because TCP would answer them with
  * RST if it had the socket: until the peer's FIN arrives, or as long as TCP waits in FIN_WAIT2.
@@ -220,8 +242,7 @@ void rstream_close_step(struct rstream *rs)
 		close_set(rs, RSTREAM_FIN_WAIT);
 		/* all is delivered, and TCP does not count a socket in FIN_WAIT2, either */
 		atomic_dec(&n_closed);
-		/* if it is more than a minute, TCP waits for the rest when it has the socket */
-		rstream_timer(rs, jiffies_to_msecs(min(tcp_fin_time(sk), TCP_TIMEWAIT_LEN)));
+		rstream_timer(rs, fin_wait_ms(rs));
 	}
 }
 

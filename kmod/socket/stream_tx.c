@@ -233,8 +233,9 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	long nap, left;
 	int err;
 
+	/* what the peer has read gives memory, too */
+	rstream_ask_room(rs);
 	if (!*timeo) {
-		rstream_ask_room(rs);
 		rs->txq.scarce_until = jiffies + msecs_to_jiffies(RSTREAM_RETRY_MS);
 		WRITE_ONCE(rs->txq.scarce, true);
 		rstream_retry_by(rs, rs->txq.scarce_until);	/* wakes poll() and epoll */
@@ -247,6 +248,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	add_wait_queue(sk_sleep(sk), &wait);
 	err = sk_wait_event(sk, &left, tx_over(rs), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
+	rstream_tx_reap(rs);
 	if (*timeo != MAX_SCHEDULE_TIMEOUT)
 		*timeo -= nap - left;
 	return min(err, 0);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What programs can make the kernel keep for them, and what it is charged for.
 
-Usage: rs_orphans.py ADDRESS crumbs|closed|waiting|scarce N
-       rs_orphans.py ADDRESS group|high|accepted N DIRECTORY
+Usage: rs_orphans.py ADDRESS crumbs|closed|waiting|lingering|scarce|blocked N
+       rs_orphans.py ADDRESS group|high|peeks|accepted N DIRECTORY
 
 crumbs: N sockets in turn write a byte each, which nobody reads, until one takes no more:
 no byte continues the one before in the page that a task's writes share.  They are
@@ -17,30 +17,43 @@ waiting: N clients have nothing more to send, close, and wait for servers that d
 one writes what it may to a server that does not read, and closes.  Prints whether that server
 finds it reset when it reads, 0 or 1.
 
+lingering: N clients have nothing more to send, close, and wait for servers that do not.  Prints how
+many streams of them are left soon, at least.
+
 scarce: N clients on rings write what they may, blocks of 32 KiB, while tcp_mem allows no more
 than there is.  Prints how many pages more TCP has then, and how many ms a client takes that 50
 times waits by poll() and writes.  All bytes must arrive in the end.
 
-group: likewise, by MSG_ZEROCOPY, in a control group to which memory.max leaves 1 MiB.  Prints
+blocked: likewise, but the last one writes 1 MiB, in a blocking call, to a server that reads.  Prints
+after how many ms that has arrived.
+
+group: as scarce, but by MSG_ZEROCOPY, in a control group to which memory.max leaves 1 MiB.  Prints
 how many bytes it has then beyond that limit.
 
-high: peeks at what has arrived by N rings, in a control group that is above memory.high, or a
-MiB below.
+high: peeks at what has arrived by N rings, in a control group that is a MiB below memory.high.
 Prints for how many ms it was in these calls.
+
+peeks: peeks at 16 of 32 KiB that have arrived by N rings, then at two pieces in turn by SO_PEEK_OFF,
+in a control group near memory.high.  Prints how many bytes it has not seen.
 
 accepted: a process in a control group accepts N connections of another one, first by TCP.
 Prints how many bytes of slab memory more the group has for each than with TCP.
 """
+import fcntl
 import json
 import os
 import select
 import socket
+import struct
 import subprocess
 import sys
+import termios
+import threading
 import time
 
 IPPROTO_RDMASTREAM = 257
 SO_ZEROCOPY = 60
+SO_PEEK_OFF = 42
 MSG_ZEROCOPY = 0x4000000
 LIMIT = 60      # s
 GROUPS = "/sys/fs/cgroup"
@@ -166,6 +179,22 @@ def waiting(address, count):
     print(int(is_reset(server)))
 
 
+def lingering(address, count):
+    made = pairs(address, count)
+    for client, server in made:
+        client.sendall(b"x")
+        server.sendall(server.recv(1))
+        client.recv(1)
+        client.close()
+    least, end = count, time.monotonic() + 10
+    while least and time.monotonic() < end:
+        told = subprocess.run(["rsctl", "-j", "sockets", "mode", "closed"],
+                              capture_output=True, check=True).stdout
+        least = min(least, len(json.loads(told)))
+        time.sleep(0.1)
+    print(least)
+
+
 def arrive(made, sizes):
     """Read all, of which there is so much."""
     for (_, server), size in zip(made, sizes):
@@ -199,6 +228,26 @@ def scarce(address, count):
     print(more, round(spent))
 
 
+def blocked(address, count):
+    made = pairs(address, count, sndbuf=0)
+    on_rings(made)
+    client, server = made.pop()
+    usual = read_file(TCP_MEM)
+    write_file(TCP_MEM, f"512 768 {tcp_pages()}")
+    try:
+        sizes = [fill(client, bytes(32768)) for client, _ in made]
+        client.settimeout(None)
+        threading.Thread(target=client.sendall, args=[bytes(1 << 20)], daemon=True).start()
+        since, got = time.monotonic(), 0
+        while got < 1 << 20:
+            got += len(server.recv(65536))
+        spent = time.monotonic() - since
+    finally:
+        write_file(TCP_MEM, usual)
+    arrive(made, sizes)
+    print(round(spent * 1000))
+
+
 def group(address, count, directory):
     # its sockets belong to the group, but not the memory that the program needs later
     write_file(f"{directory}/cgroup.procs", os.getpid())
@@ -227,17 +276,37 @@ def high(address, count, directory):
         client.send(bytes(4096), socket.MSG_DONTWAIT)
     room = bytearray(4096)
     time.sleep(1)
-    spent, below = 0, int(read_file(f"{directory}/memory.current")) + (1 << 20)
+    most = int(read_file(f"{directory}/memory.current")) + (1 << 20)
+    write_file(f"{directory}/memory.high", most)
+    since = time.monotonic()
     try:
-        for most, some in (below, made[::2]), (4096, made[1::2]):
-            write_file(f"{directory}/memory.high", most)
-            since = time.monotonic()
-            for _, server in some:
-                server.recv_into(room, 0, socket.MSG_PEEK)
-            spent += time.monotonic() - since
+        for _, server in made:
+            server.recv_into(room, 0, socket.MSG_PEEK)
+        spent = time.monotonic() - since
     finally:
         write_file(f"{directory}/memory.high", "max")
     print(round(spent * 1000))
+
+
+def peeks(address, count, directory):
+    write_file(f"{directory}/cgroup.procs", os.getpid())
+    made = pairs(address, count)
+    on_rings(made)
+    for client, server in made:
+        client.sendall(bytes(32768))
+        while fcntl.ioctl(server, termios.FIONREAD, bytes(4)) != struct.pack("i", 32768):
+            time.sleep(0.01)
+    room, missed = bytearray(16384), 0
+    write_file(f"{directory}/memory.high", int(read_file(f"{directory}/memory.current")) + (1 << 20))
+    try:
+        for _, server in made:
+            missed += 16384 - server.recv_into(room, 0, socket.MSG_PEEK)
+            server.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, 16384)
+            for _ in range(2):
+                missed += 4096 - server.recv_into(room, 4096, socket.MSG_PEEK)
+    finally:
+        write_file(f"{directory}/memory.high", "max")
+    print(missed)
 
 
 def slab(directory):
@@ -262,5 +331,6 @@ def accepted(address, count, directory):
     print((more[1] - more[0]) // count)
 
 
-{"crumbs": crumbs, "closed": closed, "waiting": waiting, "scarce": scarce,
- "group": group, "high": high, "accepted": accepted}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])
+{"crumbs": crumbs, "closed": closed, "waiting": waiting, "lingering": lingering,
+ "scarce": scarce, "blocked": blocked, "group": group, "high": high, "peeks": peeks,
+ "accepted": accepted}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])

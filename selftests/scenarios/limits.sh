@@ -159,6 +159,9 @@ scarce() {	# PAGES MS
 }
 ok "writers on rings: tcp_mem is respected, and poll() waits for memory" \
 	scarce $((256 * $(nproc) + 3 * 24)) 250
+# 256 pieces of the size that is allowed without memory; a nap for each takes six seconds
+ok "writers on rings: tcp_mem does not stop one whose peer reads" \
+	at_most_more $((3000 * SLOW)) blocked 24
 # As with TCP, the kernel looks for a process to kill; the group has none.
 echo "lab: allocations fail from here on" >/dev/kmsg
 ok "writers on rings: memory.max is respected" at_most_more $((256 << 10)) group 24 $groups/test
@@ -168,6 +171,7 @@ ok "writers on rings: all memory is freed" wait_for 10 few_pages 300
 # ---- memory.high, accepted connections ----
 
 ok "memory.high: a call that peeks does not wait for memory" at_most_more 200 high 8 $groups/test
+ok "memory.high: peeking sees as much as with TCP" at_most_more 0 peeks 8 $groups/test
 use tcp
 costs() {	# LEAST
 	local more
@@ -186,6 +190,7 @@ crumbs() {	# what keeps a byte takes at least 80
 ok "tiny messages: their memory is charged, not only their bytes" crumbs
 
 max_orphans=$(sysctl -n net.rdmastream.max_orphans)
+tw_buckets=$(sysctl -n net.ipv4.tcp_max_tw_buckets)
 closed() {	# LEAST MOST: that many of 40 are reset
 	rs_orphans closed 40 >"$tmp/reset" && awk -v least="$1" -v most="$2" \
 		'{ print } END { exit !($1 >= least && $1 <= most) }' "$tmp/reset"
@@ -204,6 +209,10 @@ for how in tcp ring; do
 	set_net max_orphans=8
 	ok "closed: $how, those that only wait for the peer's end do not count" at_most_more 0 waiting 20
 	set_net max_orphans="$max_orphans"
+	ok "closed: $how, so many wait for the peer's end" eval '! at_most_more 19 lingering 20'
+	sysctl -q net.ipv4.tcp_max_tw_buckets=8
+	ok "closed: $how, ... but not more than tcp_max_tw_buckets" at_most_more 8 lingering 20
+	sysctl -q net.ipv4.tcp_max_tw_buckets="$tw_buckets"
 	ok "closed: $how, all memory is freed" wait_for 20 few_pages 300
 done
 
