@@ -173,6 +173,7 @@ static int rstream_connect(struct socket *sock, struct sockaddr_unsized *addr, i
 	bool hook;
 	int err;
 
+	rstream_abort_wait(rs);
 	/* only the SYN to a v4-mapped address needs the hook */
 	hook = rstream_mode(rs) == RSTREAM_IDLE && is_mapped(sk, addr, len);
 	if (hook && rstream_hook_get(sock_net(sk)))
@@ -191,6 +192,7 @@ static int rstream_listen(struct socket *sock, int backlog)
 {
 	struct rstream *rs = rstream_of(sock->sk);
 
+	rstream_abort_wait(rs);
 	/*
 	 * These preparations stay until release(), even if TCP refuses to listen: then it is a
 	 * bound TCP socket like any other.
@@ -258,7 +260,7 @@ static int accept_plain(struct rstream *listener, struct socket *newsock, bool k
 	rstream_mib_inc(listener->rn, RSTREAM_MIB_PLAIN_ACCEPTS);
 	rstream_mib_reason(listener->rn, reason);
 	if (!listener->user_save_syn)
-		tcp_saved_syn_free(tcp_sk(newsock->sk));
+		rstream_free_syn(newsock->sk);
 	if (kern)
 		return accept_plain_kern(listener, newsock, reason);
 	newsock->ops = listener->tcp_ops;
@@ -269,8 +271,11 @@ static int accept_plain(struct rstream *listener, struct socket *newsock, bool k
 
 static int rstream_release(struct socket *sock);
 
-/* The kernel has taken the listener over after this connection was negotiated: reset it. */
-static int accept_reset(struct socket *newsock)
+/*
+ * The kernel has taken the listener over after this connection was negotiated: reset it.
+ * @newsock is then as before accept().
+ */
+static void accept_reset(struct socket *newsock)
 {
 	struct sock *sk = newsock->sk;
 
@@ -278,35 +283,48 @@ static int accept_reset(struct socket *newsock)
 	sk->sk_lingertime = 0;
 	release_sock(sk);
 	rstream_release(newsock);
-	return -ECONNABORTED;
+	newsock->state = SS_UNCONNECTED;
+}
+
+/* Return: false if the connection was reset. */
+static bool accept_stream(struct rstream *listener, struct rstream *rs, struct socket *newsock,
+			  bool kern)
+{
+	/* as TCP does with the sock: softirq, where it was allocated, has no group to charge */
+	rstream_slab_charge(rs, GFP_KERNEL | __GFP_NOFAIL);
+	lock_sock(newsock->sk);
+	rstream_link_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
+	rstream_rx_accepted(rs);
+	if (kern && !rstream_listener_ours(listener->sk) &&
+	    (rs->mode != RSTREAM_FALLBACK || rs->hello.guard)) {
+		accept_reset(newsock);
+		return false;
+	}
+	rstream_grant_try(rs);
+	if (rs->out.blocked || rs->out.autocorked)	/* was set in rstream_dummy_socket only */
+		set_bit(SOCK_NOSPACE, &newsock->flags);
+	if (!listener->user_save_syn)
+		rstream_free_syn(newsock->sk);
+	rstream_swap_ops(rs, newsock);
+	rstream_unlock(rs);
+	return true;
 }
 
 static int rstream_accept(struct socket *sock, struct socket *newsock,
 			  RSTREAM_ACCEPT_PARAMS)
 {
 	struct rstream *listener = rstream_of(sock->sk), *rs;
-	int err = listener->tcp_ops->accept(sock, newsock, RSTREAM_ACCEPT_ARGS);
+	int err;
 
-	if (err)
-		return err;
-	rs = rstream_of(newsock->sk);
-	if (!rs)
-		return accept_plain(listener, newsock, RSTREAM_ACCEPT_KERN);
-	/* as TCP does with the sock: softirq, where it was allocated, has no group to charge */
-	rstream_slab_charge(rs, GFP_KERNEL | __GFP_NOFAIL);
-	lock_sock(newsock->sk);
-	rstream_link_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
-	rstream_rx_accepted(rs);
-	if (RSTREAM_ACCEPT_KERN && !rstream_listener_ours(listener->sk) &&
-	    (rs->mode != RSTREAM_FALLBACK || rs->hello.guard))
-		return accept_reset(newsock);
-	rstream_grant_try(rs);
-	if (rs->out.blocked || rs->out.autocorked)	/* was set in rstream_dummy_socket only */
-		set_bit(SOCK_NOSPACE, &newsock->flags);
-	if (!listener->user_save_syn)
-		tcp_saved_syn_free(tcp_sk(newsock->sk));
-	rstream_swap_ops(rs, newsock);
-	rstream_unlock(rs);
+	/* the kernel may accept once for several connections that wait */
+	do {
+		err = listener->tcp_ops->accept(sock, newsock, RSTREAM_ACCEPT_ARGS);
+		if (err)
+			return err;
+		rs = rstream_of(newsock->sk);
+		if (!rs)
+			return accept_plain(listener, newsock, RSTREAM_ACCEPT_KERN);
+	} while (!accept_stream(listener, rs, newsock, RSTREAM_ACCEPT_KERN));
 	return 0;
 }
 

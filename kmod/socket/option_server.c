@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The TCP option of a server.  We replace the listener's icsk_af_ops: syn_recv_sock sees the
- * SYN (by TCP_SAVE_SYN) and the segment that completes the handshake.  SYN-ACKs have no full
- * socket, so a LOCAL_OUT hook adds the option, also to the SYNs that option_client.c leaves to
- * it.  The hook is registered only while a namespace needs it.
+ * The TCP option of a server.  We replace the listener's icsk_af_ops: conn_request sees the SYN;
+ * syn_recv_sock sees it, too (by TCP_SAVE_SYN), and the segment that completes the handshake.
+ * SYN-ACKs have no full socket, so a LOCAL_OUT hook adds the option, also to the SYNs that
+ * option_client.c leaves to it.  The hook is registered only while a namespace needs it.
  */
 #include <linux/filter.h>
 #include <linux/ip.h>
@@ -32,17 +32,51 @@ static siphash_key_t answer_key __ro_after_init;	/* see server_nonce() */
 static struct inet_connection_sock_af_ops listener4, listener6;
 
 /*
- * A client whose SYN-ACK has no option will not send HELLO, so its child gets no stream.  We can't
- * store in a request what we have answered, except in the SYN that TCP has saved for us: in a
- * reserved bit of its header, in the byte with the length.
+ * The SYN that this CPU is handling: tcp_conn_request() sends the first SYN-ACK before it returns.
+ * That one decides, because later ones may be sent while another CPU creates the child.
  */
-#define SYN_FLAGS	12
-#define SYN_ANSWERED	0x08
+struct syn_here {
+	const struct sock *listener;	/* NULL: none with our option */
+	u32 isn;
+	struct rstream_opt opt;
+};
 
-/* The TCP header; with TCP_SAVE_SYN 2 the MAC header comes first. */
-static u8 *syn_header(const struct saved_syn *syn)
+static DEFINE_PER_CPU(struct syn_here, syn_here);	/* bottom halves off */
+
+/*
+ * A client whose SYN-ACK has no option will not send HELLO, so its child gets no stream.  The
+ * request has no room for what we have answered, except in the time of its first SYN-ACK: the
+ * lowest bits of its microseconds, which TCP needs for the round-trip time only.  Nobody else
+ * writes it once that SYN-ACK is made.
+ */
+#define SYN_ANSWERED	1ULL
+#define SYN_PRELUDE	2ULL	/* both ends want a prelude */
+#define SYN_BITS	3ULL
+/* No second SYN-ACK has the option before the first one has certainly passed the hook. */
+#define SYN_DECIDED_US	USEC_PER_MSEC
+
+static void mark(struct request_sock *req, u64 bits)
 {
-	return (u8 *)syn->data + syn->mac_hdrlen + syn->network_hdrlen;
+	WRITE_ONCE(tcp_rsk(req)->snt_synack, (tcp_rsk(req)->snt_synack & ~SYN_BITS) | bits);
+}
+
+static u64 marked(const struct request_sock *req)
+{
+	return READ_ONCE(tcp_rsk(req)->snt_synack) & SYN_BITS;
+}
+
+/* The SYN of which this is the first SYN-ACK. */
+static const struct syn_here *first_synack(const struct request_sock *req)
+{
+	const struct syn_here *here = this_cpu_ptr(&syn_here);
+
+	return here->listener && here->listener == req->rsk_listener &&
+	       here->isn == tcp_rsk(req)->rcv_isn ? here : NULL;
+}
+
+static bool is_decided(const struct request_sock *req, const struct sk_buff *skb)
+{
+	return tcp_skb_timestamp_us(skb) - READ_ONCE(tcp_rsk(req)->snt_synack) > SYN_DECIDED_US;
 }
 
 /*
@@ -50,73 +84,83 @@ static u8 *syn_header(const struct saved_syn *syn)
  * must have the same one.  So it is computed each time, from a secret key and what is fixed in
  * the request.
  */
-static u64 server_nonce(const struct request_sock *req, u64 client)
+static u64 server_nonce(const struct request_sock *req)
 {
 	const struct tcp_request_sock *treq = tcp_rsk(req);
 
-	return siphash_2u64(client, (u64)treq->snt_isn << 32 | treq->rcv_isn,
+	return siphash_2u64(req->__req_common.skc_portpair,
+			    (u64)treq->snt_isn << 32 | treq->rcv_isn,
 			    &answer_key) & RSW_NONCE_MASK;
 }
 
-/* Had the SYN a client's option? */
-static bool syn_option(const struct saved_syn *syn, struct rstream_opt *opt)
+/*
+ * The client's option in the SYN that TCP has saved.  With TCP_SAVE_SYN 2 the MAC header comes
+ * first.
+ */
+static bool saved_option(const struct saved_syn *syn, struct rstream_opt *opt)
 {
+	const u8 *th;
+
 	if (!syn || syn->tcp_hdrlen < sizeof(struct tcphdr))
 		return false;
-	return rstream_opt_find(syn_header(syn) + sizeof(struct tcphdr),
-				syn->tcp_hdrlen - sizeof(struct tcphdr),
+	th = syn->data + syn->mac_hdrlen + syn->network_hdrlen;
+	return rstream_opt_find(th + sizeof(struct tcphdr), syn->tcp_hdrlen - sizeof(struct tcphdr),
 				opt) == RSTREAM_OPT_GOOD &&
 	       opt->role == RSW_ROLE_SYN;
 }
 
-/* Likewise; and has a SYN-ACK of ours answered it? */
-static bool answered_option(const struct saved_syn *syn, struct rstream_opt *opt)
+/* Our option in the SYN-ACKs of a request: always the same one. */
+static void synack_option(const struct request_sock *req, u64 bits, struct rstream_opt *opt)
 {
-	return syn_option(syn, opt) && syn_header(syn)[SYN_FLAGS] & SYN_ANSWERED;
-}
-
-static void mark_answered(const struct request_sock *req)
-{
-	syn_header(req->saved_syn)[SYN_FLAGS] |= SYN_ANSWERED;
-}
-
-/* TCP has stored when it has sent the first one. */
-static bool is_first_synack(const struct request_sock *req, const struct sk_buff *skb)
-{
-	return tcp_skb_timestamp_us(skb) == tcp_rsk(req)->snt_synack;
-}
-
-/* The program may read it (TCP_SAVED_SYN). */
-static void unmark(struct sock *child)
-{
-	const struct saved_syn *syn = tcp_sk(child)->saved_syn;
-
-	if (syn)
-		syn_header(syn)[SYN_FLAGS] &= ~SYN_ANSWERED;
+	*opt = (struct rstream_opt) {
+		.role = RSW_ROLE_SYNACK,
+		.version = RSW_VERSION,
+		.prelude = !!(bits & SYN_PRELUDE),
+		.nonce = server_nonce(req),
+	};
 }
 
 /* The client has sent the option, and we have answered it: attach a stream to the child. */
 static void child_init(struct rstream *rs, struct sock *child,
 		       const struct sk_buff *skb, const struct rstream_opt *syn,
-		       u64 answer)
+		       const struct rstream_opt *synack)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
 	struct rstream_opt opt;
 
-	unmark(child);
 	rstream_attach(rs, child, child->sk_family == AF_INET ?
 		       rstream_tcp4.ops : rstream_tcp6.ops);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_PASSIVE_OPENS);
 	rs->server = true;
 	rs->offer.nonce = syn->nonce;
-	rs->offer.answer = answer;
+	rs->offer.answer = synack->nonce;
 	rs->offer.confirmed = rstream_opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
 			opt.role == RSW_ROLE_CONFIRM &&
 			opt.nonce == rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
-	rs->offer.prelude = syn->prelude;
+	rs->offer.prelude = syn->prelude && synack->prelude;
 	rstream_hear_all(rs);
 	rstream_hook_callbacks(rs);
 	rstream_asked(rs);
+}
+
+static const struct inet_connection_sock_af_ops *tcp_af_ops(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET ? rstream_tcp4.af_ops : rstream_tcp6.af_ops;
+}
+
+static int opt_conn_request(struct sock *sk, struct sk_buff *skb)
+{
+	struct syn_here *here = this_cpu_ptr(&syn_here);
+	int ret;
+
+	if (rstream_opt_of_header(tcp_hdr(skb), &here->opt) == RSTREAM_OPT_GOOD &&
+	    here->opt.role == RSW_ROLE_SYN) {
+		here->isn = TCP_SKB_CB(skb)->seq;
+		here->listener = sk;
+	}
+	ret = tcp_af_ops(sk)->conn_request(sk, skb);
+	here->listener = NULL;
+	return ret;
 }
 
 static struct sock *opt_syn_recv_sock(const struct sock *sk,
@@ -126,15 +170,16 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 				      struct request_sock *req_unhash,
 				      RSTREAM_SYN_RECV_PARAMS(bool *own_req))
 {
-	const struct inet_connection_sock_af_ops *orig =
-		sk->sk_family == AF_INET ? rstream_tcp4.af_ops :
-					   rstream_tcp6.af_ops;
-	struct rstream_opt syn;
-	/* a SYN here means a Fast Open child, which we leave to TCP */
-	bool asked = !tcp_hdr(skb)->syn && answered_option(req->saved_syn, &syn);
+	struct rstream_opt syn, synack;
+	u64 bits = marked(req);
+	/*
+	 * A SYN here means a Fast Open child, which we leave to TCP.  If another CPU is creating
+	 * the child, too, and wins, that one takes the saved SYN; see rstream_free_syn().
+	 */
+	bool asked = !tcp_hdr(skb)->syn && bits & SYN_ANSWERED &&
+		     saved_option(READ_ONCE(req->saved_syn), &syn);
 	struct rstream *rs = NULL;
 	struct sock *child;
-	u64 answer = 0;
 
 	if (asked) {
 		/*
@@ -147,12 +192,12 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 			tcp_listendrop(sk);
 			return NULL;
 		}
-		answer = server_nonce(req, syn.nonce);
+		synack_option(req, bits, &synack);
 	}
-	child = orig->syn_recv_sock(sk, skb, req, dst, req_unhash,
-				    RSTREAM_SYN_RECV_ARGS(own_req));
+	child = tcp_af_ops(sk)->syn_recv_sock(sk, skb, req, dst, req_unhash,
+					      RSTREAM_SYN_RECV_ARGS(own_req));
 	if (child && *own_req && rs)
-		child_init(rs, child, skb, &syn, answer);
+		child_init(rs, child, skb, &syn, &synack);
 	else if (rs)
 		rstream_discard(rs);
 	return child;
@@ -206,13 +251,18 @@ bool rstream_listener_ours(const struct sock *sk)
 	       ops->syn_recv_sock == opt_syn_recv_sock;
 }
 
-/* The option for the SYN-ACK of one of our listeners.  Return: false if it gets none. */
-static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
+/* The option for a SYN-ACK of one of our listeners.  Return: false if it gets none. */
+static bool hook_synack(const struct request_sock *req, const struct sk_buff *skb,
+			const struct syn_here *first, struct rstream_opt *opt)
 {
-	const struct request_sock *req = inet_reqsk(skb->sk);
+	u64 bits = marked(req);
 	const struct rstream *rs;
 
-	if (!req->rsk_listener)
+	if (first)
+		bits = SYN_ANSWERED | (first->opt.prelude ? SYN_PRELUDE : 0);
+	else if (!is_decided(req, skb))
+		return false;
+	if (!(bits & SYN_ANSWERED) || !req->rsk_listener)
 		return false;
 	rs = rstream_of(req->rsk_listener);
 	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN || !rstream_listener_ours(rs->sk) ||
@@ -220,13 +270,7 @@ static bool hook_synack(const struct sk_buff *skb, struct rstream_opt *opt)
 	    !rstream_link_possible(sock_net(skb->sk)) ||
 	    rstream_ipsec_route(req->rsk_listener, skb_dst(skb)))
 		return false;
-	/* the first one decides: while another one is sent, the saved SYN may go to a child */
-	if (is_first_synack(req, skb) ? !syn_option(req->saved_syn, opt) :
-					!answered_option(req->saved_syn, opt))
-		return false;
-	opt->role = RSW_ROLE_SYNACK;
-	opt->version = RSW_VERSION;
-	opt->nonce = server_nonce(req, opt->nonce);
+	synack_option(req, bits, opt);
 	return true;
 }
 
@@ -255,7 +299,9 @@ static bool is_tcp(const struct sk_buff *skb, const struct nf_hook_state *state)
 
 static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook_state *state)
 {
-	const struct sock *sk = skb->sk;
+	const struct syn_here *first = NULL;
+	struct request_sock *req = NULL;
+	struct sock *sk = skb->sk;
 	struct rstream_opt opt;
 	bool add = false;
 
@@ -264,15 +310,17 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 		return NF_ACCEPT;
 	if (!tcp_hdr(skb)->syn)
 		return NF_ACCEPT;
-	if (sk->sk_state == TCP_NEW_SYN_RECV)
-		add = hook_synack(skb, &opt);
-	else if (sk->sk_protocol == IPPROTO_TCP)	/* SYN_SENT: a full sock */
+	if (sk->sk_state == TCP_NEW_SYN_RECV) {
+		req = inet_reqsk(sk);
+		first = first_synack(req);
+		add = hook_synack(req, skb, first, &opt);
+	} else if (sk->sk_protocol == IPPROTO_TCP) {	/* SYN_SENT: a full sock */
 		add = hook_mapped_syn(skb, &opt);
-	if (!add || !rstream_opt_insert(skb, &opt))
-		return NF_ACCEPT;
-	if (sk->sk_state == TCP_NEW_SYN_RECV && is_first_synack(inet_reqsk(sk), skb))
-		mark_answered(inet_reqsk(sk));
-	return hook_done(skb);
+	}
+	add = add && rstream_opt_insert(skb, &opt);
+	if (first)
+		mark(req, add ? SYN_ANSWERED | (opt.prelude ? SYN_PRELUDE : 0) : 0);
+	return add ? hook_done(skb) : NF_ACCEPT;
 }
 
 /* Fast path, because every packet of the namespace passes here. */
@@ -326,6 +374,19 @@ void rstream_hook_put(struct net *net)
 	mutex_unlock(&rn->hook_lock);
 }
 
+/*
+ * Free the saved SYN that the program did not ask for.  opt_syn_recv_sock() may still look at it on
+ * behalf of another ACK.  May sleep.
+ */
+void rstream_free_syn(struct sock *sk)
+{
+	struct saved_syn *syn = tcp_sk(sk)->saved_syn;
+
+	tcp_sk(sk)->saved_syn = NULL;
+	if (syn)
+		kvfree_rcu_mightsleep(syn);
+}
+
 int rstream_option_listen(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
@@ -366,6 +427,7 @@ static void make_listener(struct inet_connection_sock_af_ops *ours,
 	if (!tcp->prot)
 		return;
 	*ours = *tcp->af_ops;
+	ours->conn_request = opt_conn_request;
 	ours->syn_recv_sock = opt_syn_recv_sock;
 }
 

@@ -122,6 +122,14 @@ void rstream_queue_abort(struct rstream *rs)
 	}
 }
 
+/*
+ * Wait for the abort of the connection before: it must not hit the next one.  Without the lock.
+ */
+void rstream_abort_wait(struct rstream *rs)
+{
+	flush_work(&rs->abort_work);
+}
+
 /* Push and parse again at @at, in jiffies, or earlier. */
 void rstream_retry_by(struct rstream *rs, unsigned long at)
 {

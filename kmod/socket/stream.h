@@ -270,6 +270,7 @@ void rstream_unhook_callbacks(struct sock *sk);
 void rstream_set_dummy(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
 void rstream_queue_abort(struct rstream *rs);
+void rstream_abort_wait(struct rstream *rs);
 bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay);
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Sockets in the hands of others than the program that has made them.
 
-Usage: rs_others ADDRESS kernel|bpf|migrate
+Usage: rs_others ADDRESS kernel|bpf|delay|migrate
 
   kernel   the kernel accepts from the program's listener, as nfsd does (rs_acceptor.ko)
   bpf      a BPF program of the control group sets SO_RCVLOWAT before accept()
+  delay    TCP_TX_DELAY makes the SYN-ACKs of a listener late
   migrate  the children of a listener that is closed go to others of its SO_REUSEPORT group
 """
 import contextlib
@@ -21,6 +22,7 @@ import time
 import tap
 
 IPPROTO_RDMASTREAM = 257
+TCP_TX_DELAY = 37
 ACCEPTOR = "/sys/module/rs_acceptor/parameters/"
 GROUPS = "/sys/fs/cgroup"
 MIGRATE = "/proc/sys/net/ipv4/tcp_migrate_req"
@@ -56,10 +58,21 @@ def put(path, value):
 
 # ---- the kernel accepts ----
 
-def echoed(sock, client):
-    """Bytes to the kernel and back.  Return: what is wrong."""
+def is_reset(client):
+    try:
+        client.recv(64)
+    except ConnectionResetError:
+        return True
+    return False
+
+
+def echoed(sock, client, times=1):
+    """
+    Bytes to the kernel, which accepts so often, and back.  Return: what is wrong.
+    """
     client.sendall(b"hello")
-    err = put(ACCEPTOR + "echo", sock.fileno())
+    for _ in range(times):
+        err = put(ACCEPTOR + "echo", sock.fileno())
     try:
         back = client.recv(64)
     except OSError as failure:
@@ -76,12 +89,14 @@ def kernel(address):
         wrong = echoed(sock, connected(sock, kind))
         tap.ok(not wrong, f"... with callbacks of its own, from {kind}", wrong)
         put(ACCEPTOR + "take", -1)
-        client = connected(sock, kind)
+        before = connected(sock, kind)
+        before.sendall(b"early")
         put(ACCEPTOR + "take", sock.fileno())
-        wrong = echoed(sock, client)
+        # a stream is reset, and the kernel gets the next one at once
+        wrong = echoed(sock, connected(sock, kind), times=1 if kind == "rdmastream" else 2)
         put(ACCEPTOR + "take", -1)
-        tap.ok(not wrong if kind == "tcp" else "reset" in wrong,
-               f"... a connection from before: {kind}", wrong)
+        tap.ok(not wrong, f"... one from before waits, and one from after: {kind}", wrong)
+        tap.ok(is_reset(before) == (kind == "rdmastream"), f"... the one from before: {kind}")
         wrong = echoed(sock, connected(sock, kind))
         tap.ok(not wrong, f"... and one from after: {kind}", wrong)
 
@@ -222,6 +237,18 @@ def migrated(address, first, second):
         f"{len(got)} accepted, {whole} whole, {said} answered: {ends}")
 
 
+# ---- SYN-ACKs ----
+
+def delay(address):
+    """The listener's segments are late on purpose."""
+    sock = listener(address)
+    sock.setsockopt(socket.IPPROTO_TCP, TCP_TX_DELAY, 2000)
+    client = connected(sock)
+    peer, _ = sock.accept()
+    client.sendall(b"hello")
+    tap.ok(peer.recv(64) == b"hello", "TCP_TX_DELAY of a listener")
+
+
 def migrate(address):
     put(MIGRATE, 1)
     for first in KINDS:
@@ -231,5 +258,5 @@ def migrate(address):
     put(MIGRATE, 0)
 
 
-{"kernel": kernel, "bpf": bpf, "migrate": migrate}[sys.argv[2]](sys.argv[1])
+{"kernel": kernel, "bpf": bpf, "delay": delay, "migrate": migrate}[sys.argv[2]](sys.argv[1])
 sys.exit(tap.done())

@@ -209,10 +209,11 @@ class Peer:
         self.last = b""         # the last segment's data
         self.nonces = None      # of both options: the client's, the server's
 
-    def segment(self, flags, data=b"", opts=b"", urgent=0):
+    def segment(self, flags, data=b"", opts=b"", urgent=0, reserved=0):
+        """@reserved: bits of the header that TCP ignores."""
         opts += b"\1" * (-len(opts) % 4)
         self.tun.send(struct.pack("!HHIIBBHHH", self.port, self.remote,
-                                  self.seq, self.ack, (5 + len(opts) // 4) << 4,
+                                  self.seq, self.ack, (5 + len(opts) // 4) << 4 | reserved,
                                   flags, 65535, 0, urgent) + opts + data, self.host)
         self.seq += len(data) + bool(flags & (SYN | FIN))
 
@@ -274,9 +275,9 @@ class Peer:
     def end(self):
         self.segment(ACK | FIN)
 
-    def connect(self, port, syn=b"", confirm=b""):
+    def connect(self, port, syn=b"", confirm=b"", reserved=0):
         self.remote = port
-        self.segment(SYN, opts=b"\2\4\5\xb4" + syn)
+        self.segment(SYN, opts=b"\2\4\5\xb4" + syn, reserved=reserved)
         expect(self.until(lambda: self.ack), "a SYN-ACK")
         answer = self.opts
         if found(syn) and found(answer):
@@ -355,12 +356,13 @@ def drain(sock):
 class Served:
     """The peer has connected to a listener of ours."""
 
-    def __init__(self, tun, syn=b"", confirm=b"", early=b"", late=b""):
+    def __init__(self, tun, syn=b"", confirm=b"", early=b"", late=b"", reserved=0):
         listener = our_socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((OURS, 0))
         listener.listen(1)
         self.peer = Peer(tun)
-        self.answer = self.peer.connect(listener.getsockname()[1], syn, confirm)
+        self.answer = self.peer.connect(listener.getsockname()[1], syn, confirm, reserved)
         if early:
             self.peer.write(early)
         self.sock, _ = listener.accept()

@@ -17,7 +17,7 @@ import termios
 import threading
 import time
 
-from rs_end import setting
+from rs_end import dump, setting
 from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC, NONCE, OURS,
                      PEER, PSH, RESUME, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH,
                      Peer, Served, agreed, chosen, drain, end, expect, found, hello, ip,
@@ -56,6 +56,18 @@ def server_agrees(tun):
     served = agreed(tun)
     expect(role_of(served.answer) == ROLE_SYNACK, "the answer's option")
     served.echo_framed()
+
+
+def server_refuses(tun):
+    """As always when connections may go to another listener."""
+    with setting("../ipv4/tcp_migrate_req", 1):
+        for reserved in range(16):
+            served = Served(tun, option(ROLE_SYN), reserved=reserved)
+            expect(not found(served.answer), "no option in the SYN-ACK")
+            port = f":{served.sock.getsockname()[1]}"
+            expect(not any((entry["local"] or "").endswith(port) for entry in dump("sockets")),
+                   f"no stream, with the reserved bits {reserved}")
+            served.echo_plain()
 
 
 def server_option_malformed(tun):

@@ -4,12 +4,12 @@
 # Sockets in the hands of others than their program: the kernel accepts from a listener, as nfsd
 # does; a BPF program sets options of a child before accept(); children go from a listener that
 # is closed to another one.
-# From the environment: ONLY (kernel bpf migrate).
+# From the environment: ONLY (kernel bpf delay migrate).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 : "${TESTS:=$(dirname "$MODULE").test}"	# with rs_acceptor.ko, built as rs_hca.ko is
-: "${ONLY:=kernel bpf migrate}"
+: "${ONLY:=kernel bpf delay migrate}"
 groups=/sys/fs/cgroup
 
 mountpoint -q $groups || mount -t cgroup2 none $groups || bail "no control groups"
