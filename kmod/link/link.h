@@ -40,9 +40,8 @@
 #include "base/net.h"
 #include "base/stats.h"
 #include "end.h"
-#include "spliced.h"
 
-/* Minimum size of a ring: at least a page, so that no spliced-out page belongs to two rings. */
+/* Minimum size of a ring: at least a page. */
 #define RSTREAM_RING_MIN	(PAGE_SIZE > SZ_16K ? (u32)PAGE_SIZE : SZ_16K)
 /* Smaller grants are refused. */
 #define RSTREAM_GRANT_MIN	SZ_4K
@@ -398,10 +397,6 @@ u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
  * rstream_rxring_page() - the page of a ring that contains a byte
  * @ring:	the receiving end
  * @at:		bytes since the ring was granted
- *
- * A caller that takes a reference can read the page until it drops the reference: until then,
- * the memory is not used for another ring, even if the link ends.  The reference must be taken
- * before the byte is credited.
  */
 struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
 

@@ -39,8 +39,8 @@ static struct rx_ring *to_rx(struct rstream_rxring *ring)
 /* ---- messages without data ---- */
 
 /*
- * Copies the contents of a ring.  vfree() in softirq writes a list entry to the start of the
- * memory, while a pipe may still hold pages of the copy, so an extra page precedes the copy.
+ * Copies the contents of a ring.  An extra page precedes the copy: vfree() in softirq writes a list
+ * entry to the start of the memory.
  */
 static void *copy_make(const void *mem, size_t n)
 {

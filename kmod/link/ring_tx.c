@@ -13,7 +13,6 @@
 #include <linux/slab.h>
 
 #include "account.h"
-#include "spliced.h"
 #include "ring.h"
 #include "page_cache.h"
 #include "wr.h"
@@ -39,7 +38,7 @@ void rstream_frag_free(struct rstream_frag *frag)
 {
 	rstream_wr_unmap(frag);
 	if (frag->page)
-		rstream_page_put(frag->page);
+		put_page(frag->page);
 	net_zcopy_put(frag->uarg);
 	kmem_cache_free(frag_cache, frag);
 }

@@ -7,10 +7,6 @@
  * (get, put).  It never takes memory back by itself: its callers know when the peer has stopped
  * writing.
  *
- * Each page has its own reference count, because a pipe may refer to it (spliced.c).  Memory
- * that is returned while a page of it is spliced out is not reused before that page is back; the
- * pages of a freed RMB are freed with their last reference.
- *
  * Memory is zeroed when allocated.  It belongs to one link, and so to one peer, until it is
  * freed: data that one peer has written can never leak to another.
  */
@@ -22,7 +18,6 @@
 #include <linux/vmalloc.h>
 
 #include "account.h"
-#include "spliced.h"
 #include "rmb.h"
 #include "wr.h"
 
@@ -69,8 +64,6 @@ struct dma_page {
  * @usable:	registration has completed, link->lock
  * @over:	unused, and to be freed, link->lock
  * @map:	a bit for each unit in use, link->lock
- * @spliced:	units of @map that were returned, but contain a spliced-out page
- * @n_spliced:	number of units in @spliced
  * @used:	number of units in @map, link->lock
  */
 struct rstream_rmb {
@@ -88,8 +81,8 @@ struct rstream_rmb {
 	void *mem;
 	bool mapped;
 	bool usable, over;
-	unsigned long *map, *spliced;
-	unsigned int units, used, n_spliced;
+	unsigned long *map;
+	unsigned int units, used;
 	unsigned int unused;	/* consecutive sweeps that found it unused */
 };
 
@@ -141,7 +134,6 @@ static void rmb_free(struct rstream_rmb *rmb)
 	sg_free_table(&rmb->sgt);
 	kvfree(rmb->dma);
 	kvfree(rmb->pages);
-	bitmap_free(rmb->spliced);
 	bitmap_free(rmb->map);
 	kfree(rmb);
 }
@@ -367,10 +359,9 @@ static int rmb_fill(struct rstream_rmb *rmb)
 	if (!rstream_account_leaves(&account, rmb->size))
 		goto out;
 	rmb->map = bitmap_zalloc(rmb->units, account.gfp);
-	rmb->spliced = bitmap_zalloc(rmb->units, account.gfp);
 	rmb->pages = kvcalloc(rmb->n_pages, sizeof(*rmb->pages), account.gfp);
 	rmb->dma = kvcalloc(rmb->n_pages, sizeof(*rmb->dma), account.gfp);
-	if (rmb->map && rmb->spliced && rmb->pages && rmb->dma)
+	if (rmb->map && rmb->pages && rmb->dma)
 		err = rmb_alloc_pages(rmb, account.gfp);
 	/* others may have allocated meanwhile */
 	if (!err && !rstream_account_leaves(&account, 0))
@@ -499,37 +490,6 @@ static struct page *rmb_page(const struct rstream_rmb *rmb, u32 off)
 	return rmb->pages[off >> PAGE_SHIFT];
 }
 
-static bool unit_spliced(const struct rstream_rmb *rmb, unsigned int unit)
-{
-	u32 size = rmb_kinds[rmb->kind].unit, off;
-
-	/* pages of cells are never spliced out */
-	if (rmb->kind != RSTREAM_RMB_RINGS)
-		return false;
-	for (off = 0; off < size; off += PAGE_SIZE)
-		if (rstream_page_spliced(rmb_page(rmb, unit * size + off)))
-			return true;
-	return false;
-}
-
-/* Makes returned units available again when they are back. */
-static void rmb_reclaim(struct rstream_rmb *rmb)
-{
-	unsigned long unit;
-
-	lockdep_assert_held(&rmb->link->lock);
-	if (!rmb->n_spliced)
-		return;
-	for_each_set_bit(unit, rmb->spliced, rmb->units) {
-		if (unit_spliced(rmb, unit))
-			continue;
-		__clear_bit(unit, rmb->spliced);
-		__clear_bit(unit, rmb->map);
-		rmb->n_spliced--;
-		rmb->used--;
-	}
-}
-
 /* Looks for @n free units, first fit, aligned to @n.  Return: NULL if there is no free space. */
 static struct rstream_rmb *rmb_find(const struct rstream_link *link,
 				    enum rstream_rmb_kind kind, unsigned int n,
@@ -539,7 +499,6 @@ static struct rstream_rmb *rmb_find(const struct rstream_link *link,
 
 	lockdep_assert_held(&link->lock);
 	list_for_each_entry(rmb, &link->rmbs[kind], list) {
-		rmb_reclaim(rmb);
 		if (!rmb->usable || rmb->units - rmb->used < n)
 			continue;
 		*at = bitmap_find_next_zero_area(rmb->map, rmb->units, 0, n,
@@ -584,15 +543,8 @@ void rstream_rmb_put(const struct rstream_rmb_block *block)
 	unsigned int i = block->off / unit, n = block->size / unit;
 
 	lockdep_assert_held(&rmb->link->lock);
-	for (; n; i++, n--) {
-		if (unit_spliced(rmb, i)) {
-			__set_bit(i, rmb->spliced);
-			rmb->n_spliced++;
-		} else {
-			__clear_bit(i, rmb->map);
-			rmb->used--;
-		}
-	}
+	bitmap_clear(rmb->map, i, n);
+	rmb->used -= n;
 }
 
 u64 rstream_rmb_addr(const struct rstream_rmb_block *block)
@@ -668,8 +620,7 @@ static bool rmbs_sweep(struct rstream_link *link, enum rstream_rmb_kind kind, bo
 	bool over = false;
 
 	list_for_each_entry(rmb, &link->rmbs[kind], list) {
-		rmb_reclaim(rmb);
-		if ((!rmb->usable && !link->down) || rmb->used > rmb->n_spliced) {
+		if ((!rmb->usable && !link->down) || rmb->used) {
 			rmb->unused = 0;
 		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
 			/* keep one page of cells: grants may arrive at any time */

@@ -18,9 +18,8 @@
  *
  * Taken back: the receiver sends REVOKE(epoch); when everything is credited, the sender
  * sends SWITCH(tcp).  If the program has not read everything, the sender sends STOPPED(epoch)
- * first.  From then on the receiver moves the ring's bytes to its queue and credits them,
- * even in spliced-out pages, because nobody will write there.  It does not do so before STOPPED,
- * because a sender that kept writing would fill the queue without limit.
+ * first.  From then on the receiver moves the ring's bytes to its queue and credits them.  It does
+ * not do so before STOPPED, because a sender that kept writing would fill the queue without limit.
  *
  * Nothing here sleeps.  rstream_ring_check() is called after each event: a link is lost or
  * drained (EV_LOST, EV_DRAINED), a record names a ring, TCP has closed.  It acts on the
@@ -78,7 +77,6 @@ static void rx_drop(struct rstream *rs,
 	WRITE_ONCE(rs->leave.leaving, false);
 	rs->granted.link = 0;
 	rs->granted.size = 0;
-	rstream_spliced_end(rs);
 	sk_mem_uncharge(rs->sk, ring->size);
 	release(ring);
 	rs->granted.landed = 0;	/* there are no more callbacks for this ring */
@@ -424,7 +422,7 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);
 	else if (rs->tx.state == RSTREAM_LEAVING)
 		tx_leave(rs);
-	/* perhaps spliced-out pages are not credited: after STOPPED they can be */
+	/* perhaps not everything has been read: after STOPPED the peer can credit it all the same */
 	if (rs->tx.state == RSTREAM_LEAVING)
 		set_bit(RSTREAM_WANT_STOPPED, &rs->want);
 	return RSTREAM_R_NONE;
@@ -527,13 +525,6 @@ static bool owes_switch(const struct rstream *rs)
 		!rstream_link_is_up(rs->rxring->link));
 }
 
-/* The peer can't leave our ring as long as spliced-out pages keep us from crediting it. */
-static bool is_held_up(const struct rstream *rs)
-{
-	return READ_ONCE(rs->spliced.wait.page) && rs->rx.recall == RSTREAM_REVOKED &&
-	       !rs->rx.lost && !owes_resume(rs);
-}
-
 /* Has TCP delivered what the peer has to answer?  Until then, TCP's own timeouts apply. */
 static bool is_told(const struct rstream *rs)
 {
@@ -550,13 +541,11 @@ void rstream_ring_tick(struct rstream *rs)
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->leave.owed_since = 0;
 	} else {
-		if (!is_told(rs) || is_held_up(rs) || rstream_rx_paused(rs))
+		if (!is_told(rs) || rstream_rx_paused(rs))
 			rs->leave.owed_since = jiffies | 1;
 		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
-		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.lost)) {
-			rstream_spliced_end(rs);
+		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.lost))
 			rstream_rxring_keep(rs->rxring);
-		}
 		if (time_after(jiffies, rs->leave.owed_since + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;

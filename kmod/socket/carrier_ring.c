@@ -453,96 +453,6 @@ static void ring_emptied(struct rstream *rs)
 		rs->granted.filled_at = jiffies + RING_FILL_TIME;
 }
 
-/* ---- spliced-out pages ---- */
-
-/* If the sender waits for spliced-out pages: the shortest and longest time until we look again. */
-#define SPLICED_FIRST	msecs_to_jiffies(4)
-#define SPLICED_LONG	msecs_to_jiffies(512)
-
-static void spliced_returned(struct rstream_spliced_waiter *w)
-{
-	rstream_queue(container_of(w, struct rstream, spliced.wait),
-		      RSTREAM_DO_CREDIT);
-}
-
-/*
- * The ring offset of the first byte below @end in a spliced-out page.  @wait: the last such page
- * within a quarter of the ring, or else the first one; NULL: none is spliced out.
- */
-static u64 first_spliced(const struct rstream *rs, u64 end, struct page **wait)
-{
-	struct rstream_rxring *ring = rs->rxring;
-	u64 at, first = end, enough = rs->granted.credited + ring->size / 4;
-
-	*wait = NULL;
-	for (at = rs->granted.credited; at < end; at = round_down(at, PAGE_SIZE) + PAGE_SIZE) {
-		struct page *page = rstream_rxring_page(ring, at);
-
-		if (*wait && at >= enough)
-			break;
-		if (!rstream_page_spliced(page))
-			continue;
-		if (!*wait)
-			first = at;
-		*wait = page;
-	}
-	return first;
-}
-
-/*
- * Up to where the ring, of which the program has consumed @consumed bytes, can be written again.
- * If spliced-out pages limit that, spliced_returned() is called when enough for a credit is back.
- */
-static u64 spliced_until(struct rstream *rs, u64 consumed)
-{
-	u64 end = min(consumed, rs->spliced.to), first;
-	struct page *wait;
-
-	if (rs->granted.credited >= end && !rs->spliced.wait.page)
-		return consumed;	/* usually, nothing is spliced out */
-	do {
-		first = first_spliced(rs, end, &wait);
-	} while (wait && !rstream_spliced_wait(&rs->spliced.wait, wait));
-	if (!wait) {
-		rstream_spliced_cancel(&rs->spliced.wait);
-		rs->spliced.since = 0;
-		return consumed;
-	}
-	if (first != rs->spliced.first)
-		rs->spliced.since = 0;
-	rs->spliced.first = first;
-	return first;
-}
-
-/*
- * The sender waits for spliced-out pages: look again when it has waited for twice as long.
- * Return: true if it has waited for long.
- */
-static bool spliced_look(struct rstream *rs)
-{
-	unsigned long waited;
-
-	if (!rs->spliced.since)
-		rs->spliced.since = (jiffies - 1) | 1;	/* neither 0 nor later */
-	waited = min(jiffies - rs->spliced.since, SPLICED_LONG);
-	rstream_retry_by(rs, jiffies + max(waited, SPLICED_FIRST));
-	return waited == SPLICED_LONG;
-}
-
-void rstream_spliced_init(struct rstream *rs)
-{
-	INIT_HLIST_NODE(&rs->spliced.wait.node);
-	rs->spliced.wait.returned = spliced_returned;
-}
-
-/* The ring no longer belongs to the stream. */
-void rstream_spliced_end(struct rstream *rs)
-{
-	rstream_spliced_cancel(&rs->spliced.wait);
-	rs->spliced.to = 0;
-	rs->spliced.since = 0;
-}
-
 /* ---- credit ---- */
 
 /* Send a credit that interrupts, to a sender that waits. */
@@ -556,37 +466,29 @@ static void credit_told(struct rstream *rs, u64 until)
 /*
  * Credit a sender that writes no more, or that was told to stop.  After FIN or STOPPED everything
  * is credited, read or not, so that the sender need not keep it any longer.  Between REVOKE and
- * STOPPED, what the program has read is credited at once, but not spliced-out pages, where the
- * sender may still write.
+ * STOPPED, what the program has read is credited at once.
  */
 static void credit_all(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
 	bool ended = rstream_ring_ended(rs) || rs->rx.recall == RSTREAM_STOPPED;
-	u64 all = ended ? rs->rx.arrived - rs->rx.base : ring_consumed(rs);
-	u64 until = ended ? all : spliced_until(rs, all);
+	u64 until = ended ? rs->rx.arrived - rs->rx.base : ring_consumed(rs);
 
-	if (until < all) {
-		spliced_look(rs);
-		if (until == rs->granted.credited)
-			return;
-	}
 	if (until > rs->granted.credited || !rs->granted.end_told ||
 	    READ_ONCE(ring->want_credit)) {
 		credit_told(rs, until);
-		rs->granted.end_told = until == all;
+		rs->granted.end_told = true;
 	}
 }
 
 /*
  * Credit whenever another quarter of the ring has been consumed, silently unless the sender
- * waits.  A sender that waits also gets a credit when the ring is empty.  Spliced-out pages, and
- * what follows them, are not credited.
+ * waits.  A sender that waits also gets a credit when the ring is empty.
  */
 static void credit(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
-	u64 consumed = ring_consumed(rs), until, news;
+	u64 consumed = ring_consumed(rs), news;
 	bool waits;
 
 	rstream_ring_landed(rs);
@@ -598,8 +500,7 @@ static void credit(struct rstream *rs)
 		credit_all(rs);
 		return;
 	}
-	until = spliced_until(rs, consumed);
-	news = until - rs->granted.credited;
+	news = consumed - rs->granted.credited;
 	/* rx.consumed is written before want_credit is read; ring_data() does the opposite */
 	smp_mb();
 	waits = READ_ONCE(ring->want_credit);
@@ -607,21 +508,11 @@ static void credit(struct rstream *rs)
 		      /* a slow reader, as in rstream_rx_ack() */
 		      (news && tcp_jiffies32 - READ_ONCE(rs->rxq.at) >= 10 * HZ) ||
 		      /* pairs with message_data() */
-		      until == smp_load_acquire(&ring->landed))) {
-		credit_told(rs, until);
+		      consumed == smp_load_acquire(&ring->landed))) {
+		credit_told(rs, consumed);
 	} else if (news >= ring->size / 4) {
-		rstream_rxring_credit(ring, until, false);
-		rs->granted.credited = until;
-	} else if (waits && until < consumed && spliced_look(rs) &&
-		   !rstream_rx_enough(rs)) {
-		/* reader and sender wait for each other, until the pages are returned */
-		if (news) {
-			credit_told(rs, until);
-			return;
-		}
-		/* even if that is more than the socket can pay: there is no other way out */
-		ring_replace(rs, larger_ring(rs));
-		return;
+		rstream_rxring_credit(ring, consumed, false);
+		rs->granted.credited = consumed;
 	}
 	/* pairs with message_data() */
 	if (consumed == smp_load_acquire(&ring->landed))
@@ -631,7 +522,6 @@ static void credit(struct rstream *rs)
 /*
  * The program closes, so the answer to further data is a reset.  Take the ring back, so that data
  * arrives by TCP, which answers even when we are gone.  After our FIN we could not ask for that.
- * And where pages are in pipes, the sender would get no more room in the ring.
  */
 void rstream_ring_closing(struct rstream *rs)
 {
@@ -651,14 +541,6 @@ void rstream_ring_answer(struct rstream *rs)
 	smp_mb();	/* pairs with ring_data(): it sees FIN and STOPPED, or we see its bytes */
 	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING)
 		credit(rs);
-}
-
-/* Wait no longer for spliced-out pages to come back. */
-void rstream_spliced_hurry(struct rstream *rs)
-{
-	rstream_ring_answer(rs);
-	rs->spliced.since = (jiffies - SPLICED_LONG - 1) | 1;
-	rstream_ring_answer(rs);
 }
 
 /* ---- sending end ---- */
@@ -884,7 +766,6 @@ void rstream_rings_close(struct rstream *rs)
 	}
 	rs->rxring = NULL;
 	if (rx) {
-		rstream_spliced_end(rs);
 		sk_mem_uncharge(rs->sk, rx->size);
 		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))
 			rstream_rxring_withdraw(rx);

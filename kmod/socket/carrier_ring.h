@@ -28,14 +28,6 @@ struct rstream_granted {
 	bool link_asked;	/* the peer, which makes the links, has been asked for one */
 };
 
-/* Spliced-out pages of the ring that we granted. */
-struct rstream_spliced {
-	struct rstream_spliced_waiter wait;	/* for one of them */
-	u64 to;			/* ring offset after the last byte that was spliced out */
-	u64 first;		/* ring offset of the first one when we last looked */
-	unsigned long since;	/* jiffies when the sender began to wait; 0: it doesn't */
-};
-
 /* The ring that we write to. */
 struct rstream_taken {
 	u32 link, size;		/* as in struct rstream_granted */
@@ -65,9 +57,6 @@ void rstream_ring_read(struct rstream *rs, size_t len);
 void rstream_ring_answer(struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
 void rstream_ring_relocate(struct rstream *rs);
-void rstream_spliced_init(struct rstream *rs);
-void rstream_spliced_hurry(struct rstream *rs);
-void rstream_spliced_end(struct rstream *rs);
 
 /* sending end */
 enum rstream_reason rstream_grant_got(struct rstream *rs, const struct rstream_record *rec);

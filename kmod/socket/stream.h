@@ -144,7 +144,6 @@ struct rstream {
 		struct rstream_in in;
 		struct rstream_granted granted;
 		struct rstream_leave leave;
-		struct rstream_spliced spliced;
 		struct rstream_urg urg;
 		struct rstream_plain plain;
 		struct rstream_closing close;

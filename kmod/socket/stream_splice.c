@@ -2,14 +2,12 @@
 /*
  * To a pipe: splice() from a connection with records.
  *
- * Data from the queue is spliced like TCP's.  Data in the ring is not copied: the pipe refers to
- * the ring's pages, and the sender gets no credit for them, nor for what follows them, until
- * they are returned (spliced.c).  The stream and the link may be gone by then: memory of a
- * released ring is not used for another one while a page of it is spliced out.
+ * Data from the queue is spliced like TCP's.  Data in the ring is copied into pages of its own, so
+ * that the sender can have its place in the ring again, whatever becomes of the pipe.
  *
  * Socket held.
  */
-#include <linux/module.h>
+#include <linux/highmem.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/splice.h>
 #include <net/tcp.h>
@@ -20,10 +18,17 @@
 
 /* ---- into the pipe ---- */
 
-static void spliced_put(struct splice_pipe_desc *spd, unsigned int i)
+static void page_put(struct splice_pipe_desc *spd, unsigned int i)
 {
-	rstream_page_put(spd->pages[i]);
-	module_put(THIS_MODULE);
+	put_page(spd->pages[i]);
+}
+
+/* How many pages of the ring are copied at once: as many as the pipe, which is locked, can take. */
+static unsigned int pages_max(const struct pipe_inode_info *pipe)
+{
+	unsigned int used = pipe_occupancy(pipe->head, pipe->tail);
+
+	return clamp_t(int, pipe->max_usage - used, 1, PIPE_DEF_BUFFERS);
 }
 
 static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
@@ -34,30 +39,33 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 	struct splice_pipe_desc spd = {
 		.pages = pages,
 		.partial = partial,
-		.nr_pages_max = PIPE_DEF_BUFFERS,
-		.ops = &rstream_spliced_ops,
-		.spd_release = spliced_put,
+		.nr_pages_max = pages_max(pipe),
+		.ops = &nosteal_pipe_buf_ops,
+		.spd_release = page_put,
 	};
 	u64 at = rstream_ring_at(rs);
 	ssize_t n;
 
 	len = min_t(u64, len, rstream_rx_ready(rs) - rs->rxq.bytes);
-	while (len && spd.nr_pages < PIPE_DEF_BUFFERS) {
-		unsigned int i = spd.nr_pages++;
+	while (len && spd.nr_pages < spd.nr_pages_max) {
+		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT);
+		unsigned int off = offset_in_page(at);
 
-		pages[i] = rstream_rxring_page(rs->rxring, at);
-		partial[i].offset = at & ~PAGE_MASK;
-		partial[i].len = min(len, PAGE_SIZE - partial[i].offset);
-		get_page(pages[i]);
-		__module_get(THIS_MODULE);
-		at += partial[i].len;
-		len -= partial[i].len;
+		if (!page)
+			break;
+		n = min(len, PAGE_SIZE - off);
+		memcpy_page(page, off, rstream_rxring_page(rs->rxring, at), off, n);
+		partial[spd.nr_pages].offset = off;
+		partial[spd.nr_pages].len = n;
+		pages[spd.nr_pages++] = page;
+		at += n;
+		len -= n;
 	}
-	rs->spliced.to = at;
+	if (!spd.nr_pages)
+		return -ENOMEM;
 	n = splice_to_pipe(pipe, &spd);
 	if (n > 0)
-		rstream_mib_add(rs->rn,
-				RSTREAM_MIB_SPLICED_PAGE_BYTES, n);
+		rstream_mib_add(rs->rn, RSTREAM_MIB_SPLICED_COPY_BYTES, n);
 	return n;
 }
 
@@ -118,17 +126,6 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	return n;
 }
 
-/*
- * splice() holds the lock of this pipe, so its reader can't return pages while we sleep.  If the
- * pipe may have spliced-out pages, don't make the sender wait for them.
- */
-static void spliced_at_home(struct rstream *rs, const struct pipe_inode_info *pipe)
-{
-	if (pipe_empty(pipe->head, pipe->tail) || rs->granted.credited >= rs->spliced.to)
-		return;
-	rstream_spliced_hurry(rs);
-}
-
 static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 			     size_t len, int flags)
 {
@@ -156,8 +153,6 @@ static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 		if (err || eof)
 			break;
 		rstream_rx_ack(rs);
-		if (timeo)
-			spliced_at_home(rs, pipe);
 		err = rstream_rx_wait(rs, &timeo, 0);
 		if (err)
 			break;

@@ -207,7 +207,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 		rstream_link_try(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
 		rstream_ring_later(rs);
-	if (todo & BIT(RSTREAM_DO_CREDIT) || READ_ONCE(rs->spliced.wait.page))
+	if (todo & BIT(RSTREAM_DO_CREDIT))
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
@@ -353,7 +353,6 @@ static void connection_init(struct rstream *rs)
 {
 	INIT_LIST_HEAD(&rs->txq.frags);
 	__skb_queue_head_init(&rs->rxq.skbs);
-	rstream_spliced_init(rs);
 }
 
 /* Drop packets with payload from the error queue: they may contain HELLO. */

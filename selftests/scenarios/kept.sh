@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=150
 # A link dies before the SWITCH to its ring has come.  What has landed is copied, so that the
-# ring's memory is free.  A page of that copy that is in a pipe does not change when the stream
-# leaves the ring.
+# ring's memory is free.  What is spliced from that copy is right, even after the stream has left
+# the ring.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
