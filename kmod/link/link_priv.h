@@ -49,6 +49,7 @@
 
 #define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
 #define RSTREAM_SGES_MAX	16	/* of one work request */
+#define RSTREAM_INLINE_MAX	64	/* bytes that a device is asked to copy when posted */
 #define RSTREAM_CACHED_PAGES		16	/* pages in the cache of a link */
 #define RSTREAM_TX_MAX		16384	/* sending ends of a link, including zombies */
 #define RSTREAM_HOST_TX_MAX	65536	/* likewise, of all links with one address */
@@ -296,6 +297,9 @@ struct rstream_link {
 	u8 msg_wrs;			/* work requests per message: 1, or 2 if @iwarp */
 	unsigned int depth;		/* of either queue, without the drain slot */
 	unsigned int max_sge;
+	unsigned int max_inline;	/* bytes of a request that the device copies when it is
+					 * posted (IB_SEND_INLINE), 0: it cannot
+					 */
 	struct rstream_slot *sq, *rq;
 	void *ctrl;			/* 2 * depth * RSTREAM_CTRL_BYTES, see qp.c */
 	u64 ctrl_dma;

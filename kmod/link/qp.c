@@ -349,6 +349,22 @@ static int alloc_queues(struct rstream_link *link)
 }
 
 /*
+ * A device that copies small requests when they are posted saves itself a DMA read, and us a
+ * mapping.  With virtual addresses there is neither.  If it cannot, it refuses or says 0.
+ */
+static int create_qp(struct rstream_link *link, const struct ib_qp_init_attr *attr, u32 max_inline)
+{
+	struct ib_qp_init_attr init = *attr;
+	int err;
+
+	init.cap.max_inline_data = max_inline;
+	err = rdma_create_qp(link->cm_id, link->pd, &init);
+	if (!err)
+		link->max_inline = min(init.cap.max_inline_data, max_inline);
+	return err;
+}
+
+/*
  * Leaves the QP in INIT with all receives posted, before the peer can send anything.
  * On error, the caller breaks the link, and its workers destroy what was created.
  */
@@ -383,7 +399,11 @@ int rstream_qp_create(struct rstream_link *link)
 	init.cap.max_recv_wr = link->depth + 1;
 	init.cap.max_send_sge = link->max_sge;
 	INIT_WORK(&link->event_work, event_work);
-	err = rdma_create_qp(link->cm_id, link->pd, &init);
+	err = -EINVAL;
+	if (!ib_uses_virt_dma(link->dev->ib))
+		err = create_qp(link, &init, RSTREAM_INLINE_MAX);
+	if (err)
+		err = create_qp(link, &init, 0);
 	if (err)
 		return err;
 	link->qp = link->cm_id->qp;

@@ -38,27 +38,10 @@ static struct rx_ring *to_rx(struct rstream_rxring *ring)
 
 /* ---- messages without data ---- */
 
-/*
- * Copies the contents of a ring.  An extra page precedes the copy: vfree() in softirq writes a list
- * entry to the start of the memory.
- */
-static void *copy_make(const void *mem, size_t n)
-{
-	void *all = vmalloc(PAGE_SIZE + PAGE_ALIGN(n));
-
-	return all ? memcpy(all + PAGE_SIZE, mem, n) : NULL;
-}
-
-static void copy_free(void *copy)
-{
-	if (copy)
-		vfree(copy - PAGE_SIZE);
-}
-
 static void rx_put_memory(struct rx_ring *ring)
 {
 	if (ring->kept)
-		copy_free(ring->pub.mem);
+		vfree(ring->pub.mem);
 	else
 		rstream_rmb_put(&ring->block);
 }
@@ -421,9 +404,12 @@ void rstream_rxring_keep(struct rstream_rxring *pub)
 	if (!rstream_link_is_dead(link) || ring->kept)
 		return;
 	if (pub->landed) {
-		copy = copy_make(pub->mem, min_t(u64, pub->landed, pub->size));
+		size_t n = min_t(u64, pub->landed, pub->size);
+
+		copy = vmalloc(PAGE_ALIGN(n));
 		if (!copy)
 			return;
+		memcpy(copy, pub->mem, n);
 	}
 	spin_lock_bh(&link->lock);
 	rstream_rmb_put(&ring->block);

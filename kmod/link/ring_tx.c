@@ -108,14 +108,28 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 }
 
 /*
- * Makes @frag fit into @room, and maps it.  With link->lock held, tx_map() has done both before,
- * unless the device uses virtual addresses, for which mapping costs nothing.
+ * Makes @frag fit into @room, and maps it unless it is @inl, to be copied when posted.  With
+ * link->lock held, tx_map() has done both before, unless the device uses virtual addresses, for
+ * which mapping costs nothing.
  */
-static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag,
-			 u32 room)
+static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag, u32 room, bool inl)
 {
 	return frag_fit(frag, room) &&
-	       (frag->dma_dev || rstream_wr_map(link, frag));
+	       (inl || frag->dma_dev || rstream_wr_map(link, frag));
+}
+
+/*
+ * Is there just one frag, so short that the device can copy it when it is posted?  Of several, some
+ * drivers copy only the first.
+ */
+static bool tx_inline(const struct rstream_link *link, const struct list_head *frags)
+{
+	const struct rstream_frag *frag;
+
+	if (!link->max_inline || !list_is_singular(frags))
+		return false;
+	frag = list_first_entry(frags, struct rstream_frag, list);
+	return frag->len <= link->max_inline && !frag->dma_dev && !PageHighMem(frag->page);
 }
 
 /* Maps up to @most bytes of frags, without the lock.  Return: bytes mapped. */
@@ -126,7 +140,7 @@ static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
 
 	list_for_each_entry(frag, frags, list) {
 		room = ring->pub.size - (at & (ring->pub.size - 1));
-		if (!most || !frag_prepare(ring->pub.link, frag, min(room, most)))
+		if (!most || !frag_prepare(ring->pub.link, frag, min(room, most), false))
 			break;
 		at += frag->len;
 		most -= frag->len;
@@ -415,7 +429,7 @@ static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u
 }
 
 /* Builds one message of up to @room bytes.  The first frag is prepared.  Return: its bytes. */
-static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
+static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room, bool inl)
 {
 	struct rstream_link *link = ring->pub.link;
 	u32 off = ring->pub.written & (ring->pub.size - 1);
@@ -429,9 +443,12 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 		struct rstream_frag *frag;
 
 		frag = list_first_entry(frags, struct rstream_frag, list);
-		if (n && !frag_prepare(link, frag, room))
+		if (n && !frag_prepare(link, frag, room, inl))
 			break;
-		rstream_wr_sge(link, frag->dma, frag->len);
+		if (inl)
+			rstream_wr_inline(link, page_address(frag->page) + frag->off, frag->len);
+		else
+			rstream_wr_sge(link, frag->dma, frag->len);
 		len += frag->len;
 		room -= frag->len;
 		frag->end = ring->pub.written + len;
@@ -621,7 +638,7 @@ static bool tx_may_post(struct tx_ring *ring)
 	return false;
 }
 
-static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
+static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space, bool inl)
 {
 	struct rstream_link *link = ring->pub.link;
 	struct rstream_frag *frag;
@@ -636,12 +653,12 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 		       (ring->pub.written & (ring->pub.size - 1));
 		room = min_t(u64, room, space);
 		frag = list_first_entry(frags, struct rstream_frag, list);
-		if (!frag_prepare(link, frag, room)) {
+		if (!frag_prepare(link, frag, room, inl)) {
 			/* out of memory: a credit will free some */
 			ring->pub.stalled = RSTREAM_R_STALL_RING;
 			break;
 		}
-		len = tx_message(ring, frags, room);
+		len = tx_message(ring, frags, room, inl);
 		total += len;
 		space -= len;
 		msgs++;
@@ -685,7 +702,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	struct rstream_batch *b = link->batch;
 	ssize_t total = -ENOTCONN;
 	u64 reusable, space, most, mapped = 0;
-	bool starved = false, full, waits;
+	bool starved = false, full, waits, inl;
 	s64 acked;
 
 	rcu_read_lock();
@@ -707,7 +724,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
 	most = min(space, tx_budget(ring, frags));
-	if (most && !ib_uses_virt_dma(link->pd->device)) {
+	inl = tx_inline(link, frags);
+	if (most && !inl && !ib_uses_virt_dma(link->pd->device)) {
 		spin_unlock_bh(&link->lock);
 		mapped = tx_map(ring, frags, most);
 		spin_lock_bh(&link->lock);
@@ -716,7 +734,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		starved = mapped < most;
 		most = tx_whole_frags(frags, mapped, tx_budget(ring, frags));
 	}
-	total = tx_messages(ring, frags, most);
+	total = tx_messages(ring, frags, most, inl);
 	full = !list_empty(frags) && total == space;
 	waits = !list_empty(frags) && !full;
 	/* in the second case, no DMA addresses are left: a credit will free some */

@@ -83,6 +83,43 @@ static void slot_sync(struct rstream_link *link, u64 dma)
 				      DMA_BIDIRECTIONAL);
 }
 
+void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
+{
+	struct rstream_batch *b = link->batch;
+	struct ib_send_wr *wr = &b->wr[b->n - 1].rdma.wr;
+	struct ib_sge *sge = &b->sge[b->n_sge++];
+
+	sge->addr = addr;
+	sge->length = len;
+	sge->lkey = link->pd->local_dma_lkey;
+	/* NULL without SGEs: irdma uses the first SGE of a write even if num_sge is 0 */
+	if (!wr->num_sge++)
+		wr->sg_list = sge;
+	link->unsignalled_bytes += len;
+	/* if the message has two requests, signal only the second one */
+	if (link->unsignalled_bytes >= RSTREAM_SIGNAL_BYTES && !b->imm)
+		rstream_wr_signal(link);
+}
+
+void rstream_wr_inline(struct rstream_link *link, const void *mem, u32 len)
+{
+	struct rstream_batch *b = link->batch;
+
+	b->wr[b->n - 1].rdma.wr.send_flags |= IB_SEND_INLINE;
+	rstream_wr_sge(link, (uintptr_t)mem, len);
+}
+
+/* Adds @len bytes of the slot's buffer @mem, which has the DMA address @dma. */
+static void slot_sge(struct rstream_link *link, void *mem, u64 dma, u32 len)
+{
+	if (len <= link->max_inline) {
+		rstream_wr_inline(link, mem, len);
+		return;
+	}
+	slot_sync(link, dma);
+	rstream_wr_sge(link, dma, len);
+}
+
 /* iWARP: adds the SEND that reports a write of @len bytes. */
 static void notice(struct rstream_link *link, __be32 imm, u32 len)
 {
@@ -94,8 +131,7 @@ static void notice(struct rstream_link *link, __be32 imm, u32 len)
 	n = slot_memory(link, &dma);
 	n->imm = imm;
 	n->len = cpu_to_be32(len);
-	slot_sync(link, dma);
-	rstream_wr_sge(link, dma, sizeof(*n));
+	slot_sge(link, n, dma, sizeof(*n));
 }
 
 void rstream_wr_message(struct rstream_link *link, u64 raddr, u32 rkey,
@@ -164,24 +200,6 @@ void rstream_wr_reg(struct rstream_link *link, struct ib_mr *mr)
 	rstream_wr_signal(link);
 }
 
-void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
-{
-	struct rstream_batch *b = link->batch;
-	struct ib_send_wr *wr = &b->wr[b->n - 1].rdma.wr;
-	struct ib_sge *sge = &b->sge[b->n_sge++];
-
-	sge->addr = addr;
-	sge->length = len;
-	sge->lkey = link->pd->local_dma_lkey;
-	/* NULL without SGEs: irdma uses the first SGE of a write even if num_sge is 0 */
-	if (!wr->num_sge++)
-		wr->sg_list = sge;
-	link->unsignalled_bytes += len;
-	/* if the message has two requests, signal only the second one */
-	if (link->unsignalled_bytes >= RSTREAM_SIGNAL_BYTES && !b->imm)
-		rstream_wr_signal(link);
-}
-
 /* Adds a credit to the current request, from the buffer of its slot. */
 void rstream_wr_credit(struct rstream_link *link, u64 value)
 {
@@ -191,8 +209,7 @@ void rstream_wr_credit(struct rstream_link *link, u64 value)
 	src = slot_memory(link, &dma);
 	src[0] = cpu_to_be64(value);
 	src[1] = cpu_to_be64(~value);
-	slot_sync(link, dma);
-	rstream_wr_sge(link, dma, RSTREAM_CTRL_BYTES);
+	slot_sge(link, src, dma, RSTREAM_CTRL_BYTES);
 }
 
 int rstream_wr_post(struct rstream_link *link)

@@ -30,6 +30,11 @@ void rstream_wr_notice(struct rstream_link *link, enum rstream_imm_type type, u3
 void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type);
 void rstream_wr_reg(struct rstream_link *link, struct ib_mr *mr);
 void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len);
+/*
+ * The only SGE of a request: up to link->max_inline bytes at @mem, which the device copies when the
+ * batch is posted.
+ */
+void rstream_wr_inline(struct rstream_link *link, const void *mem, u32 len);
 void rstream_wr_credit(struct rstream_link *link, u64 value);
 void rstream_wr_signal(struct rstream_link *link);
 void rstream_wr_mark(struct rstream_link *link);

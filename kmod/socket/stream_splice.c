@@ -23,12 +23,15 @@ static void page_put(struct splice_pipe_desc *spd, unsigned int i)
 	put_page(spd->pages[i]);
 }
 
-/* How many pages of the ring are copied at once: as many as the pipe, which is locked, can take. */
+/*
+ * How many pages of the ring are copied at once: as many as the pipe, which is locked, can take.
+ * One for a pipe without a reader: splice_to_pipe() sends SIGPIPE.
+ */
 static unsigned int pages_max(const struct pipe_inode_info *pipe)
 {
 	unsigned int used = pipe_occupancy(pipe->head, pipe->tail);
 
-	return clamp_t(int, pipe->max_usage - used, 1, PIPE_DEF_BUFFERS);
+	return pipe->readers ? clamp_t(int, pipe->max_usage - used, 0, PIPE_DEF_BUFFERS) : 1;
 }
 
 static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
@@ -46,9 +49,11 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 	u64 at = rstream_ring_at(rs);
 	ssize_t n;
 
+	if (!spd.nr_pages_max)
+		return -EAGAIN;
 	len = min_t(u64, len, rstream_rx_ready(rs) - rs->rxq.bytes);
 	while (len && spd.nr_pages < spd.nr_pages_max) {
-		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT);
+		struct page *page = alloc_page(rs->sk->sk_allocation | __GFP_ACCOUNT);
 		unsigned int off = offset_in_page(at);
 
 		if (!page)

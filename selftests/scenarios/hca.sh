@@ -119,6 +119,9 @@ no_time_stolen() {
 		exit !(all > 500 && off < all / 10)
 	}' $params/counts
 }
+copied_when_posted() {	# by devices that can
+	awk '{ n[$2] += $3 } END { print n["inlines"] " requests"; exit !n["inlines"] }' $params/counts
+}
 suites() {	# PROFILE DMA
 	local name="$1, $2" suite i free keepers=()
 	ok "$name: two devices" add_devices "$1" "$2" || return
@@ -135,6 +138,8 @@ suites() {	# PROFILE DMA
 	diag "$(grep -v ' 0$' $params/counts)"
 	[ "$2" = virt ] ||
 		ok "$name: no DMA mapping with bottom halves disabled" no_time_stolen
+	[[ $2 = virt || $1 = @(plain|odd) ]] ||
+		ok "$name: small requests are copied when they are posted" copied_when_posted
 	kill "${keepers[@]}"
 	wait "${keepers[@]}" 2>/dev/null
 	ok "$name: the module can be unloaded" wait_for 30 rmmod rdmastream

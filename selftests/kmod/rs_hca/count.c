@@ -19,6 +19,7 @@ static const char * const names[HCA_COUNTS] = {
 	[HCA_MAPS_BH] = "maps-bh",
 	[HCA_UNMAPS_BH] = "unmaps-bh",
 	[HCA_SYNCS] = "syncs",
+	[HCA_INLINES] = "inlines",
 };
 
 static int counts_get(char *buf, const struct kernel_param *kp)

@@ -233,6 +233,13 @@ static void bad_key(const struct hca_mem *mem, const struct ib_sge *sge)
 			what, sge->length, sge->addr, sge->lkey);
 }
 
+/* Does the request have its bytes itself? */
+static bool mem_own(const struct hca_mem *mem)
+{
+	return !mem->access && mem->wqe && mem->sge == mem->wqe->sge &&
+	       mem->wqe->flags & IB_SEND_INLINE;
+}
+
 /**
  * hca_mem_good() - do the keys allow it?
  * @mem:	memory that a request names
@@ -241,6 +248,9 @@ static void bad_key(const struct hca_mem *mem, const struct ib_sge *sge)
 bool hca_mem_good(const struct hca_mem *mem, u64 len)
 {
 	unsigned int i;
+
+	if (mem_own(mem))
+		return len <= mem->wqe->len;
 
 	for (i = 0; i < mem->n && len; i++) {
 		const struct ib_sge *sge = &mem->sge[i];
@@ -271,6 +281,10 @@ static int piece_get(const struct hca_mem *mem, u32 off, u32 len,
 	u64 dma, room;
 	int err;
 
+	if (mem_own(mem)) {
+		*piece = (struct hca_piece) { .va = (void *)mem->wqe->own + off, .len = len };
+		return 0;
+	}
 	while (off >= sge->length)
 		off -= (sge++)->length;
 	len = min(len, sge->length - off);

@@ -41,6 +41,7 @@ static const struct hca_profile profiles[] = {
 		.max_qp_wr = 8192,
 		.max_cqe = 4194303,
 		.max_reg_pages = 65536,
+		.max_inline = 128,
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
 	}, {
 		.name = "irdma",
@@ -50,6 +51,7 @@ static const struct hca_profile profiles[] = {
 		.max_qp_wr = 4063,
 		.max_cqe = 1048574,
 		.max_reg_pages = 262144,
+		.max_inline = 101,
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
 		.stale_sge = true,
 		.flush_us = 20000,
@@ -62,6 +64,7 @@ static const struct hca_profile profiles[] = {
 		.max_qp_wr = 4063,
 		.max_cqe = 1048574,
 		.max_reg_pages = 262144,
+		.max_inline = 101,
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
 		.stale_sge = true,
 		.flush_us = 20000,
@@ -74,6 +77,7 @@ static const struct hca_profile profiles[] = {
 		.max_qp_wr = 32768,
 		.max_cqe = 3276800,
 		.max_reg_pages = 256,
+		.max_inline = 80,
 		.imm_opcode = IB_WC_RECV,
 	}, {
 		.name = "bnxt_re",
@@ -83,6 +87,7 @@ static const struct hca_profile profiles[] = {
 		.max_qp_wr = 4351,
 		.max_cqe = 1048575,
 		.max_reg_pages = 512,
+		.max_inline = 96,
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
 	}, {
 		.name = "hns",
@@ -92,6 +97,7 @@ static const struct hca_profile profiles[] = {
 		.max_qp_wr = 32768,
 		.max_cqe = 4194304,
 		.max_reg_pages = 512,
+		.max_inline = 128,
 		.imm_opcode = IB_WC_RECV,
 	}, {
 		.name = "qedr",
@@ -101,6 +107,7 @@ static const struct hca_profile profiles[] = {
 		.max_qp_wr = 32767,
 		.max_cqe = 32766,
 		.max_reg_pages = 16384,
+		.max_inline = 128,
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
 	},
 };

@@ -449,6 +449,7 @@ int hca_qp_query(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->cap.max_recv_wr = qp->rq_size;
 	attr->cap.max_send_sge = qp->max_send_sge;
 	attr->cap.max_recv_sge = qp->max_recv_sge;
+	attr->cap.max_inline_data = qp->max_inline;
 	memset(init, 0, sizeof(*init));
 	init->cap = attr->cap;
 	init->qp_type = ib->qp_type;
@@ -492,7 +493,24 @@ static void wqe_sges(const struct hca_qp *qp, struct hca_wqe *wqe,
 	wqe->num_sge = n;
 }
 
-static int wqe_fill(const struct hca_qp *qp, struct hca_wqe *wqe,
+/* Takes the bytes themselves, so that nothing is read later. */
+static int wqe_inline(struct hca_qp *qp, struct hca_wqe *wqe)
+{
+	u32 at = 0;
+	unsigned int i;
+
+	if (wqe->len > qp->max_inline)
+		return -EINVAL;
+	for (i = 0; i < wqe->num_sge; i++) {
+		memcpy(wqe->own + at, (void *)(uintptr_t)wqe->sge[i].addr, wqe->sge[i].length);
+		at += wqe->sge[i].length;
+		wqe->sge[i].addr = 0;
+	}
+	hca_count(qp->dev, HCA_INLINES, 1);
+	return 0;
+}
+
+static int wqe_fill(struct hca_qp *qp, struct hca_wqe *wqe,
 		    const struct ib_send_wr *wr)
 {
 	if (!opcode_good(qp, wr->opcode) || wr->num_sge > (int)qp->max_send_sge)
@@ -527,7 +545,7 @@ static int wqe_fill(const struct hca_qp *qp, struct hca_wqe *wqe,
 		wqe->remote_qkey = ud_wr(wr)->remote_qkey;
 	}
 	wqe_sges(qp, wqe, wr);
-	return 0;
+	return wqe->flags & IB_SEND_INLINE ? wqe_inline(qp, wqe) : 0;
 }
 
 static int send_one(struct hca_qp *qp, const struct ib_send_wr *wr)
@@ -618,7 +636,7 @@ static bool cap_good(const struct hca_profile *p, const struct ib_qp_cap *cap)
 {
 	return cap->max_send_wr <= p->max_qp_wr && cap->max_recv_wr <= p->max_qp_wr &&
 	       cap->max_send_sge <= p->max_send_sge &&
-	       cap->max_recv_sge <= p->max_recv_sge && !cap->max_inline_data;
+	       cap->max_recv_sge <= p->max_recv_sge && cap->max_inline_data <= p->max_inline;
 }
 
 int hca_qp_create(struct ib_qp *ib, struct ib_qp_init_attr *init,
@@ -638,6 +656,7 @@ int hca_qp_create(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	qp->rq_size = max(init->cap.max_recv_wr, 1U);
 	qp->max_send_sge = init->cap.max_send_sge;
 	qp->max_recv_sge = init->cap.max_recv_sge;
+	qp->max_inline = init->cap.max_inline_data;
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->state = IB_QPS_RESET;
 	ib->qp_type = init->qp_type;

@@ -116,6 +116,7 @@ void hca_report_past(struct hca_dev *dev, const struct hca_wqe *wqe,
  * @iwarp:		of iWARP: rdma_cm by iw_cm, no immediate data
  * @page_size_cap:	page sizes of registrations, a bit each
  * @max_reg_pages:	pages of a fast registration
+ * @max_inline:		bytes of a request that are copied when it is posted
  * @imm_opcode:		of the completion of a write with immediate data
  * @stale_sge:		a write without SGEs takes the first of its sg_list, if
  *			there is one
@@ -131,7 +132,7 @@ struct hca_profile {
 	bool iwarp;
 	u64 page_size_cap;
 	int max_send_sge, max_recv_sge, max_qp_wr, max_cqe;
-	unsigned int max_reg_pages;
+	unsigned int max_reg_pages, max_inline;
 	enum ib_wc_opcode imm_opcode;
 	bool stale_sge, tail_first, rq_first;
 	unsigned int moder_count, moder_us, flush_us;
@@ -204,6 +205,7 @@ enum hca_count {
 	HCA_MAPS, HCA_UNMAPS,
 	HCA_MAPS_BH, HCA_UNMAPS_BH,	/* those with bottom halves off, as below a lock */
 	HCA_SYNCS,
+	HCA_INLINES,		/* requests whose bytes were copied when they were posted */
 	HCA_COUNTS
 };
 
@@ -374,7 +376,9 @@ void hca_cq_forget(struct hca_cq *cq, struct hca_qp *qp);
  * @rkey:	of what is written, registered or invalidated
  * @av:		of datagrams
  * @by:		who has posted it
+ * @own:	its bytes, with IB_SEND_INLINE
  */
+#define HCA_INLINE_MAX	128
 struct hca_wqe {
 	u64 wr_id;
 	enum ib_wr_opcode opcode;
@@ -386,6 +390,7 @@ struct hca_wqe {
 	struct hca_av av;
 	u32 remote_qpn, remote_qkey;
 	struct hca_stack by;
+	u8 own[HCA_INLINE_MAX];
 	unsigned int num_sge;
 	struct ib_sge sge[];
 };
@@ -445,7 +450,7 @@ struct hca_qp {
 
 	void *sq, *rq;
 	size_t sq_entry, rq_entry;
-	u32 sq_size, rq_size, max_send_sge, max_recv_sge;
+	u32 sq_size, rq_size, max_send_sge, max_recv_sge, max_inline;
 	u64 sq_head, sq_next, sq_free, sq_lost, sq_answered;
 	u64 rq_head, rq_next, rq_free;
 
