@@ -102,6 +102,7 @@ struct rstream_net {
 	struct list_head streams;
 	struct hlist_head tokens[256];
 	unsigned int n_streams;
+	atomic_t n_fin_wait;	/* closed, all delivered, wait for the peer's end */
 	/* stream_info.c: all streams, too, for dumps, by number, the latest of a list first */
 	struct hlist_head numbered[256];
 	u64 last_number;

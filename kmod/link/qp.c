@@ -350,8 +350,24 @@ static int alloc_queues(struct rstream_link *link)
 
 /*
  * A device that copies small requests when they are posted saves itself a DMA read, and us a
- * mapping.  With virtual addresses there is neither.  If it cannot, it refuses or says 0.
+ * mapping.  With virtual addresses there is neither.  Only drivers whose code was read: bnxt_re (up
+ * to 6.12) sends no byte of such a request of the kernel, and hns may overwrite the last ones.
  */
+static bool may_inline(struct ib_device *ib)
+{
+	static const enum rdma_driver_id good[] = {
+		RDMA_DRIVER_MLX5, RDMA_DRIVER_IRDMA, RDMA_DRIVER_CXGB4, RDMA_DRIVER_QEDR,
+		RDMA_DRIVER_ERDMA, RDMA_DRIVER_OCRDMA,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++)
+		if (ib->ops.driver_id == good[i])
+			return !ib_uses_virt_dma(ib);
+	return false;
+}
+
+/* If the device cannot have @max_inline, it refuses or says 0. */
 static int create_qp(struct rstream_link *link, const struct ib_qp_init_attr *attr, u32 max_inline)
 {
 	struct ib_qp_init_attr init = *attr;
@@ -400,7 +416,7 @@ int rstream_qp_create(struct rstream_link *link)
 	init.cap.max_send_sge = link->max_sge;
 	INIT_WORK(&link->event_work, event_work);
 	err = -EINVAL;
-	if (!ib_uses_virt_dma(link->dev->ib))
+	if (may_inline(link->dev->ib))
 		err = create_qp(link, &init, RSTREAM_INLINE_MAX);
 	if (err)
 		err = create_qp(link, &init, 0);

@@ -485,11 +485,6 @@ int rstream_rmb_add(struct rstream_link *link, enum rstream_rmb_kind kind,
 	return PTR_ERR(rmb);
 }
 
-static struct page *rmb_page(const struct rstream_rmb *rmb, u32 off)
-{
-	return rmb->pages[off >> PAGE_SHIFT];
-}
-
 /* Looks for @n free units, first fit, aligned to @n.  Return: NULL if there is no free space. */
 static struct rstream_rmb *rmb_find(const struct rstream_link *link,
 				    enum rstream_rmb_kind kind, unsigned int n,
@@ -564,7 +559,7 @@ void *rstream_rmb_mem(const struct rstream_rmb_block *block)
 
 struct page *rstream_rmb_page(const struct rstream_rmb_block *block, u32 off)
 {
-	return rmb_page(block->rmb, block->off + off);
+	return block->rmb->pages[(block->off + off) >> PAGE_SHIFT];
 }
 
 static void rmb_sync(const struct rstream_rmb_block *block, u32 off, u32 len,

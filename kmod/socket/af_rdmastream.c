@@ -181,6 +181,8 @@ static int rstream_connect(struct socket *sock, struct sockaddr_unsized *addr, i
 	lock_sock(sk);
 	err = connect_locked(rs, sock, addr, len, flags);
 	release_sock(sk);
+	if (rstream_mode(rs) == RSTREAM_IDLE)
+		rstream_abort_wait(rs);
 	if (hook)
 		rstream_hook_put(sock_net(sk));
 	return err;
@@ -260,7 +262,7 @@ static int accept_plain(struct rstream *listener, struct socket *newsock, bool k
 	rstream_mib_inc(listener->rn, RSTREAM_MIB_PLAIN_ACCEPTS);
 	rstream_mib_reason(listener->rn, reason);
 	if (!listener->user_save_syn)
-		rstream_free_syn(newsock->sk);
+		tcp_saved_syn_free(tcp_sk(newsock->sk));
 	if (kern)
 		return accept_plain_kern(listener, newsock, reason);
 	newsock->ops = listener->tcp_ops;
@@ -304,7 +306,7 @@ static bool accept_stream(struct rstream *listener, struct rstream *rs, struct s
 	if (rs->out.blocked || rs->out.autocorked)	/* was set in rstream_dummy_socket only */
 		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)
-		rstream_free_syn(newsock->sk);
+		tcp_saved_syn_free(tcp_sk(newsock->sk));
 	rstream_swap_ops(rs, newsock);
 	rstream_unlock(rs);
 	return true;

@@ -335,20 +335,14 @@ static u64 ring_consumed(const struct rstream *rs)
 	return rs->rx.consumed > rs->rx.base ? rs->rx.consumed - rs->rx.base : 0;
 }
 
-/* Replace this ring by one of @next bytes. */
-static void ring_replace(struct rstream *rs, u32 next)
-{
-	rs->granted.next = next;
-	rstream_ring_revoke(rs, RSTREAM_R_NONE);
-}
-
-/* The same, if the socket can pay for the next one.  Return: false if it cannot. */
-static bool ring_replace_paid(struct rstream *rs, u32 next)
+/* Replace this ring by one of @next bytes.  Return: false if the socket cannot pay for it. */
+static bool ring_replace(struct rstream *rs, u32 next)
 {
 	if (!rstream_try_charge(rs, next))
 		return false;
 	sk_mem_reclaim(rs->sk);		/* grant_ring() charges it for good */
-	ring_replace(rs, next);
+	rs->granted.next = next;
+	rstream_ring_revoke(rs, RSTREAM_R_NONE);
 	return true;
 }
 
@@ -361,7 +355,7 @@ void rstream_ring_relocate(struct rstream *rs)
 	    rs->rx.lost || rs->rx.fin || rs->leave.leaving || rstream_closing(rs) ||
 	    !rstream_peer_has_better_link(rs->hello.peer, ring))
 		return;
-	if (ring_replace_paid(rs, ring->size))
+	if (ring_replace(rs, ring->size))
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_RINGS_MOVED);
 }
 
@@ -417,11 +411,6 @@ void rstream_ring_landed(struct rstream *rs)
 		rs->granted.filled = true;
 }
 
-static u32 larger_ring(const struct rstream *rs)
-{
-	return min(ring_most(rs), rs->rxring->size * RING_GROWTH);
-}
-
 /*
  * The program has read everything.  If there was much, a larger ring would have held more, and
  * the sender would have waited less.
@@ -432,7 +421,7 @@ static void ring_emptied(struct rstream *rs)
 
 	if (!rs->granted.filled)
 		return;
-	next = larger_ring(rs);
+	next = min(ring_most(rs), rs->rxring->size * RING_GROWTH);
 	if (next <= rs->rxring->size)
 		return;
 	rs->granted.filled = false;
@@ -449,7 +438,7 @@ static void ring_emptied(struct rstream *rs)
 	next = rstream_rxring_larger(rs->rxring, next);
 	if (!next)
 		return;
-	if (!ring_replace_paid(rs, next))
+	if (!ring_replace(rs, next))
 		rs->granted.filled_at = jiffies + RING_FILL_TIME;
 }
 

@@ -64,7 +64,6 @@ void rstream_option_client_init(void);
  */
 int rstream_option_listen(struct rstream *rs);
 void rstream_option_unlisten(struct rstream *rs);
-void rstream_free_syn(struct sock *sk);
 
 /**
  * rstream_listener_ours() - do all connections of a listener reach its program through us?

@@ -45,24 +45,31 @@ static DEFINE_PER_CPU(struct syn_here, syn_here);	/* bottom halves off */
 
 /*
  * A client whose SYN-ACK has no option will not send HELLO, so its child gets no stream.  The
- * request has no room for what we have answered, except in the time of its first SYN-ACK: the
- * lowest bits of its microseconds, which TCP needs for the round-trip time only.  Nobody else
- * writes it once that SYN-ACK is made.
+ * request has no room for what the first SYN-ACK has answered, except in its timeout: that is a
+ * second, or one or two jiffies more.  The mark is there before that SYN-ACK leaves.
  */
-#define SYN_ANSWERED	1ULL
-#define SYN_PRELUDE	2ULL	/* both ends want a prelude */
-#define SYN_BITS	3ULL
-/* No second SYN-ACK has the option before the first one has certainly passed the hook. */
-#define SYN_DECIDED_US	USEC_PER_MSEC
+enum answer {
+	NOT_ANSWERED,
+	ANSWERED,
+	ANSWERED_PRELUDE,	/* both ends want a prelude */
+};
 
-static void mark(struct request_sock *req, u64 bits)
+static void mark(struct request_sock *req, const struct rstream_opt *opt)
 {
-	WRITE_ONCE(tcp_rsk(req)->snt_synack, (tcp_rsk(req)->snt_synack & ~SYN_BITS) | bits);
+	WRITE_ONCE(req->timeout, TCP_TIMEOUT_INIT + (opt->prelude ? ANSWERED_PRELUDE : ANSWERED));
 }
 
-static u64 marked(const struct request_sock *req)
+static enum answer marked(const struct request_sock *req)
 {
-	return READ_ONCE(tcp_rsk(req)->snt_synack) & SYN_BITS;
+	u32 more = READ_ONCE(req->timeout) - (u32)TCP_TIMEOUT_INIT;
+
+	return more <= ANSWERED_PRELUDE ? more : NOT_ANSWERED;
+}
+
+/* Not if a BPF program has set another timeout; nor if there was no memory to save the SYN. */
+static bool can_mark(const struct request_sock *req)
+{
+	return req->timeout == TCP_TIMEOUT_INIT && READ_ONCE(req->saved_syn);
 }
 
 /* The SYN of which this is the first SYN-ACK. */
@@ -74,11 +81,6 @@ static const struct syn_here *first_synack(const struct request_sock *req)
 	       here->isn == tcp_rsk(req)->rcv_isn ? here : NULL;
 }
 
-static bool is_decided(const struct request_sock *req, const struct sk_buff *skb)
-{
-	return tcp_skb_timestamp_us(skb) - READ_ONCE(tcp_rsk(req)->snt_synack) > SYN_DECIDED_US;
-}
-
 /*
  * The server's nonce.  Before there is a child, we can't store it, but a retransmitted SYN-ACK
  * must have the same one.  So it is computed each time, from a secret key and what is fixed in
@@ -88,7 +90,7 @@ static u64 server_nonce(const struct request_sock *req)
 {
 	const struct tcp_request_sock *treq = tcp_rsk(req);
 
-	return siphash_2u64(req->__req_common.skc_portpair,
+	return siphash_2u64((u64)req->__req_common.skc_portpair << 32 | req->rsk_hash,
 			    (u64)treq->snt_isn << 32 | treq->rcv_isn,
 			    &answer_key) & RSW_NONCE_MASK;
 }
@@ -110,12 +112,12 @@ static bool saved_option(const struct saved_syn *syn, struct rstream_opt *opt)
 }
 
 /* Our option in the SYN-ACKs of a request: always the same one. */
-static void synack_option(const struct request_sock *req, u64 bits, struct rstream_opt *opt)
+static void synack_option(const struct request_sock *req, bool prelude, struct rstream_opt *opt)
 {
 	*opt = (struct rstream_opt) {
 		.role = RSW_ROLE_SYNACK,
 		.version = RSW_VERSION,
-		.prelude = !!(bits & SYN_PRELUDE),
+		.prelude = prelude,
 		.nonce = server_nonce(req),
 	};
 }
@@ -171,13 +173,9 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 				      RSTREAM_SYN_RECV_PARAMS(bool *own_req))
 {
 	struct rstream_opt syn, synack;
-	u64 bits = marked(req);
-	/*
-	 * A SYN here means a Fast Open child, which we leave to TCP.  If another CPU is creating
-	 * the child, too, and wins, that one takes the saved SYN; see rstream_free_syn().
-	 */
-	bool asked = !tcp_hdr(skb)->syn && bits & SYN_ANSWERED &&
-		     saved_option(READ_ONCE(req->saved_syn), &syn);
+	enum answer answer = marked(req);
+	/* a SYN here means a Fast Open child, which we leave to TCP */
+	bool asked = !tcp_hdr(skb)->syn && answer != NOT_ANSWERED;
 	struct rstream *rs = NULL;
 	struct sock *child;
 
@@ -192,11 +190,12 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 			tcp_listendrop(sk);
 			return NULL;
 		}
-		synack_option(req, bits, &synack);
+		synack_option(req, answer == ANSWERED_PRELUDE, &synack);
 	}
 	child = tcp_af_ops(sk)->syn_recv_sock(sk, skb, req, dst, req_unhash,
 					      RSTREAM_SYN_RECV_ARGS(own_req));
-	if (child && *own_req && rs)
+	/* the saved SYN is the child's now */
+	if (rs && child && *own_req && saved_option(tcp_sk(child)->saved_syn, &syn))
 		child_init(rs, child, skb, &syn, &synack);
 	else if (rs)
 		rstream_discard(rs);
@@ -255,14 +254,10 @@ bool rstream_listener_ours(const struct sock *sk)
 static bool hook_synack(const struct request_sock *req, const struct sk_buff *skb,
 			const struct syn_here *first, struct rstream_opt *opt)
 {
-	u64 bits = marked(req);
+	enum answer answer = marked(req);
 	const struct rstream *rs;
 
-	if (first)
-		bits = SYN_ANSWERED | (first->opt.prelude ? SYN_PRELUDE : 0);
-	else if (!is_decided(req, skb))
-		return false;
-	if (!(bits & SYN_ANSWERED) || !req->rsk_listener)
+	if (!req->rsk_listener || (first ? !can_mark(req) : answer == NOT_ANSWERED))
 		return false;
 	rs = rstream_of(req->rsk_listener);
 	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN || !rstream_listener_ours(rs->sk) ||
@@ -270,7 +265,7 @@ static bool hook_synack(const struct request_sock *req, const struct sk_buff *sk
 	    !rstream_link_possible(sock_net(skb->sk)) ||
 	    rstream_ipsec_route(req->rsk_listener, skb_dst(skb)))
 		return false;
-	synack_option(req, bits, opt);
+	synack_option(req, first ? first->opt.prelude : answer == ANSWERED_PRELUDE, opt);
 	return true;
 }
 
@@ -310,6 +305,9 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 		return NF_ACCEPT;
 	if (!tcp_hdr(skb)->syn)
 		return NF_ACCEPT;
+	/* with a VRF device the hook runs twice */
+	if (rstream_opt_of_header(tcp_hdr(skb), &opt) != RSTREAM_OPT_NONE)
+		return NF_ACCEPT;
 	if (sk->sk_state == TCP_NEW_SYN_RECV) {
 		req = inet_reqsk(sk);
 		first = first_synack(req);
@@ -317,10 +315,11 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 	} else if (sk->sk_protocol == IPPROTO_TCP) {	/* SYN_SENT: a full sock */
 		add = hook_mapped_syn(skb, &opt);
 	}
-	add = add && rstream_opt_insert(skb, &opt);
+	if (!add || !rstream_opt_insert(skb, &opt))
+		return NF_ACCEPT;
 	if (first)
-		mark(req, add ? SYN_ANSWERED | (opt.prelude ? SYN_PRELUDE : 0) : 0);
-	return add ? hook_done(skb) : NF_ACCEPT;
+		mark(req, &opt);
+	return hook_done(skb);
 }
 
 /* Fast path, because every packet of the namespace passes here. */
@@ -372,19 +371,6 @@ void rstream_hook_put(struct net *net)
 	if (!--rn->hook_users)
 		nf_unregister_net_hooks(net, opt_hooks, ARRAY_SIZE(opt_hooks));
 	mutex_unlock(&rn->hook_lock);
-}
-
-/*
- * Free the saved SYN that the program did not ask for.  opt_syn_recv_sock() may still look at it on
- * behalf of another ACK.  May sleep.
- */
-void rstream_free_syn(struct sock *sk)
-{
-	struct saved_syn *syn = tcp_sk(sk)->saved_syn;
-
-	tcp_sk(sk)->saved_syn = NULL;
-	if (syn)
-		kvfree_rcu_mightsleep(syn);
 }
 
 int rstream_option_listen(struct rstream *rs)

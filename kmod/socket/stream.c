@@ -399,7 +399,7 @@ int rstream_stream_init(void)
 				    WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!stream_wq)
 		goto no_wq;
-	abort_wq = alloc_workqueue("rdmastream_abort", WQ_UNBOUND, 0);
+	abort_wq = alloc_workqueue("rdmastream_abort", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!abort_wq)
 		goto no_abort_wq;
 	return 0;

@@ -15,8 +15,6 @@
 
 /* Orphans: closed sockets of the whole host that still have something to deliver. */
 static atomic_t n_closed;
-/* Those that have delivered everything and wait for the peer's end. */
-static atomic_t n_fin_wait;
 
 /* How often a closed socket is checked, s; after how many checks without progress it ends. */
 #define LOOK_SECONDS	15
@@ -87,9 +85,9 @@ static void close_set(struct rstream *rs, enum rstream_close_state to)
 	if (WARN_ON_ONCE(!(from[to] & BIT(rs->close.state))))
 		return;
 	if (to == RSTREAM_FIN_WAIT)
-		atomic_inc(&n_fin_wait);
+		atomic_inc(&rs->rn->n_fin_wait);
 	else if (rs->close.state == RSTREAM_FIN_WAIT)
-		atomic_dec(&n_fin_wait);
+		atomic_dec(&rs->rn->n_fin_wait);
 	WRITE_ONCE(rs->close.state, to);
 }
 
@@ -210,14 +208,16 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 /*
  * For how long a socket waits for the peer's end in FIN_WAIT2, ms.  If it is more than a minute,
  * TCP waits for the rest when it has the socket.  TCP keeps little of such a socket, and limits
- * their number; beyond that it gets them at once.
+ * their number; beyond that it gets them at once.  Those with a ring, which the peer must leave
+ * first, are limited by the memory of rings.
  */
 static unsigned int fin_wait_ms(const struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
+	int most = READ_ONCE(sock_net(sk)->ipv4.tcp_death_row.sysctl_max_tw_buckets);
 
-	if (atomic_read(&n_fin_wait) >
-	    READ_ONCE(sock_net(sk)->ipv4.tcp_death_row.sysctl_max_tw_buckets))
+	if (atomic_read(&rs->rn->n_fin_wait) > most &&
+	    (!rs->rxring || rstream_rxring_left(rs->rxring)))
 		return 1;
 	return jiffies_to_msecs(min(tcp_fin_time(sk), TCP_TIMEWAIT_LEN));
 }

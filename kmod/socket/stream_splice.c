@@ -46,12 +46,15 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 		.ops = &nosteal_pipe_buf_ops,
 		.spd_release = page_put,
 	};
+	const struct rstream_rxring *ring = rs->rxring;
 	u64 at = rstream_ring_at(rs);
 	ssize_t n;
 
 	if (!spd.nr_pages_max)
 		return -EAGAIN;
 	len = min_t(u64, len, rstream_rx_ready(rs) - rs->rxq.bytes);
+	if (!len)
+		return 0;
 	while (len && spd.nr_pages < spd.nr_pages_max) {
 		struct page *page = alloc_page(rs->sk->sk_allocation | __GFP_ACCOUNT);
 		unsigned int off = offset_in_page(at);
@@ -59,7 +62,7 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 		if (!page)
 			break;
 		n = min(len, PAGE_SIZE - off);
-		memcpy_page(page, off, rstream_rxring_page(rs->rxring, at), off, n);
+		memcpy_to_page(page, off, ring->mem + (at & (ring->size - 1)), n);
 		partial[spd.nr_pages].offset = off;
 		partial[spd.nr_pages].len = n;
 		pages[spd.nr_pages++] = page;

@@ -275,14 +275,25 @@ class Peer:
     def end(self):
         self.segment(ACK | FIN)
 
-    def connect(self, port, syn=b"", confirm=b"", reserved=0):
+    def send_syn(self, port, syn=b"", reserved=0):
         self.remote = port
         self.segment(SYN, opts=b"\2\4\5\xb4" + syn, reserved=reserved)
+
+    def synack(self):
+        """Return: its options."""
         expect(self.until(lambda: self.ack), "a SYN-ACK")
-        answer = self.opts
-        if found(syn) and found(answer):
-            self.nonces = nonce_of(syn), nonce_of(answer)
+        return self.opts
+
+    def confirm(self, syn=b"", confirm=b""):
+        """Answers the last SYN-ACK."""
+        if found(syn) and found(self.opts):
+            self.nonces = nonce_of(syn), nonce_of(self.opts)
         self.segment(ACK, opts=self.said(confirm))
+
+    def connect(self, port, syn=b"", confirm=b"", reserved=0):
+        self.send_syn(port, syn, reserved)
+        answer = self.synack()
+        self.confirm(syn, confirm)
         return answer
 
     def accept(self, answer):

@@ -70,6 +70,31 @@ def server_refuses(tun):
             served.echo_plain()
 
 
+def server_synack_again(tun):
+    """The options of the first SYN-ACK and of the next one, of which the second is answered."""
+    listener = our_socket()
+    listener.bind((OURS, 0))
+    listener.listen(20)
+    for syn in option(ROLE_SYN), b"":
+        peers = [Peer(tun) for _ in range(8)]
+        for peer in peers:
+            peer.send_syn(listener.getsockname()[1], syn)
+        for peer in peers:
+            first = peer.synack()
+            peer.ack = 0
+            second = peer.synack()
+            expect(first == second and bool(found(first)) == bool(syn),
+                   f"the same option: {first.hex()} {second.hex()}")
+        peers[0].confirm(syn)
+        sock, _ = listener.accept()
+        sock.settimeout(LIMIT)
+        said = record(DATA, b"hello") if syn else b"hello"
+        peers[0].write((hello(ROLE_SYN) if syn else b"") + said)
+        expect(sock.recv(100) == b"hello", "the peer's bytes")
+        sock.close()
+    listener.close()
+
+
 def server_option_malformed(tun):
     for syn in (option(ROLE_SYN)[:4], b"\xfe\x07\x52\x53\0\0\0\1",
                 option(ROLE_SYNACK), option(ROLE_SYN, version=0)):

@@ -264,6 +264,8 @@ int hca_dev_add(const char *name, struct net_device *ndev,
 	hca_fault_init(dev);
 	/* from here on, dealloc() cleans up */
 	ib_set_device_ops(&dev->ib, &dev_ops);
+	if (profile->driver)
+		dev->ib.ops.driver_id = profile->driver;
 	err = hca_report_init(dev);
 	if (!err)
 		err = hca_dma_init(dev, mode);

@@ -106,10 +106,22 @@ static int __init hca_init(void)
 	return err;
 }
 
+/* Of ours, not of the drivers that they stand for. */
+static void own_all(void)
+{
+	struct hca_dev *dev;
+
+	spin_lock_bh(&hca_devs_lock);
+	list_for_each_entry(dev, &hca_devs, list)
+		dev->ib.ops.driver_id = HCA_DRIVER;
+	spin_unlock_bh(&hca_devs_lock);
+}
+
 static void __exit hca_exit(void)
 {
 	rdma_link_unregister(&link_ops);
 	unregister_netdevice_notifier(&netdev_nb);
+	own_all();
 	ib_unregister_driver(HCA_DRIVER);
 	rcu_barrier();
 }

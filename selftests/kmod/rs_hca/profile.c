@@ -35,6 +35,7 @@ static const struct hca_profile profiles[] = {
 		.flush_us = 20000,
 	}, {
 		.name = "mlx5",
+		.driver = RDMA_DRIVER_MLX5,
 		.page_size_cap = ~(u64)(SZ_4K - 1),
 		.max_send_sge = 30,
 		.max_recv_sge = 32,
@@ -45,6 +46,7 @@ static const struct hca_profile profiles[] = {
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
 	}, {
 		.name = "irdma",
+		.driver = RDMA_DRIVER_IRDMA,
 		.page_size_cap = SZ_4K | SZ_2M | SZ_1G,
 		.max_send_sge = 13,
 		.max_recv_sge = 13,
@@ -57,6 +59,7 @@ static const struct hca_profile profiles[] = {
 		.flush_us = 20000,
 	}, {
 		.name = "irdma-iwarp",
+		.driver = RDMA_DRIVER_IRDMA,
 		.iwarp = true,
 		.page_size_cap = SZ_4K | SZ_2M | SZ_1G,
 		.max_send_sge = 13,
@@ -70,6 +73,7 @@ static const struct hca_profile profiles[] = {
 		.flush_us = 20000,
 	}, {
 		.name = "siw",
+		.driver = RDMA_DRIVER_SIW,
 		.iwarp = true,
 		.page_size_cap = PAGE_SIZE,
 		.max_send_sge = 6,
@@ -81,6 +85,7 @@ static const struct hca_profile profiles[] = {
 		.imm_opcode = IB_WC_RECV,
 	}, {
 		.name = "bnxt_re",
+		.driver = RDMA_DRIVER_BNXT_RE,
 		.page_size_cap = 0x7ffff000,
 		.max_send_sge = 6,
 		.max_recv_sge = 6,
@@ -91,6 +96,7 @@ static const struct hca_profile profiles[] = {
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
 	}, {
 		.name = "hns",
+		.driver = RDMA_DRIVER_HNS,
 		.page_size_cap = 0xffff000,
 		.max_send_sge = 64,
 		.max_recv_sge = 64,
@@ -101,6 +107,7 @@ static const struct hca_profile profiles[] = {
 		.imm_opcode = IB_WC_RECV,
 	}, {
 		.name = "qedr",
+		.driver = RDMA_DRIVER_QEDR,
 		.page_size_cap = 0xfffff000,
 		.max_send_sge = 4,
 		.max_recv_sge = 4,

@@ -113,6 +113,7 @@ void hca_report_past(struct hca_dev *dev, const struct hca_wqe *wqe,
 /*
  * struct hca_profile: how a kind of device behaves
  * @name:		what "profile=" calls it
+ * @driver:		the driver that it stands for; 0: none
  * @iwarp:		of iWARP: rdma_cm by iw_cm, no immediate data
  * @page_size_cap:	page sizes of registrations, a bit each
  * @max_reg_pages:	pages of a fast registration
@@ -129,6 +130,7 @@ void hca_report_past(struct hca_dev *dev, const struct hca_wqe *wqe,
  */
 struct hca_profile {
 	const char *name;
+	enum rdma_driver_id driver;
 	bool iwarp;
 	u64 page_size_cap;
 	int max_send_sge, max_recv_sge, max_qp_wr, max_cqe;
