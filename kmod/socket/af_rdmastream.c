@@ -261,8 +261,11 @@ static int accept_plain(struct rstream *listener, struct socket *newsock, bool k
 
 	rstream_mib_inc(listener->rn, RSTREAM_MIB_PLAIN_ACCEPTS);
 	rstream_mib_reason(listener->rn, reason);
-	if (!listener->user_save_syn)
+	if (!listener->user_save_syn) {
+		lock_sock(newsock->sk);		/* BPF programs read it in softirq */
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
+		release_sock(newsock->sk);
+	}
 	if (kern)
 		return accept_plain_kern(listener, newsock, reason);
 	newsock->ops = listener->tcp_ops;

@@ -161,6 +161,8 @@ static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 		if (rs->mode == RSTREAM_CONNECTING && th->syn && th->ack) {
 			switch (rstream_opt_of_header(th, &opt)) {
 			case RSTREAM_OPT_GOOD:
+				if (rs->reason)		/* our SYN had none */
+					break;
 				rs->offer.confirmed = opt.role == RSW_ROLE_SYNACK;
 				rs->offer.answer = opt.nonce;
 				rs->offer.confirm = rstream_role_nonce(rs, RSW_ROLE_CONFIRM);

@@ -36,8 +36,9 @@ static struct inet_connection_sock_af_ops listener4, listener6;
  * That one decides, because later ones may be sent while another CPU creates the child.
  */
 struct syn_here {
-	const struct sock *listener;	/* NULL: none with our option */
+	const struct sock *listener;	/* NULL: none */
 	u32 isn;
+	bool asked;			/* it has our option, @opt */
 	struct rstream_opt opt;
 };
 
@@ -66,9 +67,14 @@ static enum answer marked(const struct request_sock *req)
 	return more <= ANSWERED_PRELUDE ? more : NOT_ANSWERED;
 }
 
-/* Not if a BPF program has set another timeout; nor if there was no memory to save the SYN. */
-static bool can_mark(const struct request_sock *req)
+/*
+ * Not if a BPF program has set another timeout, which must not look like a mark; nor if there was no
+ * memory to save the SYN.
+ */
+static bool can_mark(struct request_sock *req)
 {
+	if (marked(req))
+		WRITE_ONCE(req->timeout, TCP_TIMEOUT_INIT);
 	return req->timeout == TCP_TIMEOUT_INIT && READ_ONCE(req->saved_syn);
 }
 
@@ -155,11 +161,10 @@ static int opt_conn_request(struct sock *sk, struct sk_buff *skb)
 	struct syn_here *here = this_cpu_ptr(&syn_here);
 	int ret;
 
-	if (rstream_opt_of_header(tcp_hdr(skb), &here->opt) == RSTREAM_OPT_GOOD &&
-	    here->opt.role == RSW_ROLE_SYN) {
-		here->isn = TCP_SKB_CB(skb)->seq;
-		here->listener = sk;
-	}
+	here->asked = rstream_opt_of_header(tcp_hdr(skb), &here->opt) == RSTREAM_OPT_GOOD &&
+		      here->opt.role == RSW_ROLE_SYN;
+	here->isn = TCP_SKB_CB(skb)->seq;
+	here->listener = sk;
 	ret = tcp_af_ops(sk)->conn_request(sk, skb);
 	here->listener = NULL;
 	return ret;
@@ -251,13 +256,15 @@ bool rstream_listener_ours(const struct sock *sk)
 }
 
 /* The option for a SYN-ACK of one of our listeners.  Return: false if it gets none. */
-static bool hook_synack(const struct request_sock *req, const struct sk_buff *skb,
+static bool hook_synack(struct request_sock *req, const struct sk_buff *skb,
 			const struct syn_here *first, struct rstream_opt *opt)
 {
+	bool can = first && can_mark(req) && first->asked;
 	enum answer answer = marked(req);
 	const struct rstream *rs;
 
-	if (!req->rsk_listener || (first ? !can_mark(req) : answer == NOT_ANSWERED))
+	if (!req->rsk_listener || tcp_rsk(req)->tfo_listener ||
+	    (first ? !can : answer == NOT_ANSWERED))
 		return false;
 	rs = rstream_of(req->rsk_listener);
 	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN || !rstream_listener_ours(rs->sk) ||

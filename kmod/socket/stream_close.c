@@ -205,6 +205,12 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 
 /* ---- without a program ---- */
 
+/* Is there a ring that the peer might write to? */
+static bool fin_wait_ring(const struct rstream *rs)
+{
+	return rs->rxring && !rs->rx.fin && !rstream_rxring_left(rs->rxring);
+}
+
 /*
  * For how long a socket waits for the peer's end in FIN_WAIT2, ms.  If it is more than a minute,
  * TCP waits for the rest when it has the socket.  TCP keeps little of such a socket, and limits
@@ -216,8 +222,7 @@ static unsigned int fin_wait_ms(const struct rstream *rs)
 	const struct sock *sk = rs->sk;
 	int most = READ_ONCE(sock_net(sk)->ipv4.tcp_death_row.sysctl_max_tw_buckets);
 
-	if (atomic_read(&rs->rn->n_fin_wait) > most &&
-	    (!rs->rxring || rstream_rxring_left(rs->rxring)))
+	if (atomic_read(&rs->rn->n_fin_wait) > most && !fin_wait_ring(rs))
 		return 1;
 	return jiffies_to_msecs(min(tcp_fin_time(sk), TCP_TIMEWAIT_LEN));
 }
@@ -243,6 +248,8 @@ void rstream_close_step(struct rstream *rs)
 		/* all is delivered, and TCP does not count a socket in FIN_WAIT2, either */
 		atomic_dec(&n_closed);
 		rstream_timer(rs, fin_wait_ms(rs));
+	} else if (rs->close.state == RSTREAM_FIN_WAIT && fin_wait_ms(rs) == 1) {
+		rstream_timer(rs, 1);	/* the peer has left the ring, perhaps */
 	}
 }
 
@@ -273,8 +280,7 @@ void rstream_close_late(struct rstream *rs)
 	 * Leave FIN_WAIT2 to TCP now, which handles a peer that takes its time.  But a peer that
 	 * has not left our ring might write there for ever, and nobody would answer with a reset.
 	 */
-	if (rs->close.state == RSTREAM_FIN_WAIT && rs->rxring && !rs->rx.fin &&
-	    !rstream_rxring_left(rs->rxring))
+	if (rs->close.state == RSTREAM_FIN_WAIT && fin_wait_ring(rs))
 		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
 	else if (rs->close.state == RSTREAM_FIN_WAIT)
 		close_set(rs, RSTREAM_ORPHANED);

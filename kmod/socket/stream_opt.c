@@ -67,10 +67,13 @@ static int set_save_syn(struct rstream *rs, struct socket *sock,
 					  optlen);
 
 	lock_sock(sock->sk);
-	if (!err)
-		rs->user_save_syn = tp->save_syn;
-	if (!tp->save_syn)
-		tp->save_syn = 1;	/* we need it */
+	/* perhaps since another thread's listen() */
+	if (rs->mode == RSTREAM_LISTEN) {
+		if (!err)
+			rs->user_save_syn = tp->save_syn;
+		if (!tp->save_syn)
+			tp->save_syn = 1;	/* we need it */
+	}
 	release_sock(sock->sk);
 	return err;
 }
@@ -148,7 +151,7 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 	if (level == SOL_TCP && optname == TCP_REPAIR)
 		return set_repair(rs, sock, optval, optlen);
 	if (level == SOL_TCP && optname == TCP_SAVE_SYN &&
-	    mode == RSTREAM_LISTEN)
+	    (mode == RSTREAM_LISTEN || mode == RSTREAM_IDLE))
 		return set_save_syn(rs, sock, optval, optlen);
 	err = ops->setsockopt(sock, level, optname, optval, optlen);
 	if (!err && ((level == SOL_IP && optname == IP_XFRM_POLICY) ||
