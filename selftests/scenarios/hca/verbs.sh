@@ -19,20 +19,28 @@ no_link() { ! in_all rsctl -j links | grep -q '"state":"up"'; }
 fails() { echo "$2" >"$params/fault_$1_at"; }	# KIND N
 faults() { value "fault-$2" < <(sed -n "s/^hca$1 //p" $params/counts); }	# HOST KIND
 
-# Until bytes went by a ring, or not: what fails is no reason to fail for a program.
-life() {
+# Streams until there is a link, or the call has failed.  Both are no reason to fail for a program.
+streams() {	# OPTION...
+	local i
+	for i in {1..50}; do
+		stream inet inet "$@" -t 60 || return
+		! has_link 0 && [ "$(faults "$host" "$kind")" = "$had" ] || break
+		sleep 0.1
+	done
+}
+life() {	# within once()
 	hurry
-	stream inet inet -C 3 -n 60K -w 5000 -t 60 || return
+	streams -C 3 -n 60K -w 5000 || return
 	# lost while the rings are in use
 	if [ "$kind" != loss ]; then
 		fails loss $((10 + RANDOM % 30))
 		stream inet inet -C 2 -n 60K -e -t 60 || return
 		fails loss 0
 	fi
-	stream inet inet -n 20K -t 60
+	streams -n 20K
 }
 once() {	# HOST KIND N
-	local kind=$2 had
+	local host=$1 kind=$2 had
 	in_all rsctl drain on >/dev/null
 	wait_for 20 no_link || { echo "the link stays"; return 1; }
 	echo -n "hca$1" >$params/fault_dev
