@@ -422,7 +422,7 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);
 	else if (rs->tx.state == RSTREAM_LEAVING)
 		tx_leave(rs);
-	/* perhaps not everything has been read: after STOPPED the peer can credit it all the same */
+	/* perhaps not everything has been read: after STOPPED the peer credits it all the same */
 	if (rs->tx.state == RSTREAM_LEAVING)
 		set_bit(RSTREAM_WANT_STOPPED, &rs->want);
 	return RSTREAM_R_NONE;

@@ -68,8 +68,8 @@ static enum answer marked(const struct request_sock *req)
 }
 
 /*
- * Not if a BPF program has set another timeout, which must not look like a mark; nor if there was no
- * memory to save the SYN.
+ * Not if a BPF program has set another timeout, which must not look like a mark; nor if there was
+ * no memory to save the SYN.
  */
 static bool can_mark(struct request_sock *req)
 {
@@ -96,7 +96,7 @@ static u64 server_nonce(const struct request_sock *req)
 {
 	const struct tcp_request_sock *treq = tcp_rsk(req);
 
-	return siphash_2u64((u64)req->__req_common.skc_portpair << 32 | req->rsk_hash,
+	return siphash_2u64((__force u64)req->__req_common.skc_portpair << 32 | req->rsk_hash,
 			    (u64)treq->snt_isn << 32 | treq->rcv_isn,
 			    &answer_key) & RSW_NONCE_MASK;
 }

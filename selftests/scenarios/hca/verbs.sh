@@ -21,8 +21,8 @@ faults() { value "fault-$2" < <(sed -n "s/^hca$1 //p" $params/counts); }	# HOST 
 
 # Streams until there is a link, or the call has failed.  Both are no reason to fail for a program.
 streams() {	# OPTION...
-	local i
-	for i in {1..50}; do
+	local end=$((SECONDS + 20))
+	while [ $SECONDS -lt $end ]; do
 		stream inet inet "$@" -t 60 || return
 		! has_link 0 && [ "$(faults "$host" "$kind")" = "$had" ] || break
 		sleep 0.1
