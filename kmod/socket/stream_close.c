@@ -212,19 +212,23 @@ static bool fin_wait_ring(const struct rstream *rs)
 }
 
 /*
- * For how long a socket waits for the peer's end in FIN_WAIT2, ms.  If it is more than a minute,
- * TCP waits for the rest when it has the socket.  TCP keeps little of such a socket, and limits
- * their number; beyond that it gets them at once.  Those with a ring, which the peer must leave
- * first, are limited by the memory of rings.
+ * Do too many sockets wait for the peer's end in FIN_WAIT2?  TCP keeps little of such a socket, and
+ * limits their number; beyond that it gets them at once.  Those with a ring, which the peer must
+ * leave first, are limited by the memory of rings.
  */
+static bool fin_wait_many(const struct rstream *rs)
+{
+	int most = READ_ONCE(sock_net(rs->sk)->ipv4.tcp_death_row.sysctl_max_tw_buckets);
+
+	return atomic_read(&rs->rn->n_fin_wait) > most && !fin_wait_ring(rs);
+}
+
+/* If it is more than a minute, TCP waits for the rest when it has the socket. */
 static unsigned int fin_wait_ms(const struct rstream *rs)
 {
-	const struct sock *sk = rs->sk;
-	int most = READ_ONCE(sock_net(sk)->ipv4.tcp_death_row.sysctl_max_tw_buckets);
-
-	if (atomic_read(&rs->rn->n_fin_wait) > most && !fin_wait_ring(rs))
+	if (fin_wait_many(rs))
 		return 1;
-	return jiffies_to_msecs(min(tcp_fin_time(sk), TCP_TIMEWAIT_LEN));
+	return jiffies_to_msecs(min(tcp_fin_time(rs->sk), TCP_TIMEWAIT_LEN));
 }
 
 /*
@@ -248,7 +252,7 @@ void rstream_close_step(struct rstream *rs)
 		/* all is delivered, and TCP does not count a socket in FIN_WAIT2, either */
 		atomic_dec(&n_closed);
 		rstream_timer(rs, fin_wait_ms(rs));
-	} else if (rs->close.state == RSTREAM_FIN_WAIT && fin_wait_ms(rs) == 1) {
+	} else if (rs->close.state == RSTREAM_FIN_WAIT && fin_wait_many(rs)) {
 		rstream_timer(rs, 1);	/* the peer has left the ring, perhaps */
 	}
 }
