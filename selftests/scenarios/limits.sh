@@ -163,9 +163,9 @@ ok "writers on rings: tcp_mem is respected, and poll() waits for memory" \
 ok "writers on rings: tcp_mem does not stop one whose peer reads" \
 	at_most_more $((3000 * SLOW)) blocked 24
 # As with TCP, the kernel looks for a process to kill; the group has none.
-echo "lab: allocations fail from here on" >/dev/kmsg
+say "allocations fail from here on"
 ok "writers on rings: memory.max is respected" at_most_more $((256 << 10)) group 24 $groups/test
-echo "lab: allocations fail no more" >/dev/kmsg
+say "allocations fail no more"
 ok "writers on rings: all memory is freed" wait_for 10 few_pages 300
 
 # ---- memory.high, accepted connections ----

@@ -8,8 +8,6 @@ inject=$FAULTS/failslab
 pages=$FAULTS/fail_page_alloc
 [ -d $inject ] || bail "this kernel cannot let allocations fail"
 
-# The judge must accept the kernel's messages about failed allocations.
-say() { echo "lab: $*" >/dev/kmsg; }
 put() {		# NAME=VALUE...: for slabs and for pages
 	local one dir
 	for one; do
