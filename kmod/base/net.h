@@ -97,15 +97,16 @@ struct rstream_net {
 	struct mutex hook_lock;		/* guards hook_users */
 	unsigned int hook_users;	/* listeners (and connects to v4-mapped addresses) */
 
-	/* stream.c: all streams of the namespace, and by token those that own one */
+	/*
+	 * stream.c: all streams of the namespace by number, the latest of a list first, and by
+	 * token those that own one
+	 */
 	spinlock_t streams_lock;	/* bh; guards everything below */
-	struct list_head streams;
+	struct hlist_head numbered[256];
 	struct hlist_head tokens[256];
 	unsigned int n_streams;
-	atomic_t n_fin_wait;	/* closed, all delivered, wait for the peer's end */
-	/* stream_info.c: all streams, too, for dumps, by number, the latest of a list first */
-	struct hlist_head numbered[256];
 	u64 last_number;
+	atomic_t n_fin_wait;	/* closed, all delivered, wait for the peer's end */
 };
 
 extern unsigned int rstream_net_id;

@@ -11,13 +11,6 @@
 #include "net.h"
 #include "stats.h"
 
-static const char * const reason_texts[RSTREAM_R_MAX] = {
-#define X(name, text) \
-	[RSTREAM_R_##name] = text,
-	RSTREAM_REASON_LIST(X)
-#undef X
-};
-
 u64 rstream_mib_sum(struct net *net, enum rstream_mib_item item)
 {
 	struct rstream_mib __percpu *mib = rstream_net(net)->mib;
@@ -49,11 +42,6 @@ u64 rstream_mib_switched_sum(struct net *net, enum rstream_reason reason)
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(mib, cpu)->switched[reason]);
 	return sum;
-}
-
-const char *rstream_reason_text(enum rstream_reason reason)
-{
-	return reason < RSTREAM_R_MAX ? reason_texts[reason] : "unknown reason";
 }
 
 int rstream_mib_net_init(struct net *net)

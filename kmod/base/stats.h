@@ -156,7 +156,6 @@ struct rstream_mib {
 u64 rstream_mib_sum(struct net *net, enum rstream_mib_item item);
 u64 rstream_mib_reason_sum(struct net *net, enum rstream_reason reason);
 u64 rstream_mib_switched_sum(struct net *net, enum rstream_reason reason);
-const char *rstream_reason_text(enum rstream_reason reason);
 
 int rstream_mib_net_init(struct net *net);
 void rstream_mib_net_exit(struct net *net);

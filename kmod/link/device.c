@@ -359,7 +359,6 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 			continue;
 		link->dev = dev;
 		link->iwarp = dev->iwarp;
-		link->msg_wrs = dev->iwarp ? 2 : 1;
 		link->node = ibdev_to_node(ib);
 		list_add(&link->dev_list, &dev->links);
 		strscpy(link->dev_name, dev_name(&ib->dev),

@@ -564,7 +564,7 @@ s64 rstream_txring_acked(struct rstream_txring *ring);
  * @ring:	the sending end
  * @frags:	list of struct rstream_frag, oldest first; posted ones are moved
  *		from its head to the ring's list of frags in flight.  A
- *		frag is split (rstream_frag_split()) where the ring wraps, its
+ *		frag is split where the ring wraps, its
  *		space ends or a message is full
  * @queued:	bytes in @frags
  * @how:	RSTREAM_POST_*
@@ -657,13 +657,6 @@ void rstream_txring_close(struct rstream_txring *ring);
 
 struct rstream_frag *rstream_frag_alloc(gfp_t gfp);
 void rstream_frag_free(struct rstream_frag *frag);	/* unmaps, puts page, uarg */
-
-/*
- * Shortens @frag (not mapped yet) to @len bytes.  Return: a frag with the rest, which has its
- * own reference to the page; NULL if out of memory.
- */
-struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
-					gfp_t gfp);
 
 /* ---- callbacks of links to streams ---- */
 

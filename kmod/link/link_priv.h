@@ -294,7 +294,6 @@ struct rstream_link {
 	int node;			/* NUMA node of @dev */
 	u32 port, qpn, peer_qpn, path_mtu;
 	bool iwarp;			/* @dev is an iWARP device, see struct rstream_notice */
-	u8 msg_wrs;			/* work requests per message: 1, or 2 if @iwarp */
 	unsigned int depth;		/* of either queue, without the drain slot */
 	unsigned int max_sge;
 	unsigned int max_inline;	/* bytes of a request that the device copies when it is

@@ -43,10 +43,13 @@ void rstream_frag_free(struct rstream_frag *frag)
 	kmem_cache_free(frag_cache, frag);
 }
 
-struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len,
-					gfp_t gfp)
+/*
+ * Shortens @frag (not mapped yet) to @len bytes.  Return: a frag with the rest, which has its own
+ * reference to the page; NULL if out of memory.
+ */
+static struct rstream_frag *frag_split(struct rstream_frag *frag, u32 len)
 {
-	struct rstream_frag *rest = rstream_frag_alloc(gfp);
+	struct rstream_frag *rest = rstream_frag_alloc(GFP_ATOMIC);
 
 	if (!rest)
 		return NULL;
@@ -100,27 +103,32 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 
 	if (frag->len <= room)
 		return true;
-	rest = rstream_frag_split(frag, room, GFP_ATOMIC);
+	rest = frag_split(frag, room);
 	if (!rest)
 		return false;
 	list_add(&rest->list, &frag->list);
 	return true;
 }
 
-/*
- * Makes @frag fit into @room, and maps it unless it is @inl, to be copied when posted.  With
- * link->lock held, tx_map() has done both before, unless the device uses virtual addresses, for
- * which mapping costs nothing.
- */
-static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag, u32 room, bool inl)
+static bool frag_map(struct rstream_link *link, struct rstream_frag *frag)
 {
-	return frag_fit(frag, room) &&
-	       (inl || frag->dma_dev || rstream_wr_map(link, frag));
+	return frag->dma_dev || rstream_wr_map(link, frag);
 }
 
 /*
- * Is there just one frag, so short that the device can copy it when it is posted?  Of several, some
- * drivers copy only the first.
+ * With link->lock held: makes @frag fit into @room, and maps it if the device uses virtual
+ * addresses, for which mapping costs nothing.  For others, tx_map() has mapped it, or it is to be
+ * copied when it is posted.
+ */
+static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag, u32 room)
+{
+	return frag_fit(frag, room) &&
+	       (!ib_uses_virt_dma(link->pd->device) || frag_map(link, frag));
+}
+
+/*
+ * Is there just one frag, so short that the device can copy it when it is posted?  Then it is not
+ * mapped.  Of several, some drivers copy only the first.
  */
 static bool tx_inline(const struct rstream_link *link, const struct list_head *frags)
 {
@@ -140,7 +148,8 @@ static u64 tx_map(struct tx_ring *ring, struct list_head *frags, u64 most)
 
 	list_for_each_entry(frag, frags, list) {
 		room = ring->pub.size - (at & (ring->pub.size - 1));
-		if (!most || !frag_prepare(ring->pub.link, frag, min(room, most), false))
+		if (!most || !frag_fit(frag, min(room, most)) ||
+		    !frag_map(ring->pub.link, frag))
 			break;
 		at += frag->len;
 		most -= frag->len;
@@ -429,7 +438,7 @@ static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u
 }
 
 /* Builds one message of up to @room bytes.  The first frag is prepared.  Return: its bytes. */
-static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room, bool inl)
+static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 {
 	struct rstream_link *link = ring->pub.link;
 	u32 off = ring->pub.written & (ring->pub.size - 1);
@@ -443,12 +452,12 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room, b
 		struct rstream_frag *frag;
 
 		frag = list_first_entry(frags, struct rstream_frag, list);
-		if (n && !frag_prepare(link, frag, room, inl))
+		if (n && !frag_prepare(link, frag, room))
 			break;
-		if (inl)
-			rstream_wr_inline(link, page_address(frag->page) + frag->off, frag->len);
-		else
+		if (frag->dma_dev)
 			rstream_wr_sge(link, frag->dma, frag->len);
+		else
+			rstream_wr_inline(link, page_address(frag->page) + frag->off, frag->len);
 		len += frag->len;
 		room -= frag->len;
 		frag->end = ring->pub.written + len;
@@ -606,7 +615,7 @@ void rstream_ring_schedule(struct rstream_link *link)
 	if (!link->n_waiting || all >= QUEUE_MOST ||
 	    rstream_wr_room(link) <= RSTREAM_SQ_CTRL)
 		return;
-	n = min3((rstream_wr_room(link) - RSTREAM_SQ_CTRL) / link->msg_wrs, link->rq_credits,
+	n = min3((rstream_wr_room(link) - RSTREAM_SQ_CTRL) / rstream_wr_per_message(link), link->rq_credits,
 		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, quantum(link)));
 	list_for_each_entry_safe(ring, next, &link->tx_waiters, waiter) {
 		if (link->n_scheduled >= n)
@@ -626,7 +635,7 @@ static bool tx_may_post(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
 
-	if (rstream_wr_room(link) < RSTREAM_SQ_CTRL + link->msg_wrs) {
+	if (rstream_wr_room(link) < RSTREAM_SQ_CTRL + rstream_wr_per_message(link)) {
 		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
 		rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
 	} else if (!link->rq_credits) {
@@ -638,7 +647,7 @@ static bool tx_may_post(struct tx_ring *ring)
 	return false;
 }
 
-static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space, bool inl)
+static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 {
 	struct rstream_link *link = ring->pub.link;
 	struct rstream_frag *frag;
@@ -646,19 +655,19 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space,
 	u32 room, len, msgs = 0;
 
 	while (!list_empty(frags) && space && tx_may_post(ring)) {
-		if (link->batch->n + link->msg_wrs > RSTREAM_BATCH_WRS &&
+		if (link->batch->n + rstream_wr_per_message(link) > RSTREAM_BATCH_WRS &&
 		    rstream_wr_post(link))
 			break;
 		room = ring->pub.size -
 		       (ring->pub.written & (ring->pub.size - 1));
 		room = min_t(u64, room, space);
 		frag = list_first_entry(frags, struct rstream_frag, list);
-		if (!frag_prepare(link, frag, room, inl)) {
+		if (!frag_prepare(link, frag, room)) {
 			/* out of memory: a credit will free some */
 			ring->pub.stalled = RSTREAM_R_STALL_RING;
 			break;
 		}
-		len = tx_message(ring, frags, room, inl);
+		len = tx_message(ring, frags, room);
 		total += len;
 		space -= len;
 		msgs++;
@@ -702,7 +711,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	struct rstream_batch *b = link->batch;
 	ssize_t total = -ENOTCONN;
 	u64 reusable, space, most, mapped = 0;
-	bool starved = false, full, waits, inl;
+	bool starved = false, full, waits;
 	s64 acked;
 
 	rcu_read_lock();
@@ -724,8 +733,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
 	most = min(space, tx_budget(ring, frags));
-	inl = tx_inline(link, frags);
-	if (most && !inl && !ib_uses_virt_dma(link->pd->device)) {
+	if (most && !ib_uses_virt_dma(link->pd->device) && !tx_inline(link, frags)) {
 		spin_unlock_bh(&link->lock);
 		mapped = tx_map(ring, frags, most);
 		spin_lock_bh(&link->lock);
@@ -734,7 +742,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		starved = mapped < most;
 		most = tx_whole_frags(frags, mapped, tx_budget(ring, frags));
 	}
-	total = tx_messages(ring, frags, most, inl);
+	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
 	waits = !list_empty(frags) && !full;
 	/* in the second case, no DMA addresses are left: a credit will free some */

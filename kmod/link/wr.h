@@ -3,8 +3,8 @@
  * Building and posting work requests, with link->lock held: begin one, add SGEs, repeat, post.
  * rstream_wr_room() returns how many may be begun.
  *
- * A message takes link->msg_wrs requests: one RDMA_WRITE_WITH_IMM, or with iWARP an RDMA_WRITE and
- * the SEND that reports it.  A message without data takes only one.
+ * A message takes one request, an RDMA_WRITE_WITH_IMM, or with iWARP two: an RDMA_WRITE and the SEND
+ * that reports it.  A message without data always takes one.
  */
 #ifndef RSTREAM_WR_H
 #define RSTREAM_WR_H
@@ -14,10 +14,15 @@
 unsigned int rstream_wr_room(const struct rstream_link *link);
 void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey);
 
+static inline unsigned int rstream_wr_per_message(const struct rstream_link *link)
+{
+	return link->iwarp ? 2 : 1;
+}
+
 /* Is there room for a message? */
 static inline bool rstream_wr_fits(const struct rstream_link *link)
 {
-	return rstream_wr_room(link) >= link->msg_wrs;
+	return rstream_wr_room(link) >= rstream_wr_per_message(link);
 }
 
 /* A message with data: begin it, add its SGEs, end it with the sum of their bytes. */

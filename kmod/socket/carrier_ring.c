@@ -90,7 +90,7 @@ void rstream_link_want_more(struct rstream *rs)
 }
 
 /* Request a link.  Only the active side makes links; the passive side asks it by LINK. */
-void rstream_link_wanted(struct rstream *rs)
+static void ask_link(struct rstream *rs)
 {
 	want_link(rs);
 	if (!rstream_peer_active(rs->hello.peer) && !rs->granted.link_asked) {
@@ -211,7 +211,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 		}
 		/* after -EAGAIN, the link tells us when it has more memory */
 		if (PTR_ERR(ring) != -EAGAIN)
-			rstream_link_wanted(rs);
+			ask_link(rs);
 		return RSTREAM_R_WAIT_LINK;
 	}
 	rs->granted.credited = 0;
@@ -287,7 +287,7 @@ void rstream_grant_try(struct rstream *rs)
 			reason = grant_ring(rs, link);
 			rstream_link_put(link);
 		} else {
-			rstream_link_wanted(rs);
+			ask_link(rs);
 			/* the result of the last attempt tells more */
 			reason = rs->reason == RSTREAM_R_LINK_FAILED ||
 				 rs->reason == RSTREAM_R_PEER_DRAINED ?
@@ -304,7 +304,7 @@ void rstream_link_try(struct rstream *rs)
 
 	if (rs->hello.in && !rstream_closing(rs) && !rs->error &&
 	    (!reason || reason == RSTREAM_R_WAIT_BYTES))
-		rstream_link_wanted(rs);
+		ask_link(rs);
 }
 
 /* Bytes have moved on tcp: is it time for a ring? */
@@ -753,7 +753,7 @@ void rstream_rings_close(struct rstream *rs)
 		rs->txring = NULL;
 		rstream_txring_close(tx);
 	}
-	rs->rxring = NULL;
+	WRITE_ONCE(rs->rxring, NULL);
 	if (rx) {
 		sk_mem_uncharge(rs->sk, rx->size);
 		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))

@@ -40,7 +40,6 @@ struct rstream_taken {
 };
 
 /* All with the socket held, unless stated otherwise. */
-void rstream_link_wanted(struct rstream *rs);
 void rstream_link_want_more(struct rstream *rs);
 void rstream_link_try(struct rstream *rs);
 void rstream_link_asked(struct rstream *rs);

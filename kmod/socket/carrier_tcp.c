@@ -190,7 +190,7 @@ static void put_switch(struct rstream *rs)
 		rstream_span_reset(rs);
 		rstream_switched(rs, RSTREAM_DIR_TX, RSTREAM_INFO_CARRIER_RING,
 				 rs->tx.sent, RSTREAM_R_RING_GRANTED);
-	} else if (rs->stats.tx.switched.to != RSTREAM_INFO_CARRIER_TCP) {
+	} else if (rs->tx.taken) {
 		/* otherwise, the grant was refused, and the carrier does not change */
 		rstream_switched(rs, RSTREAM_DIR_TX, RSTREAM_INFO_CARRIER_TCP,
 				 rs->tx.sent, rs->leave.tx_why);

@@ -13,21 +13,27 @@
 
 #include "stream.h"
 
-/* Note what keeps the remaining bytes from being sent. */
-static void stall_look(struct rstream *rs)
+/* What keeps bytes from being sent, or, if all are sent, more from being written? */
+static enum rstream_reason stall_reason(const struct rstream *rs)
 {
-	enum rstream_reason why = RSTREAM_R_NONE;
+	bool all_sent = rs->tx.written == rs->tx.sent;
 
 	if (rs->txq.corked || rstream_tx_plain(rs))
-		why = RSTREAM_R_NONE;
-	else if (rs->tx.written == rs->tx.sent)	/* all is sent; is there room for more? */
-		why = rs->tx.state < RSTREAM_ON_RING || rstream_tx_room(rs) ?
-		      RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
-	else if (rs->tx.state < RSTREAM_ON_RING)
-		why = rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
-						   RSTREAM_R_STALL_WINDOW;
-	else if (rs->txring && rstream_link_is_up(rs->txring->link))
-		why = rs->txring->stalled;
+		return RSTREAM_R_NONE;
+	if (rs->tx.state < RSTREAM_ON_RING)
+		return all_sent || rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
+								RSTREAM_R_STALL_WINDOW;
+	if (all_sent)
+		return rstream_tx_room(rs) ? RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
+	if (rs->txring && rstream_link_is_up(rs->txring->link))
+		return rs->txring->stalled;
+	return RSTREAM_R_NONE;
+}
+
+static void stall_look(struct rstream *rs)
+{
+	enum rstream_reason why = stall_reason(rs);
+
 	if (why != rs->stats.stalls.why)
 		rstream_stalled(rs, why);
 }

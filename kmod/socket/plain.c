@@ -79,7 +79,7 @@ bool rstream_plain_tx_idle(const struct rstream *rs)
 }
 
 /* How many bytes may still be sent without a record. */
-u64 rstream_plain_tx_room(const struct rstream *rs)
+static u64 tx_room(const struct rstream *rs)
 {
 	return rs->plain.phase.tx == RSTREAM_PLAIN ? ENDLESS : rs->plain.phase.tx_end - rs->tx.sent;
 }
@@ -246,7 +246,7 @@ size_t rstream_plain_send_fast(struct rstream *rs, struct msghdr *msg)
 	unsigned int flags = msg->msg_flags;
 	ssize_t sent;
 
-	if (!n || !rstream_plain_tx_idle(rs) || rs->txq.corked || n > rstream_plain_tx_room(rs) ||
+	if (!n || !rstream_plain_tx_idle(rs) || rs->txq.corked || n > tx_room(rs) ||
 	    rs->tx.sent == rs->plain.phase.tx_end || msg->msg_controllen ||
 	    flags & (MSG_OOB | MSG_ZEROCOPY | MSG_SPLICE_PAGES) ||
 	    (rs->plain.phase.tx == RSTREAM_SPAN && rs->sk->sk_tsflags))
@@ -278,7 +278,7 @@ ssize_t rstream_plain_send(struct rstream *rs, struct msghdr *msg)
 	ssize_t sent;
 	size_t n;
 
-	n = min_t(u64, msg_data_left(msg), rstream_plain_tx_room(rs));
+	n = min_t(u64, msg_data_left(msg), tx_room(rs));
 	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->out.ctl_len ||
 	    rs->txq.corked)
 		return urgent ? -EAGAIN : 0;
@@ -388,7 +388,7 @@ u32 rstream_plain_data(struct rstream *rs)
 
 	if (rs->txq.corked)
 		return 0;
-	n = min3(queued, rstream_plain_tx_room(rs), (u64)RSW_DATA_MAX);
+	n = min3(queued, tx_room(rs), (u64)RSW_DATA_MAX);
 	if (!n)
 		return 0;
 	rs->tx.sent += n;

@@ -42,7 +42,6 @@ void rstream_span_reset(struct rstream *rs);
 
 /* what we send */
 bool rstream_plain_tx_idle(const struct rstream *rs);
-u64 rstream_plain_tx_room(const struct rstream *rs);
 void rstream_plain_tx_end(struct rstream *rs);
 size_t rstream_plain_send_fast(struct rstream *rs, struct msghdr *msg);
 ssize_t rstream_plain_send(struct rstream *rs, struct msghdr *msg);

@@ -192,23 +192,46 @@ void rstream_timer(struct rstream *rs, unsigned int ms)
 		sk_stop_timer(rs->sk, &rs->timer);
 }
 
+static void try_again(struct rstream *rs)
+{
+	/* as rstream_info_dump() does */
+	if (rstream_mode(rs) != RSTREAM_FRAMED || !refcount_inc_not_zero(&rs->sk->sk_refcnt))
+		return;
+	WRITE_ONCE(rs->granted.link_asked, false);
+	timer_queue(rs, RSTREAM_DO_GRANT);
+}
+
 /* Whether links are possible has changed: all streams try again to get a ring. */
 void rstream_links_changed(struct net *net)
 {
 	struct rstream_net *rn = rstream_net(net);
 	struct rstream *rs;
+	int i;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(rs, &rn->streams, node) {
-		if (rstream_mode(rs) != RSTREAM_FRAMED)
-			continue;
-		/* as rstream_info_dump() does */
-		if (!refcount_inc_not_zero(&rs->sk->sk_refcnt))
-			continue;
-		WRITE_ONCE(rs->granted.link_asked, false);
-		timer_queue(rs, RSTREAM_DO_GRANT);
-	}
+	for (i = 0; i < ARRAY_SIZE(rn->numbered); i++)
+		hlist_for_each_entry_rcu(rs, &rn->numbered[i], number_node)
+			try_again(rs);
 	rcu_read_unlock();
+}
+
+/* Return: the stream with this inode, with a reference to its sock, or NULL.  RCU. */
+static struct rstream *find_inode(struct rstream_net *rn, u64 inode)
+{
+	struct rstream *rs;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rn->numbered); i++) {
+		hlist_for_each_entry_rcu(rs, &rn->numbered[i], number_node) {
+			/* as rstream_info_dump() does */
+			if (!refcount_inc_not_zero(&rs->sk->sk_refcnt))
+				continue;
+			if (rstream_of(rs->sk) == rs && sock_i_ino(rs->sk) == inode)
+				return rs;
+			sock_gen_put(rs->sk);
+		}
+	}
+	return NULL;
 }
 
 /*
@@ -217,32 +240,21 @@ void rstream_links_changed(struct net *net)
  */
 int rstream_link_make(struct net *net, u64 inode, bool any_user)
 {
-	struct rstream_net *rn = rstream_net(net);
-	int err = -ENOENT;
 	struct rstream *rs;
-	struct sock *sk;
+	int err = 0;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(rs, &rn->streams, node) {
-		sk = rs->sk;
-		/* as rstream_info_dump() does */
-		if (!refcount_inc_not_zero(&sk->sk_refcnt))
-			continue;
-		if (rstream_of(sk) != rs || sock_i_ino(sk) != inode) {
-			sock_gen_put(sk);
-			continue;
-		}
-		err = 0;
-		if (!any_user && !uid_eq(rstream_sk_uid(sk), current_fsuid()))
-			err = -EPERM;
-		else if (rstream_mode(rs) != RSTREAM_FRAMED)
-			err = -ENOTCONN;
-		if (err)
-			sock_gen_put(sk);
-		else
-			timer_queue(rs, RSTREAM_DO_LINK);
-		break;
-	}
+	rs = find_inode(rstream_net(net), inode);
+	if (!rs)
+		err = -ENOENT;
+	else if (!any_user && !uid_eq(rstream_sk_uid(rs->sk), current_fsuid()))
+		err = -EPERM;
+	else if (rstream_mode(rs) != RSTREAM_FRAMED)
+		err = -ENOTCONN;
+	if (err && rs)
+		sock_gen_put(rs->sk);
+	else if (rs)
+		timer_queue(rs, RSTREAM_DO_LINK);
 	rcu_read_unlock();
 	return err;
 }
@@ -347,8 +359,9 @@ void rstream_stream_net_init(struct rstream_net *rn)
 	int i;
 
 	spin_lock_init(&rn->streams_lock);
-	INIT_LIST_HEAD(&rn->streams);
 	mutex_init(&rn->hook_lock);
+	for (i = 0; i < ARRAY_SIZE(rn->numbered); i++)
+		INIT_HLIST_HEAD(&rn->numbered[i]);
 	for (i = 0; i < ARRAY_SIZE(rn->tokens); i++)
 		INIT_HLIST_HEAD(&rn->tokens[i]);
 }

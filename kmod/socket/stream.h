@@ -117,9 +117,8 @@ struct rstream {
 	struct work_struct abort_work;	/* tcp_abort(), likewise */
 	struct timer_list timer;	/* for HELLO, rings, and close(): see work_timeout() */
 	struct timer_list retry_timer;	/* to push and parse again, see rstream_retry() */
-	struct list_head node;		/* in rstream_net.streams, under its streams_lock */
+	struct hlist_node number_node;	/* in rstream_net.numbered, under its streams_lock */
 	struct hlist_node token_node;	/* in rstream_net.tokens, likewise */
-	struct hlist_node number_node;	/* in rstream_net.numbered, likewise */
 	u64 number;			/* of the namespace's streams, from 1 */
 	struct rstream_hist *hist;	/* NULL until "histograms" was on; freed with it */
 	struct rcu_head rcu;		/* frees it after lockless readers */

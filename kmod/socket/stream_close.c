@@ -13,7 +13,10 @@
 
 #include "stream.h"
 
-/* Orphans: closed sockets of the whole host that still have something to deliver. */
+/*
+ * Orphans: closed sockets of the whole host that still have something to deliver.  TCP does not
+ * count a socket in FIN_WAIT2, either.
+ */
 static atomic_t n_closed;
 
 /* How often a closed socket is checked, s; after how many checks without progress it ends. */
@@ -69,6 +72,19 @@ static unsigned int deaf_max(const struct rstream *rs)
 	return user ?: jiffies_to_msecs(((2UL << min(retries, 12U)) - 1) * TCP_RTO_MIN);
 }
 
+/* How many are in this state, if it is limited. */
+static atomic_t *close_count(struct rstream *rs, enum rstream_close_state state)
+{
+	switch (state) {
+	case RSTREAM_CLOSED:
+		return &n_closed;
+	case RSTREAM_FIN_WAIT:
+		return &rs->rn->n_fin_wait;
+	default:
+		return NULL;
+	}
+}
+
 static void close_set(struct rstream *rs, enum rstream_close_state to)
 {
 	static const u8 from[] = {	/* allowed predecessors */
@@ -80,14 +96,17 @@ static void close_set(struct rstream *rs, enum rstream_close_state to)
 				     BIT(RSTREAM_CLOSED) | BIT(RSTREAM_FIN_WAIT) |
 				     BIT(RSTREAM_ORPHANED),
 	};
+	atomic_t *count;
 
 	rstream_assert_held(rs);
 	if (WARN_ON_ONCE(!(from[to] & BIT(rs->close.state))))
 		return;
-	if (to == RSTREAM_FIN_WAIT)
-		atomic_inc(&rs->rn->n_fin_wait);
-	else if (rs->close.state == RSTREAM_FIN_WAIT)
-		atomic_dec(&rs->rn->n_fin_wait);
+	count = close_count(rs, rs->close.state);
+	if (count)
+		atomic_dec(count);
+	count = close_count(rs, to);
+	if (count)
+		atomic_inc(count);
 	WRITE_ONCE(rs->close.state, to);
 }
 
@@ -104,8 +123,6 @@ void rstream_close_release(struct rstream *rs)
 {
 	if (!rstream_closed(rs) || rstream_released(rs))
 		return;
-	if (rs->close.state == RSTREAM_CLOSED)
-		atomic_dec(&n_closed);
 	close_set(rs, RSTREAM_RELEASED);
 }
 
@@ -116,7 +133,6 @@ static void detach_program(struct rstream *rs, struct socket *sock)
 
 	rstream_set_dummy(sk);
 	sock->sk = NULL;
-	atomic_inc(&n_closed);
 	rs->close.progress = close_progress(rs);
 	rstream_timer(rs, LOOK_SECONDS * MSEC_PER_SEC);
 }
@@ -249,8 +265,6 @@ void rstream_close_step(struct rstream *rs)
 	}
 	if (sk->sk_state == TCP_FIN_WAIT2 && rs->close.state == RSTREAM_CLOSED) {
 		close_set(rs, RSTREAM_FIN_WAIT);
-		/* all is delivered, and TCP does not count a socket in FIN_WAIT2, either */
-		atomic_dec(&n_closed);
 		rstream_timer(rs, fin_wait_ms(rs));
 	} else if (rs->close.state == RSTREAM_FIN_WAIT && fin_wait_many(rs)) {
 		rstream_timer(rs, 1);	/* the peer has left the ring, perhaps */

@@ -417,7 +417,6 @@ void rstream_attach(struct rstream *rs, struct sock *sk,
 	if (!sk->sk_socket)
 		rstream_set_dummy(sk);	/* a child that nobody has accepted */
 	spin_lock_bh(&rn->streams_lock);
-	list_add_tail_rcu(&rs->node, &rn->streams);
 	rn->n_streams++;
 	rs->number = ++rn->last_number;
 	hlist_add_head_rcu(&rs->number_node,
@@ -435,7 +434,6 @@ static void rstream_ulp_release(struct sock *sk)
 	rstream_option_off(rs);
 	rstream_unhook_callbacks(sk);
 	spin_lock_bh(&rn->streams_lock);
-	list_del_rcu(&rs->node);
 	hlist_del_rcu(&rs->number_node);
 	rn->n_streams--;
 	spin_unlock_bh(&rn->streams_lock);
