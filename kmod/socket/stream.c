@@ -130,6 +130,18 @@ void rstream_abort_wait(struct rstream *rs)
 	flush_work(&rs->abort_work);
 }
 
+/*
+ * With the lock, which is released meanwhile: a program that calls after a failure waits for the
+ * abort, so that it cannot own the socket again before.
+ */
+void rstream_abort_first(struct rstream *rs)
+{
+	release_sock(rs->sk);
+	rstream_queue_abort(rs);
+	rstream_abort_wait(rs);
+	lock_sock(rs->sk);
+}
+
 /* Push and parse again at @at, in jiffies, or earlier. */
 void rstream_retry_by(struct rstream *rs, unsigned long at)
 {

@@ -246,12 +246,19 @@ static inline void rstream_assert_held(const struct rstream *rs)
 	sock_owned_by_me(rs->sk);
 }
 
+/* Abort the connection; stream.c. */
+void rstream_queue_abort(struct rstream *rs);
+void rstream_abort_wait(struct rstream *rs);
+void rstream_abort_first(struct rstream *rs);
+
 /* Take the socket lock for a call.  Return: false, without the lock, if the call is TCP's. */
 static inline bool rstream_lock_ours(struct rstream *rs, struct socket *sock)
 {
 	if (READ_ONCE(sock->ops) != &rstream_proto_ops)
 		return false;
 	lock_sock(rs->sk);
+	while (unlikely(rs->error) && rs->sk->sk_state != TCP_CLOSE)
+		rstream_abort_first(rs);
 	if (likely(sock->ops == &rstream_proto_ops))
 		return true;
 	release_sock(rs->sk);	/* the socket was given back meanwhile */
@@ -267,8 +274,6 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 void rstream_unhook_callbacks(struct sock *sk);
 void rstream_set_dummy(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
-void rstream_queue_abort(struct rstream *rs);
-void rstream_abort_wait(struct rstream *rs);
 bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay);
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);

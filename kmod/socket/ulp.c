@@ -273,14 +273,30 @@ static bool work_later(struct rstream *rs, unsigned long todo)
 	return rstream_queue_again(rs, todo, 1UL << (rs->late - 1));
 }
 
-/* tcp_abort() waits for a program that owns the socket, so it must not keep other work waiting. */
+static bool work_owned(struct sock *sk)
+{
+	bool owned;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	owned = sock_owned_by_user_nocheck(sk);
+	spin_unlock_bh(&sk->sk_lock.slock);
+	return owned;
+}
+
+/*
+ * tcp_abort() waits for whoever owns the socket, so on_work() does not call it, and this not while
+ * the socket is owned: on_work() tries again then.  Programs own it only for a call that had begun
+ * before the failure: see rstream_abort_first().
+ */
 static void on_abort(struct work_struct *work)
 {
 	struct rstream *rs = container_of(work, struct rstream, abort_work);
 	int error = READ_ONCE(rs->error);
 	struct sock *sk = rs->sk;
 
-	if (error)		/* no: the program has disconnected it meanwhile */
+	if (error && work_owned(sk))	/* no error: the program has disconnected it meanwhile */
+		rstream_queue(rs, RSTREAM_DO_RESET);
+	else if (error)
 		tcp_abort(sk, error);
 	rstream_stream_put(rs);
 	sock_put(sk);

@@ -8,47 +8,16 @@ N connections with records.  A thread for each sends from a page that userfaultf
 socket is owned all the time.  Meanwhile their streams get work to do by CMD, whose exit status is
 that of this program.  Then the pages come (zeroes), and all must arrive.
 """
-import ctypes
-import mmap
-import os
 import resource
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
-from fcntl import ioctl
+
+from withheld import PAGE, Withheld
 
 IPPROTO_RDMASTREAM = 257
-USERFAULTFD = 323               # x86-64
-UFFDIO_API, UFFDIO_REGISTER = 0xc018aa3f, 0xc020aa00
-UFFD_API, MISSING = 0xaa, 1
-PAGE = mmap.PAGESIZE
-
-
-class Withheld:
-    """Pages that are not there until "come"."""
-
-    def __init__(self, n):
-        self.map = mmap.mmap(-1, n * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self.fd = ctypes.CDLL(None, use_errno=True).syscall(USERFAULTFD, os.O_CLOEXEC)
-        if self.fd < 0:
-            raise OSError(ctypes.get_errno(), "userfaultfd")
-        ioctl(self.fd, UFFDIO_API, bytearray(struct.pack("QQQ", UFFD_API, 0, 0)))
-        start = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
-        ioctl(self.fd, UFFDIO_REGISTER, bytearray(struct.pack("QQQQ", start, n * PAGE, MISSING, 0)))
-
-    def page(self, i):
-        return memoryview(self.map)[i * PAGE:(i + 1) * PAGE]
-
-    def wait_for(self, n):
-        """Until so many have been asked for."""
-        while n:
-            n -= len(os.read(self.fd, 32)) // 32
-
-    def come(self):
-        os.close(self.fd)
 
 
 def framed():

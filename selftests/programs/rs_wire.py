@@ -9,6 +9,7 @@ hello_timeout_ms=3000.
 rs_wire [PATTERN]: the cases whose names have PATTERN in them.
 """
 import fcntl
+import os
 import random
 import re
 import struct
@@ -23,6 +24,7 @@ from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC
                      Peer, Served, agreed, chosen, drain, end, expect, found, hello, ip,
                      nonce_of, option, our_socket, read_data, read_hello, record,
                      role_nonce, role_of, run, switch)
+from withheld import Withheld
 
 
 def unread(sock):
@@ -239,6 +241,38 @@ def server_reset_before_accept(tun):
         expect(not data and err == 104, f"ECONNRESET, not {err}")
     except ConnectionAbortedError:
         pass                    # what POSIX has for it
+
+
+def server_reset_between_owners(tun):
+    """A thread owns the socket for long, then the next one; the reset does not wait for it, too."""
+    served = agreed(tun, record(DATA, b"x" * 200))
+    expect(soon(lambda: unread(served.sock) == 200), "the peer's bytes")
+    withheld = Withheld(2)
+    threads = []
+
+    def receive(i):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))      # before any worker
+        served.sock.recv_into(withheld.page(i)[:100])
+
+    def read(i):
+        threads.append(threading.Thread(target=receive, args=(i,), daemon=True))
+        threads[i].start()
+
+    def waits(i):
+        with open(f"/proc/self/task/{threads[i].native_id}/stat", encoding="ascii") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] == "D"
+
+    read(0)
+    withheld.wait_for(1)
+    read(1)
+    expect(soon(lambda: waits(1)), "the second one waits for the lock")
+    served.peer.write(record(0))
+    withheld.give(0)
+    expect(served.peer.until(lambda: served.peer.rst), "RST")
+    withheld.come()
+    for thread in threads:
+        thread.join(LIMIT)
+        expect(not thread.is_alive(), "its bytes")
 
 
 def server_record_unknown(tun):
