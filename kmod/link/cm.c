@@ -16,7 +16,7 @@
  * So both contain a proof that only the two ends of the TCP connection can compute, because its
  * key and input contain the secrets from their HELLOs.  The proof covers the addresses and queue
  * pair numbers as its sender sees them.  A man in the middle has separate queue pairs with the
- * two hosts, so a proof that he forwards does not match what the other host sees.  With iWARP,
+ * two hosts, so a proof that it forwards does not match what the other host sees.  With iWARP,
  * the proof covers only the addresses.  The keys of the link, with which each end authenticates
  * its records about rings, are derived in the same way from the two complete messages.
  */

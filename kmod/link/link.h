@@ -41,7 +41,10 @@
 #include "base/stats.h"
 #include "end.h"
 
-/* Minimum size of a ring: at least a page. */
+/*
+ * Minimum size of a ring.  At least a page: an RMB consists of pages, and readers take a byte's
+ * offset in its page from its offset in the ring.
+ */
 #define RSTREAM_RING_MIN	(PAGE_SIZE > SZ_16K ? (u32)PAGE_SIZE : SZ_16K)
 /* Smaller grants are refused. */
 #define RSTREAM_GRANT_MIN	SZ_4K
@@ -397,6 +400,8 @@ u32 rstream_rxring_larger(struct rstream_rxring *ring, u32 size);
  * rstream_rxring_page() - the page of a ring that contains a byte
  * @ring:	the receiving end
  * @at:		bytes since the ring was granted
+ *
+ * For copy_page_to_iter(), which is cheaper with hardened usercopy.
  */
 struct page *rstream_rxring_page(const struct rstream_rxring *ring, u64 at);
 

@@ -802,7 +802,7 @@ void rstream_peer_net_exit(struct rstream_link_net *ln)
 	struct rstream_peer *peer = NULL;
 	int i;
 
-	/* after this, whoever has not seen ln->exiting has queued its work */
+	/* after this, code that has not seen ln->exiting has queued its work */
 	for (i = 0; i < ARRAY_SIZE(ln->peers); i++) {
 		while ((peer = rstream_peer_next(ln, &ln->peers[i], peer))) {
 			spin_lock_bh(&peer->lock);

@@ -350,8 +350,9 @@ static int alloc_queues(struct rstream_link *link)
 
 /*
  * A device that copies small requests when they are posted saves itself a DMA read, and us a
- * mapping.  With virtual addresses there is neither.  Only drivers whose code was read: bnxt_re (up
- * to 6.12) sends no byte of such a request of the kernel, and hns may overwrite the last ones.
+ * mapping.  With virtual addresses there is neither.  Only drivers whose code was checked are
+ * listed: bnxt_re (up to 6.12) sends no byte of such a request of the kernel, and hns may overwrite
+ * the last ones.
  */
 static bool may_inline(struct ib_device *ib)
 {

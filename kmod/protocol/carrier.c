@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The rules of carriers and switches.  Pure: called with the socket lock held
- * by carrier_tcp.c and carrier_ring.c, and by unit tests in user space.
+ * by the files in socket/, and by unit tests in user space.
  */
 #include "carrier.h"
 

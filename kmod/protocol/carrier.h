@@ -5,8 +5,8 @@
  *
  * Offsets are 64-bit counts of stream bytes.  Every function that takes values
  * from the peer checks them against what was sent or granted before.  If they are
- * wrong, it changes nothing and returns the reason.  carrier_tcp.c and
- * carrier_ring.c act on the results; unit tests run this code in user space.
+ * wrong, it changes nothing and returns the reason.  The files in socket/ act on
+ * the results; unit tests run this code in user space.
  *
  *  receiver:  TCP --grant--> GRANTED --switch(X == arrived)--> RING
  *              ^                |                               |
@@ -78,7 +78,7 @@ struct rstream_phases {
 void rstream_phase_begin(struct rstream_phases *p, u64 len);
 /*
  * Our prelude is full and there is more to send.  @fin: the peer's stream has ended;
- * @sure: the peer understands HELLO; @late: we have waited for a sign of that in vain.
+ * @sure: the peer understands HELLO; @late: we have waited for a sign of that, and none came.
  * Return: true to send HELLO
  */
 bool rstream_phase_full(struct rstream_phases *p, bool fin, bool sure, bool late);

@@ -288,7 +288,7 @@ void rstream_grant_try(struct rstream *rs)
 			rstream_link_put(link);
 		} else {
 			ask_link(rs);
-			/* the result of the last attempt tells more */
+			/* the result of the last attempt explains it */
 			reason = rs->reason == RSTREAM_R_LINK_FAILED ||
 				 rs->reason == RSTREAM_R_PEER_DRAINED ?
 				 rs->reason : RSTREAM_R_WAIT_LINK;
@@ -359,7 +359,7 @@ void rstream_ring_relocate(struct rstream *rs)
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_RINGS_MOVED);
 }
 
-/* The link has not seen any data in our ring for long. */
+/* The link has not seen any data in our ring for a long time. */
 void rstream_ring_idle(struct rstream *rs)
 {
 	rstream_ring_landed(rs);

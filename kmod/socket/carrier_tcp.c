@@ -247,7 +247,7 @@ static bool put_urg(struct rstream *rs)
 	struct rstream_record rec = { .type = RSW_URG, .offset = rs->urg.sent };
 
 	if (!rs->hello.urg)
-		return false;	/* the program sent it before HELLO told us */
+		return false;	/* sent before HELLO has arrived, which does not have URG */
 	put_record(rs, &rec);
 	rs->urg.sent_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 	return true;

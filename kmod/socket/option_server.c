@@ -46,8 +46,8 @@ static DEFINE_PER_CPU(struct syn_here, syn_here);	/* bottom halves off */
 
 /*
  * A client whose SYN-ACK has no option will not send HELLO, so its child gets no stream.  The
- * request has no room for what the first SYN-ACK has answered, except in its timeout: that is a
- * second, or one or two jiffies more.  The mark is there before that SYN-ACK leaves.
+ * request has no field for what the first SYN-ACK has answered, so its timeout is one or two
+ * jiffies longer than TCP's second.  The mark is there before that SYN-ACK leaves.
  */
 enum answer {
 	NOT_ANSWERED,
@@ -68,8 +68,8 @@ static enum answer marked(const struct request_sock *req)
 }
 
 /*
- * Not if a BPF program has set another timeout, which must not look like a mark; nor if there was
- * no memory to save the SYN.
+ * Return: false if a BPF program has set another timeout, which must not look like a mark, or if
+ * there was no memory to save the SYN.
  */
 static bool can_mark(struct request_sock *req)
 {
@@ -243,9 +243,9 @@ static bool migrates(const struct sock *sk)
 }
 
 /*
- * Not if the kernel accepts from it, as nfsd does: it replaces callbacks, those of the accepted
- * sockets, too.  Nor if its connections may go to another listener, which may be TCP's.  Nor if a
- * connect() after shutdown() has left TCP's ops in place of ours.
+ * Return: false if the kernel accepts from it, as nfsd does: it replaces callbacks, those of the
+ * accepted sockets, too; if its connections may go to another listener, which may be TCP's; or if
+ * a connect() after shutdown() has left TCP's ops in place of ours.
  */
 bool rstream_listener_ours(const struct sock *sk)
 {

@@ -74,7 +74,7 @@ enum rstream_todo {
 	RSTREAM_DO_LATER,	/* ... in a while: there was no link, or no memory */
 	RSTREAM_DO_CREDIT,	/* the sender waits for credit */
 	RSTREAM_DO_LINK,	/* an administrator requests a link */
-	RSTREAM_DO_IDLE,	/* our ring has not been used for long */
+	RSTREAM_DO_IDLE,	/* our ring has not been used for a long time */
 	RSTREAM_DO_BUSY,	/* another link would be useful */
 	RSTREAM_DO_MOVE,	/* our ring should move to another link */
 	RSTREAM_DO_LOOK,	/* routes or IPsec policies have changed */

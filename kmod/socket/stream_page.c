@@ -180,8 +180,8 @@ void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent)
 }
 
 /*
- * Has a ring frags in flight that refer to pages of others, who wait for their release?  Then ask
- * for credit at once, even if we need no space.
+ * Does a ring have frags in flight that refer to pages whose owners wait for their release?  Then
+ * ask for credit at once, even if we need no space.
  */
 bool rstream_tx_awaited(struct rstream *rs)
 {

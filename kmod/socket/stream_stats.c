@@ -3,7 +3,8 @@
  * Statistics of a socket: the last switch of each direction, what its sender waits for, and
  * latency histograms.
  *
- * A leaf: called where things happen; decides nothing, and calls only counters and events.
+ * A leaf: called where things happen; decides nothing but when to ask the peer for a sample, and
+ * calls only counters and events.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>

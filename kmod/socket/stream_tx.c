@@ -223,8 +223,8 @@ void rstream_ask_room(struct rstream *rs)
 }
 
 /*
- * There is room in the queue, but no memory, on the host or in the control group.  Nobody tells
- * us when that changes, so try again in a while, as TCP does.
+ * There is room in the queue, but no memory, on the host or in the control group.  Nothing reports
+ * when that changes, so try again in a while, as TCP does.
  */
 static int wait_memory(struct rstream *rs, long *timeo)
 {

@@ -139,7 +139,7 @@ void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 /*
  * Does the socket have this much memory, or get it?  Beyond a limit the kernel leaves it to
  * sk_sndbuf to stop a writer.  On a ring that would not stop it, because sk_wmem_queued does not
- * count its bytes; so ask as a receiver does, who is refused.
+ * count its bytes; so ask as for received data, which the kernel refuses.
  */
 static bool tx_may_charge(struct rstream *rs, int size)
 {

@@ -333,7 +333,7 @@ static void on_work(struct work_struct *work)
 	if (finish)
 		rstream_close_tcp(sk, rs->tcp_ops);
 out:
-	/* before sock_put(): whoever gets a reference to rs assumes that its sk is valid */
+	/* before sock_put(): code that gets a reference to rs assumes that its sk is valid */
 	rstream_stream_put(rs);
 	sock_put(sk);
 	if (late)

@@ -10,8 +10,8 @@
  * The link under a ring may be lost, at either end first: then what is under
  * way may be lost from any write on, or land where nobody counts it any more.
  *
- * explore_test.c tries every order of events, fuzz_pair.c long ones that a
- * fuzzer chooses, and lets the channels lie.
+ * explore_test.c tries every order of events.  The target *pair* of
+ * fuzz_carrier.c tries long ones that a fuzzer chooses, and lets the channels lie.
  */
 #ifndef RSTREAM_MODEL_H
 #define RSTREAM_MODEL_H
