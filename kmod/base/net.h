@@ -101,7 +101,7 @@ struct rstream_net {
 	 * stream.c: all streams of the namespace by number, the latest of a list first, and by
 	 * token those that own one
 	 */
-	spinlock_t streams_lock;	/* bh; guards everything below */
+	spinlock_t streams_lock;	/* bh; guards what follows */
 	struct hlist_head numbered[256];
 	struct hlist_head tokens[256];
 	unsigned int n_streams;

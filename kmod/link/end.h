@@ -66,7 +66,9 @@ enum rstream_end_kind {
 	X(STRAY_FREED, FAULT, "FREED for an unknown ring") \
 	X(NOT_FREED, FAULT, "peer never frees its rings") \
 	X(RQ_CREDITS, FAULT, "too many receive credits") \
-	X(NO_RQ_CREDITS, FAULT, "peer gives no receive credits")
+	X(NO_RQ_CREDITS, FAULT, "peer gives no receive credits") \
+	/* link.c: instead of any fault after RENEW */ \
+	X(PEER_RENEWS, RENEWED, "the peer renews it")
 
 enum rstream_link_end {
 	RSTREAM_END_NONE,		/* the link has not ended */

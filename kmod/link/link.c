@@ -164,6 +164,10 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 	lockdep_assert_held(&link->lock);
 	if (!rstream_link_alive(link))
 		return;
+	if (link->peer_renews && ends[end].kind == RSTREAM_END_KIND_FAULT) {
+		end = RSTREAM_END_PEER_RENEWS;
+		why = ends[end].text;
+	}
 	/* set these before the state, see rstream_link_reason() */
 	link->end = end;
 	link->why = why;

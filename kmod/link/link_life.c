@@ -343,6 +343,23 @@ static void link_has_moved(struct rstream_link *link, unsigned int n)
 	link->move_at = link->sweeps + link->move_pause;
 }
 
+/*
+ * The link ends because of what this end has lost.  The peer hears of it first, so that it does not
+ * take that for a fault.  Return: true if the link has ended.
+ */
+static bool link_renew(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	if (link->renewing) {
+		rstream_link_break_locked(link, RSTREAM_END_ORPHANS);
+		return true;
+	}
+	link->renewing = true;
+	if (link->state == RSTREAM_LINK_UP)
+		rstream_ring_say_renew(link);
+	return false;
+}
+
 static void link_probe_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(to_delayed_work(work),
@@ -384,10 +401,8 @@ static void link_probe_work(struct work_struct *work)
 		rstream_link_break_locked(link, end);
 		goto out;
 	}
-	if (rstream_ring_look(link, &balance) > orphans_max(link)) {
-		rstream_link_break_locked(link, RSTREAM_END_ORPHANS);
+	if (rstream_ring_look(link, &balance) > orphans_max(link) && link_renew(link))
 		goto out;
-	}
 	link_has_moved(link, surplus - balance.surplus);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;

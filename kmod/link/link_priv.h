@@ -316,6 +316,9 @@ struct rstream_link {
 	ktime_t timed_at;		/* when that was posted */
 	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
 	bool said_ready;		/* READY was posted */
+	bool renewing;			/* too many orphans: to end at the next sweep */
+	bool peer_renews;		/* RENEW has arrived */
+	unsigned int n_refused;		/* DONE without a sending end, for which FREED is due */
 	u32 rtt_us;			/* round trip of the last probe; 0: none yet */
 	struct work_struct event_work;	/* handles events of the QP */
 	unsigned long events;		/* bits, see the enum in qp.c */
@@ -467,6 +470,7 @@ void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
 void rstream_ring_sq_done(struct rstream_link *link);
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
 void rstream_ring_say_ready(struct rstream_link *link);
+void rstream_ring_say_renew(struct rstream_link *link);
 void rstream_ring_kick(struct rstream_link *link);
 void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balance);
 u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance);

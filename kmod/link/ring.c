@@ -98,6 +98,13 @@ static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 	return true;
 }
 
+bool rstream_ring_say_done(struct rstream_link *link, u32 id)
+{
+	if (!rstream_wr_room(link) || !post_empty(link, RSTREAM_IMM_DONE, id))
+		return false;
+	return !rstream_wr_post(link);
+}
+
 void rstream_ring_signal(struct rstream_link *link)
 {
 	if (link->sq_signalled == link->sq_posted || !rstream_wr_room(link))
@@ -503,7 +510,24 @@ static void message_probe(struct rstream_link *link, enum rstream_imm_type type)
 	}
 }
 
+/*
+ * The peer's end of the link will not count against the path.  Only once the link was up for a
+ * second: otherwise, a peer could make this host establish links all the time.
+ */
+static void message_renew(struct rstream_link *link)
+{
+	link->peer_renews |= link->was_up && time_after(jiffies, link->up_at + HZ);
+}
+
 /* ---- for qp.c and link_life.c ---- */
+
+/* If there is no slot or credit, the peer takes the end for a fault. */
+void rstream_ring_say_renew(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	if (rstream_wr_room(link) && post_empty(link, RSTREAM_IMM_RENEW, 0))
+		rstream_wr_post(link);
+}
 
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 {
@@ -540,6 +564,9 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 	case RSTREAM_IMM_PROBE:
 	case RSTREAM_IMM_PROBE_ACK:
 		message_probe(link, rstream_imm_type(imm));
+		break;
+	case RSTREAM_IMM_RENEW:
+		message_renew(link);
 		break;
 	case RSTREAM_IMM_RQ_CREDIT:
 		if (!id || id > link->rq_credits_max - link->rq_credits) {

@@ -385,19 +385,26 @@ fail:
 	return ERR_PTR(err);
 }
 
-/* If this is out of memory, the receiver gets no DONE, and its ring is lost until the link ends. */
+/*
+ * Nothing was written, so if there is no memory, DONE needs none.  If there is no slot or credit
+ * either, the receiver gets no DONE, and its ring is lost until the link ends.
+ */
 void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 {
 	struct tx_ring *ring = tx_new(link, ring_id);
+	int err = -ENOMEM;
 
-	if (!ring)
-		return;
 	spin_lock_bh(&link->lock);
-	if (tx_enlist(link, ring))
-		kfree(ring);
-	else
+	if (ring)
+		err = tx_enlist(link, ring);
+	if (!err)
 		tx_end(link, ring);
+	else if (err == -ENOMEM && link->state == RSTREAM_LINK_UP &&
+		 !idr_find(&link->tx_granted, ring_id) && rstream_ring_say_done(link, ring_id))
+		link->n_refused++;
 	spin_unlock_bh(&link->lock);
+	if (err)
+		kfree(ring);
 }
 
 /*
@@ -915,6 +922,10 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
 {
 	struct tx_ring *ring = idr_find(&link->tx_granted, id);
 
+	if (!ring && link->n_refused) {
+		link->n_refused--;
+		return;
+	}
 	/* FREED answers DONE, so it must not arrive before DONE was posted */
 	if (!ring || list_empty(&ring->zombie) || ring->ctrl.due || ring->freed) {
 		rstream_link_break_locked(link, RSTREAM_END_STRAY_FREED);

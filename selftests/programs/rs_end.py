@@ -19,7 +19,7 @@ MAGIC, VERSION, SIZE = 0x5253544c, 3, 48
 DEPTH, MEMORY = 512, 1 << 20
 CELLS = 1 << 16                 # bytes of our memory, behind which rings are
 READY, DATA, DATA_WANT, CREDIT, DONE, FREED, RQ_CREDIT = 7, 1, 2, 3, 4, 5, 6
-PROBE, PROBE_ACK = 8, 9
+PROBE, PROBE_ACK, RENEW = 8, 9, 10
 PROOF_REQ, PROOF_REP, KEY_ACTIVE, KEY_PASSIVE = 1, 2, 3, 5
 CM_PORT = 4793
 WAIT = 10                       # seconds
@@ -391,6 +391,10 @@ class Linked:
     def over(self, why, seconds=WAIT):
         """The link ends, for this reason; while the connection is there."""
         until(lambda: not self.links(), f"the link to end: {why}", seconds)
+        self.ended(why)
+
+    def ended(self, why):
+        """That was why the last link of this instance has ended."""
         said = {peer["peer"]: peer.get("end_text") for peer in dump("peers")}
         expect(said.get(self.instance.hex()) == why, f"{why}, not {said}")
 

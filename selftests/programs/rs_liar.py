@@ -20,7 +20,7 @@ import time
 from functools import partial
 
 from rs_end import DATA as MSG_DATA
-from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RQ_CREDIT, WAIT, Address, End,
+from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RENEW, RQ_CREDIT, WAIT, Address, End,
                     Linked, Refused, counters, dump, gid, heard, new_instance, party, rsctl,
                     said_hello, setting, until)
 from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, LINK, RESUME, REVOKE, STOPPED, Failed,
@@ -404,8 +404,11 @@ def link_abandoned_rings_written(tun):
     """Likewise if a byte lands in each of them now and then."""
     with party() as liar, setting("rmb_max", 16 << 20):
         stays, rings, bytes_left = liar(tun), [], 5 << 19
+        end = stays.end
         while bytes_left > 0:
             linked = liar(tun)
+            if linked.end is not end:           # it took so long that the link has ended
+                break
             linked.granted()
             linked.put_bytes = 0
             linked.leave()
@@ -414,13 +417,33 @@ def link_abandoned_rings_written(tun):
         print(f"# {len(rings)} rings")
         stop = time.monotonic() + 20
         with contextlib.suppress(Refused):      # no byte lands when the link has ended
-            while liar.links() and time.monotonic() < stop:
+            while liar.end is end and liar.links() and time.monotonic() < stop:
                 for linked in rings:
                     linked.put(b"x")
-                    linked.end.listen_up()
+                    end.listen_up()
                 time.sleep(0.5)
-        stays.over("too many abandoned rings", 0.5)
+        if liar.end is end:
+            stays.over("too many abandoned rings", 0.5)
+            end.hear(RENEW)
+        else:
+            stays.ended("too many abandoned rings")
         stays.leave()
+        liar.forgotten()
+
+
+def link_renewed_by_peer(tun):
+    """A peer that gives up a link to reclaim its memory says so: that is no fault.  It has to be a
+    link that was up for a second."""
+    with party() as liar:
+        for renews, lives in (True, 1.1), (True, 0), (False, 1.1):
+            linked = liar(tun)
+            time.sleep(lives)
+            if renews:
+                linked.end.say(RENEW)
+            linked.granted()
+            linked.end.qp.ask("disconnect")
+            linked.over("the peer renews it" if renews and lives else "disconnected")
+            linked.leave()
         liar.forgotten()
 
 
