@@ -213,7 +213,7 @@ void rstream_link_try_up(struct rstream_link *link)
 	const struct rstream_path *path;
 
 	lockdep_assert_held(&link->lock);
-	if (!link->registered || !link->peer_ready ||
+	if (link->setup < RSTREAM_SETUP_REGISTERED || !link->peer_ready ||
 	    !rstream_link_set_state(link, RSTREAM_LINK_UP))
 		return;
 	link->was_up = true;
@@ -233,9 +233,9 @@ void rstream_link_try_up(struct rstream_link *link)
 void rstream_link_established(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	if (link->state != RSTREAM_LINK_CONNECTING || link->established)
+	if (link->state != RSTREAM_LINK_CONNECTING || link->setup != RSTREAM_SETUP_CONNECT)
 		return;
-	link->established = true;
+	link->setup = RSTREAM_SETUP_REGISTER;
 	queue_work(rstream_wqs[RSTREAM_WQ_REGISTER], &link->register_work);
 }
 
@@ -342,7 +342,7 @@ struct rstream_link *rstream_link_find(struct net *net,
 void rstream_link_proven(struct rstream_link *link)
 {
 	spin_lock_bh(&link->lock);
-	if (link->state == RSTREAM_LINK_CONNECTING && link->registered)
+	if (link->state == RSTREAM_LINK_CONNECTING && link->setup >= RSTREAM_SETUP_REGISTERED)
 		rstream_link_peer_ready(link);
 	spin_unlock_bh(&link->lock);
 }

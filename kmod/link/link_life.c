@@ -57,7 +57,7 @@ static void link_nudge(struct rstream_link *link)
 	lockdep_assert_held(&link->lock);
 	if (!link->iwarp || !link->active || link->state != RSTREAM_LINK_CONNECTING)
 		return;
-	if (link->said_ready && rstream_wr_room(link)) {
+	if (link->setup == RSTREAM_SETUP_READY && rstream_wr_room(link)) {
 		rstream_wr_write(link, 0, 0);
 		rstream_wr_post(link);
 	}
@@ -81,7 +81,7 @@ static void link_register_work(struct work_struct *work)
 	rstream_rmb_add(link, RSTREAM_RMB_RINGS, 0);
 	spin_lock_bh(&link->lock);
 	if (rstream_link_alive(link)) {
-		link->registered = true;
+		link->setup = RSTREAM_SETUP_REGISTERED;
 		rstream_ring_say_ready(link);
 		rstream_link_try_up(link);
 		link_nudge(link);

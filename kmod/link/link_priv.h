@@ -236,6 +236,14 @@ struct rstream_peer {
 	unsigned long work_at;		/* jiffies, if pending */
 };
 
+/* How far the bring-up of a link has come at this end. */
+enum rstream_link_setup {
+	RSTREAM_SETUP_CONNECT,		/* rdma_cm connects */
+	RSTREAM_SETUP_REGISTER,		/* connected: register_work was queued */
+	RSTREAM_SETUP_REGISTERED,	/* local memory is registered */
+	RSTREAM_SETUP_READY,		/* READY was posted */
+};
+
 /*
  * One reliable connection to a peer.
  * @lock:	bh; guards the state, the tables and both queues
@@ -266,8 +274,7 @@ struct rstream_link {
 	/* bring-up and end */
 	struct mutex setup_lock;
 	bool closing;			/* handlers do nothing more */
-	bool established;		/* register_work was queued */
-	bool registered;		/* local memory is registered */
+	u8 setup;			/* enum rstream_link_setup */
 	bool peer_ready;		/* READY or a GRANT has arrived */
 	struct delayed_work timeout_work;
 	struct work_struct setup_work;
@@ -315,7 +322,6 @@ struct rstream_link {
 	u64 timed;			/* work request of the last probe; 0: done or answered */
 	ktime_t timed_at;		/* when that was posted */
 	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
-	bool said_ready;		/* READY was posted */
 	bool renewing;			/* too many orphans: to end at the next sweep */
 	bool peer_renews;		/* RENEW has arrived */
 	unsigned int n_refused;		/* DONE without a sending end, for which FREED is due */

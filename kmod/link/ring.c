@@ -205,7 +205,7 @@ static void return_receives(struct rstream_link *link)
 /* Not before READY, for which a credit must remain; an honest peer probes only after it. */
 static void answer_probe(struct rstream_link *link)
 {
-	if (!link->owes_ack || !link->said_ready || !rstream_wr_room(link) ||
+	if (!link->owes_ack || link->setup != RSTREAM_SETUP_READY || !rstream_wr_room(link) ||
 	    !post_empty(link, RSTREAM_IMM_PROBE_ACK, 0))
 		return;
 	link->owes_ack = false;
@@ -219,10 +219,10 @@ static void answer_probe(struct rstream_link *link)
 void rstream_ring_say_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	if (!rstream_link_alive(link) || !link->registered || link->said_ready ||
+	if (!rstream_link_alive(link) || link->setup != RSTREAM_SETUP_REGISTERED ||
 	    (link->iwarp && !link->active && !link->peer_ready))
 		return;
-	link->said_ready = true;
+	link->setup = RSTREAM_SETUP_READY;
 	link->rq_credits--;
 	rstream_wr_notice(link, RSTREAM_IMM_READY, 0);
 	rstream_wr_post(link);

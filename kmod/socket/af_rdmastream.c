@@ -301,12 +301,12 @@ static bool accept_stream(struct rstream *listener, struct rstream *rs, struct s
 	rstream_link_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
 	rstream_rx_accepted(rs);
 	if (kern && !rstream_listener_ours(listener->sk) &&
-	    (rs->mode != RSTREAM_FALLBACK || rs->hello.guard)) {
+	    rs->mode != RSTREAM_FALLBACK) {
 		accept_reset(newsock);
 		return false;
 	}
 	rstream_grant_try(rs);
-	if (rs->out.blocked || rs->out.autocorked)	/* was set in rstream_dummy_socket only */
+	if (rs->out.waits)	/* was set in rstream_dummy_socket only */
 		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)
 		tcp_saved_syn_free(tcp_sk(newsock->sk));
@@ -387,7 +387,7 @@ static __poll_t poll_tcp(struct file *file, struct socket *sock,
 {
 	__poll_t mask = rstream_ops_of(sock)->poll(file, sock, wait);
 
-	if (READ_ONCE(rstream_of(sock->sk)->hello.guard))
+	if (rstream_mode(rstream_of(sock->sk)) == RSTREAM_GUARDED)
 		mask &= ~(EPOLLIN | EPOLLRDNORM);
 	return mask;
 }
@@ -407,7 +407,7 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 		sock_poll_wait(file, sock, wait);
 		if (rstream_mode(rs) == RSTREAM_FRAMED)
 			break;
-		if (rstream_mode(rs) == RSTREAM_FALLBACK || READ_ONCE(sk->sk_state) == TCP_CLOSE)
+		if (rstream_fell_back(rs) || READ_ONCE(sk->sk_state) == TCP_CLOSE)
 			return poll_tcp(file, sock, NULL);
 		return rs->offer.confirmed || READ_ONCE(rs->hello.may_speak) ?
 		       EPOLLOUT | EPOLLWRNORM : 0;
@@ -480,7 +480,7 @@ static int rstream_shutdown(struct socket *sock, int how)
 	struct rstream *rs = rstream_of(sk);
 	int mode = rstream_mode(rs), err;
 
-	if (mode == RSTREAM_LISTEN || mode == RSTREAM_FALLBACK)
+	if (mode == RSTREAM_LISTEN || rstream_fell_back(rs))
 		return rstream_ops_of(sock)->shutdown(sock, how);
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;

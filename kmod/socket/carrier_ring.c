@@ -736,7 +736,7 @@ void rstream_tx_waits(struct rstream *rs)
 		ask_credit(rs, acked);
 	/* credited frags can be freed only after their writes have completed */
 	rstream_txring_sent(rs->txring);
-	if (rs->zc.on_tcp)
+	if (rs->zc.tcp)
 		rstream_retry(rs, RSTREAM_RETRY_MS);	/* TCP does not tell when it is done */
 }
 

@@ -132,8 +132,7 @@ static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
 	sent = rstream_tcp_sendpage_zc(rs->sk, frag->page, frag->off, n, flags,
 				       frag->uarg);
 	rs->zc.seq = tcp_sk(rs->sk)->write_seq;
-	rs->zc.on_tcp = true;
-	rs->zc.acked = false;
+	rs->zc.tcp = RSTREAM_ZC_SENT;
 	return sent;
 }
 
@@ -386,7 +385,7 @@ static bool next_data(struct rstream *rs)
 		return false;
 	}
 	if (autocorks(rs, queued)) {
-		rs->out.autocorked = true;
+		rs->out.waits = RSTREAM_OUT_CORKED;
 		set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
 		return false;
 	}
@@ -440,10 +439,10 @@ static bool next_records(struct rstream *rs)
 
 static void push_all(struct rstream *rs)
 {
-	rs->out.blocked = true;
-	rs->out.autocorked = false;
+	rs->out.waits = RSTREAM_OUT_BLOCKED;	/* until all is pushed */
 	do {
 		if (!push_ctl(rs) || !push_payload(rs)) {
+			rs->out.waits = RSTREAM_OUT_BLOCKED;
 			rstream_ring_yield(rs);
 			return;		/* on_write_space() continues */
 		}
@@ -452,7 +451,8 @@ static void push_all(struct rstream *rs)
 		else
 			rstream_ring_yield(rs);
 	} while (next_records(rs));
-	rs->out.blocked = false;
+	if (rs->out.waits == RSTREAM_OUT_BLOCKED)
+		rs->out.waits = RSTREAM_OUT_READY;
 
 	/* both streams have ended and everything is here: no further record is needed */
 	if (rs->tx.fin && rs->rx.fin && !rs->want &&
@@ -498,7 +498,7 @@ void rstream_tcp_push(struct rstream *rs)
 		sk->sk_frag.page = NULL;
 	}
 	/* without memory and with empty queues, TCP would never call us back */
-	if (rs->out.blocked && tcp_rtx_and_write_queues_empty(sk))
+	if (rs->out.waits == RSTREAM_OUT_BLOCKED && tcp_rtx_and_write_queues_empty(sk))
 		rstream_retry(rs, RSTREAM_RETRY_MS);
 }
 

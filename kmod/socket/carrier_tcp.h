@@ -28,6 +28,13 @@ enum rstream_want {
 	RSTREAM_WANT_FIN,
 };
 
+/* What records or bytes for TCP wait for. */
+enum rstream_out_waits {
+	RSTREAM_OUT_READY,	/* nothing */
+	RSTREAM_OUT_CORKED,	/* autocorking: until TCP has delivered others */
+	RSTREAM_OUT_BLOCKED,	/* room in TCP's send queue */
+};
+
 /* State between a stream and TCP's send. */
 struct rstream_out {
 	u16 ctl_len;		/* bytes in rstream.ctl, on their way to TCP */
@@ -41,8 +48,7 @@ struct rstream_out {
 	bool flushing;		/* in rstream_flush() or TCP's send, which may call us */
 	bool again;		/* ring_sent() was called, perhaps while @flushing */
 	bool nagle;		/* the program has not set TCP_NODELAY; valid while @flushing */
-	bool blocked;		/* records or bytes wait for room in TCP's send queue */
-	bool autocorked;		/* bytes are queued until TCP has delivered others */
+	u8 waits;		/* enum rstream_out_waits */
 };
 
 /* State between TCP's receive queue and a stream. */

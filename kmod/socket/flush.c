@@ -59,7 +59,8 @@ static bool may_flush(struct rstream *rs)
 		sock_error(sk);
 	if (sk->sk_err) {
 		/* an ICMP error with IP_RECVERR, for example: the program may continue after it */
-		rs->out.autocorked = false;
+		if (rs->out.waits == RSTREAM_OUT_CORKED)
+			rs->out.waits = RSTREAM_OUT_READY;
 		if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len ||
 		     rs->out.rec_left) && sk->sk_state != TCP_CLOSE)
 			rstream_retry(rs, RSTREAM_RETRY_MS);
@@ -78,8 +79,7 @@ static bool may_flush(struct rstream *rs)
 static bool only_ring(const struct rstream *rs)
 {
 	return rs->tx.state == RSTREAM_ON_RING && !rs->want && !rs->out.ctl_len &&
-	       !rs->out.rec_left && !rs->out.blocked && !rs->out.autocorked && !rs->tx.fin &&
-	       !rs->zc.on_tcp;
+	       !rs->out.rec_left && !rs->out.waits && !rs->tx.fin && !rs->zc.tcp;
 }
 
 void rstream_flush(struct rstream *rs)

@@ -78,7 +78,6 @@ static void leave_alone(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	WRITE_ONCE(rs->hello.guard, false);
 	rstream_timer(rs, 0);
 	rstream_unhook_callbacks(sk);
 	/* undo rstream_hear_all(), unless TCP's FIN has really arrived */
@@ -105,18 +104,35 @@ void rstream_framed_early(struct rstream *rs)
 		go_framed(rs);
 }
 
-void rstream_fall_back(struct rstream *rs, enum rstream_reason reason)
+static void fall_back(struct rstream *rs, enum rstream_mode mode, enum rstream_reason reason)
 {
-	struct sock *sk = rs->sk;
-
-	rstream_set_mode(rs, RSTREAM_FALLBACK, reason);
+	rstream_set_mode(rs, mode, reason);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
 	rstream_mib_reason(rs->rn, reason);
 	rstream_option_off(rs);
-	if (!rs->hello.guard)
+	if (mode == RSTREAM_FALLBACK)
 		leave_alone(rs);
 	/* wake those who wait for the decision */
-	rstream_tcp4.state_change(sk);
+	rstream_tcp4.state_change(rs->sk);
+}
+
+void rstream_fall_back(struct rstream *rs, enum rstream_reason reason)
+{
+	fall_back(rs, RSTREAM_FALLBACK, reason);
+}
+
+/* Before the client has sent anything: its HELLO may still follow. */
+void rstream_fall_back_guarded(struct rstream *rs, enum rstream_reason reason)
+{
+	fall_back(rs, RSTREAM_GUARDED, reason);
+}
+
+void rstream_guard_end(struct rstream *rs)
+{
+	if (rs->mode != RSTREAM_GUARDED)
+		return;
+	rstream_set_mode(rs, RSTREAM_FALLBACK, rs->reason);
+	leave_alone(rs);
 }
 
 void rstream_established(struct rstream *rs, bool option)
@@ -186,7 +202,7 @@ static enum rstream_hello_state peek_state(struct rstream *rs,
 				  &hello, &used);
 }
 
-/* FALLBACK was decided before the client had sent anything: reset if a HELLO follows. */
+/* Reset if a HELLO follows. */
 static void peek_guard(struct rstream *rs)
 {
 	unsigned int have;
@@ -207,7 +223,7 @@ static void peek_guard(struct rstream *rs)
 	case RSTREAM_HELLO_NOT:
 		break;
 	}
-	leave_alone(rs);
+	rstream_guard_end(rs);
 }
 
 static void peek_asked(struct rstream *rs)
@@ -239,9 +255,9 @@ void rstream_peek(struct rstream *rs)
 {
 	if (rs->mode == RSTREAM_ASKED)
 		peek_asked(rs);
-	else if (rs->mode == RSTREAM_FALLBACK && rs->hello.guard)
+	else if (rs->mode == RSTREAM_GUARDED)
 		peek_guard(rs);
-	if (rs->mode != RSTREAM_FALLBACK || !rs->hello.guard)
+	if (rs->mode != RSTREAM_GUARDED)
 		rstream_tcp4.data_ready(rs->sk);
 }
 
@@ -309,8 +325,7 @@ static void asked_late(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
 		return;
 	}
-	rs->hello.guard = !have;
-	rstream_fall_back(rs, RSTREAM_R_HELLO_TIMEOUT);
+	fall_back(rs, have ? RSTREAM_FALLBACK : RSTREAM_GUARDED, RSTREAM_R_HELLO_TIMEOUT);
 }
 
 static void guard_late(struct rstream *rs)
@@ -321,7 +336,7 @@ static void guard_late(struct rstream *rs)
 	if (have >= RSW_MAGIC_LEN) {
 		rstream_fail(rs, RSTREAM_R_LATE_HELLO, ECONNRESET);
 	} else if (have) {
-		leave_alone(rs);
+		rstream_guard_end(rs);
 		rstream_tcp4.data_ready(rs->sk);
 	}
 }
@@ -332,7 +347,7 @@ void rstream_hello_late(struct rstream *rs)
 		framed_late(rs);
 	else if (rs->mode == RSTREAM_ASKED)
 		asked_late(rs);
-	else if (rs->mode == RSTREAM_FALLBACK && rs->hello.guard)
+	else if (rs->mode == RSTREAM_GUARDED)
 		guard_late(rs);
 }
 
@@ -470,7 +485,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 void rstream_swap_ops(struct rstream *rs, struct socket *sock)
 {
 	rstream_assert_held(rs);
-	if (rs->mode != RSTREAM_FALLBACK || rs->hello.guard)
+	if (rs->mode != RSTREAM_FALLBACK)
 		return;
 	if (cmpxchg(&sock->ops, &rstream_proto_ops, rs->tcp_ops) != &rstream_proto_ops)
 		return;

@@ -30,7 +30,6 @@ struct rstream_handshake {
 	bool plain;		/* both understand PLAIN, and began with a prelude */
 	u8 no_peer;		/* enum rstream_reason: why @peer is NULL */
 	bool may_speak;		/* not confirmed, but no HELLO for a while: the server may send */
-	bool guard;		/* FALLBACK, but don't let the program read a late HELLO */
 };
 
 /* All with the socket held. */
@@ -39,6 +38,8 @@ void rstream_asked(struct rstream *rs);
 void rstream_peek(struct rstream *rs);
 void rstream_framed_early(struct rstream *rs);
 void rstream_fall_back(struct rstream *rs, enum rstream_reason reason);
+void rstream_fall_back_guarded(struct rstream *rs, enum rstream_reason reason);
+void rstream_guard_end(struct rstream *rs);
 void rstream_hear_all(struct rstream *rs);
 bool rstream_hello_waits(const struct rstream *rs);	/* without the lock, too */
 bool rstream_hello_wait_on(struct rstream *rs);

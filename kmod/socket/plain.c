@@ -74,8 +74,8 @@ bool rstream_plain_only(const struct rstream *rs)
 bool rstream_plain_tx_idle(const struct rstream *rs)
 {
 	return rstream_tx_plain(rs) && rs->tx.written == rs->tx.sent && !rs->want &&
-	       !rs->out.ctl_len && !rs->out.rec_left && !rs->out.blocked &&
-	       !rs->out.autocorked && !rs->txring && !rs->zc.on_tcp;
+	       !rs->out.ctl_len && !rs->out.rec_left && !rs->out.waits &&
+	       !rs->txring && !rs->zc.tcp;
 }
 
 /* How many bytes may still be sent without a record. */
@@ -87,7 +87,7 @@ static u64 tx_room(const struct rstream *rs)
 /* Send HELLO next, and expect the peer's. */
 void rstream_hello_want(struct rstream *rs)
 {
-	if (rs->registered) {		/* after a span: it repeats the first HELLO */
+	if (rstream_registered(rs)) {		/* after a span: it repeats the first HELLO */
 		set_bit(RSTREAM_WANT_HELLO, &rs->want);
 		return;
 	}

@@ -282,15 +282,17 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		[RSTREAM_CONNECTING] = BIT(RSTREAM_IDLE),
 		[RSTREAM_ASKED] = BIT(RSTREAM_IDLE),
 		[RSTREAM_FRAMED] = BIT(RSTREAM_CONNECTING) | BIT(RSTREAM_ASKED),
+		[RSTREAM_GUARDED] = BIT(RSTREAM_ASKED),
 		[RSTREAM_FALLBACK] = BIT(RSTREAM_IDLE) | BIT(RSTREAM_CONNECTING) |
-				BIT(RSTREAM_ASKED),
+				BIT(RSTREAM_ASKED) | BIT(RSTREAM_GUARDED),
 	};
+	bool fell_back = rs->mode == RSTREAM_GUARDED;
 
 	if (WARN_ON_ONCE(!(from[mode] & BIT(rs->mode))))
 		return;
 	rs->reason = reason;
 	WRITE_ONCE(rs->mode, mode);
-	if (mode == RSTREAM_FALLBACK)
+	if (!fell_back && rstream_fell_back(rs))
 		trace_rstream_fallback(rs->sk, 0, reason);
 }
 
@@ -305,7 +307,6 @@ void rstream_register(struct rstream *rs)
 	hlist_add_head_rcu(&rs->token_node,
 			   &rn->tokens[rs->ticket.ours.token & 0xff]);
 	spin_unlock_bh(&rn->streams_lock);
-	rs->registered = true;
 	rstream_link_use(rn->net, rs->sk->sk_memcg);
 }
 
@@ -313,14 +314,13 @@ void rstream_unregister(struct rstream *rs)
 {
 	struct rstream_net *rn = rs->rn;
 
-	if (!rs->registered)
+	if (!rstream_registered(rs))
 		return;
-	rs->registered = false;
 	/* before anything else of the connection is cleared */
 	WRITE_ONCE(rs->ticket.theirs.token, 0);
 	smp_wmb();	/* pairs with rstream_ticket_find() */
 	spin_lock_bh(&rn->streams_lock);
-	hlist_del_rcu(&rs->token_node);
+	hlist_del_init_rcu(&rs->token_node);
 	spin_unlock_bh(&rn->streams_lock);
 	rstream_link_unuse(rn->net);
 }

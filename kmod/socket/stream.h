@@ -54,9 +54,10 @@
  *	 +-------listen-----> LISTEN
  *	 accepted child:      ASKED --------> FRAMED
  *	                        +-----------> FALLBACK
+ *	                        +-> GUARDED ----^
  *
  * FRAMED: records in both directions, the carriers may change; it may begin with a prelude
- * without records (plain.c).  FALLBACK: plain TCP.
+ * without records (plain.c).  FALLBACK: plain TCP.  GUARDED: likewise, until the client's first bytes.
  */
 enum rstream_mode {
 	RSTREAM_IDLE,
@@ -64,7 +65,8 @@ enum rstream_mode {
 	RSTREAM_CONNECTING,	/* our SYN carries the option */
 	RSTREAM_ASKED,		/* the client's SYN had the option; we wait for its HELLO */
 	RSTREAM_FRAMED,
-	RSTREAM_FALLBACK,
+	RSTREAM_GUARDED,	/* plain TCP, but the program must not read a late HELLO */
+	RSTREAM_FALLBACK,	/* plain TCP for good */
 };
 
 /* Bits of rstream.todo: what the worker has to do; set in any context. */
@@ -126,8 +128,7 @@ struct rstream {
 	struct_group(connection,
 		     /* of one connection: zeroed by rstream_reset_state() */
 		bool server;		/* the accepting side */
-		bool registered;	/* in the tokens of its namespace, @ticket has ours */
-		u8 shutdown;		/* the program's RCV_SHUTDOWN, SEND_SHUTDOWN if FRAMED */
+			u8 shutdown;		/* the program's RCV_SHUTDOWN, SEND_SHUTDOWN if FRAMED */
 		u16 error;		/* positive errno that the program gets for a reset */
 		unsigned long want;	/* bits of enum rstream_want */
 		struct rstream_tx tx;	/* carrier and offsets of what we send */
@@ -182,6 +183,12 @@ static inline int rstream_mode(const struct rstream *rs)
 	return READ_ONCE(rs->mode);
 }
 
+/* Is it plain TCP, without a prelude? */
+static inline bool rstream_fell_back(const struct rstream *rs)
+{
+	return rstream_mode(rs) >= RSTREAM_GUARDED;
+}
+
 /*
  * Are there records in TCP's queue, or can there be?  May be called without the lock, so it reads
  * the mode once: ASKED may become FRAMED between two reads, which would then miss both.
@@ -190,8 +197,7 @@ static inline bool rstream_may_have_records(const struct rstream *rs)
 {
 	int mode = rstream_mode(rs);
 
-	return mode == RSTREAM_FRAMED || mode == RSTREAM_ASKED ||
-	       (mode == RSTREAM_FALLBACK && READ_ONCE(rs->hello.guard));
+	return mode == RSTREAM_FRAMED || mode == RSTREAM_ASKED || mode == RSTREAM_GUARDED;
 }
 
 /* Does TCP have unread bytes?  Not tcp_inq(), which rstream_hear_all() misleads. */
@@ -279,6 +285,11 @@ void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);
 void rstream_wake_sleepers(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws token and secret */
+static inline bool rstream_registered(const struct rstream *rs)
+{
+	return !hlist_unhashed(&rs->token_node);
+}
+
 void rstream_unregister(struct rstream *rs);
 void rstream_timers_init(struct rstream *rs);
 void rstream_timer(struct rstream *rs, unsigned int ms);

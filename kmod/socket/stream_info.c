@@ -27,6 +27,7 @@ static u8 mode_info(const struct rstream *rs)
 		if (rs->plain.phase.tx == RSTREAM_PLAIN && rs->plain.phase.rx == RSTREAM_PLAIN)
 			return RSTREAM_INFO_FALLBACK;
 		return rstream_tx_plain(rs) ? RSTREAM_INFO_PRELUDE : RSTREAM_INFO_HELLO;
+	case RSTREAM_GUARDED:
 	case RSTREAM_FALLBACK:
 		return RSTREAM_INFO_FALLBACK;
 	default:

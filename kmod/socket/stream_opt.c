@@ -85,12 +85,12 @@ static int set_repair(struct rstream *rs, struct socket *sock, sockptr_t optval,
 	struct sock *sk = sock->sk;
 	int err;
 
-	if (rstream_mode(rs) != RSTREAM_IDLE && rstream_mode(rs) != RSTREAM_FALLBACK)
+	if (rstream_mode(rs) != RSTREAM_IDLE && !rstream_fell_back(rs))
 		return -EPERM;
 	err = rs->tcp_ops->setsockopt(sock, SOL_TCP, TCP_REPAIR, optval, optlen);
 	lock_sock(sk);
 	/* another thread may have connected it before TCP took the lock */
-	if (tcp_sk(sk)->repair && rs->mode != RSTREAM_IDLE && rs->mode != RSTREAM_FALLBACK) {
+	if (tcp_sk(sk)->repair && rs->mode != RSTREAM_IDLE && !rstream_fell_back(rs)) {
 		tcp_sk(sk)->repair = 0;
 		sk->sk_reuse = SK_NO_REUSE;
 		err = -EPERM;

@@ -196,11 +196,9 @@ bool rstream_tx_awaited(struct rstream *rs)
  */
 bool rstream_zerocopy_waits(struct rstream *rs)
 {
-	if (rs->zc.on_tcp && !before(tcp_sk(rs->sk)->snd_una, rs->zc.seq))
-		rs->zc.acked = true;
-	if (rs->zc.acked && sk_wmem_alloc_get(rs->sk) < SKB_TRUESIZE(1)) {
-		rs->zc.on_tcp = false;
-		rs->zc.acked = false;
-	}
-	return rs->zc.on_tcp;
+	if (rs->zc.tcp == RSTREAM_ZC_SENT && !before(tcp_sk(rs->sk)->snd_una, rs->zc.seq))
+		rs->zc.tcp = RSTREAM_ZC_ACKED;
+	if (rs->zc.tcp == RSTREAM_ZC_ACKED && sk_wmem_alloc_get(rs->sk) < SKB_TRUESIZE(1))
+		rs->zc.tcp = RSTREAM_ZC_NONE;
+	return rs->zc.tcp != RSTREAM_ZC_NONE;
 }

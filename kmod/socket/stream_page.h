@@ -9,11 +9,17 @@ struct msghdr;
 struct rstream;
 struct ubuf_info;
 
+/* Pages of MSG_ZEROCOPY that TCP was given. */
+enum rstream_zerocopy_tcp {
+	RSTREAM_ZC_NONE,	/* TCP has none */
+	RSTREAM_ZC_SENT,	/* it has those up to @seq */
+	RSTREAM_ZC_ACKED,	/* the peer's TCP has acknowledged them; packets may still have them */
+};
+
 struct rstream_zerocopy {
 	u32 seq;		/* TCP sequence number after the last bytes of MSG_ZEROCOPY */
+	u8 tcp;			/* enum rstream_zerocopy_tcp */
 	bool awaited;		/* pages were sent in place: their owner waits for their release */
-	bool on_tcp;		/* TCP may still have pages up to @seq */
-	bool acked;		/* the peer's TCP has acknowledged them */
 };
 
 /* All with the socket held. */

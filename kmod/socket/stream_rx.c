@@ -156,8 +156,7 @@ static bool undecided(const struct rstream *rs)
 {
 	u8 mode = READ_ONCE(rs->mode);
 
-	return mode == RSTREAM_ASKED || (mode == RSTREAM_FALLBACK &&
-					 READ_ONCE(rs->hello.guard));
+	return mode == RSTREAM_ASKED || mode == RSTREAM_GUARDED;
 }
 
 /* There is nothing to read.  Return: 0 at the end of the stream or to continue, or an errno. */
@@ -583,7 +582,7 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	/* no payload: packets from the error queue, or quoted by routers, may contain HELLO */
 	if (flags & MSG_ERRQUEUE)
 		return rs->tcp_ops->recvmsg(sock, msg,
-					    rstream_mode(rs) == RSTREAM_FALLBACK ? len : 0, flags);
+					    rstream_fell_back(rs) ? len : 0, flags);
 	busy_loop(rs, flags);
 	ret = rstream_rx_begin(rs, sock, flags);
 	if (ret < 0)

@@ -38,9 +38,9 @@ static u64 room(struct rstream *rs)
 static bool autocorks(const struct rstream *rs)
 {
 	bool waits = rs->tx.state == RSTREAM_ON_RING ? rstream_ring_autocorks(rs) :
-						       rs->out.autocorked;
+						       rs->out.waits == RSTREAM_OUT_CORKED;
 
-	return waits && !rs->want && !rs->out.blocked &&
+	return waits && !rs->want && rs->out.waits != RSTREAM_OUT_BLOCKED &&
 	       rstream_may_autocork(rs, rs->tx.written - rs->tx.sent);
 }
 
@@ -415,8 +415,7 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (rs->mode == RSTREAM_ASKED && !(err = tx_error(rs))) {
 		if (rs->hello.may_speak) {
-			WRITE_ONCE(rs->hello.guard, true);
-			rstream_fall_back(rs, RSTREAM_R_SPOKE_FIRST);
+			rstream_fall_back_guarded(rs, RSTREAM_R_SPOKE_FIRST);
 			break;
 		}
 		if (!timeo)

@@ -77,7 +77,7 @@ void rstream_wake_writers(struct rstream *rs)
 	if (!rstream_tx_room(rs) || !sk->sk_socket)
 		return;
 	/* if TCP has no room for us, either, keep the flag, so that it calls us */
-	if (sk->sk_socket != rstream_dummy_socket && !rs->out.blocked && !rs->out.autocorked)
+	if (sk->sk_socket != rstream_dummy_socket && !rs->out.waits)
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	/* pairs with rstream_poll(): it sees the room, or we see room_asked */
 	smp_mb();

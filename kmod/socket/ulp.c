@@ -394,9 +394,9 @@ static void drop_packets(struct sk_buff_head *queue)
 void rstream_reset_state(struct rstream *rs)
 {
 	rstream_assert_held(rs);
-	if (rs->mode == RSTREAM_FALLBACK && rs->sk->sk_socket) {
+	if (rstream_fell_back(rs) && rs->sk->sk_socket) {
 		/* calls may be in progress in TCP's proto_ops */
-		WRITE_ONCE(rs->hello.guard, false);
+		rstream_guard_end(rs);
 		rstream_swap_ops(rs, rs->sk->sk_socket);
 	}
 	if (rs->mode == RSTREAM_FRAMED)
