@@ -10,7 +10,7 @@
 
 #include "account.h"
 #include "cm.h"
-#include "rmb.h"
+#include "ring.h"
 #include "device.h"
 #include "qp.h"
 
@@ -213,7 +213,7 @@ int rstream_link_init(const struct rstream_link_ops *ops)
 	err = wqs_init();
 	if (err)
 		return err;
-	err = rstream_ring_init();
+	err = rstream_frag_init();
 	if (err)
 		goto err_wq;
 	err = rstream_rmb_init();
@@ -232,7 +232,7 @@ err_qp:
 err_rmb:
 	rstream_rmb_exit();
 err_ring:
-	rstream_ring_exit();
+	rstream_frag_exit();
 err_wq:
 	wqs_exit();
 	return err;
@@ -244,5 +244,5 @@ void rstream_link_exit(void)
 	wqs_exit();
 	rstream_qp_exit();
 	rstream_rmb_exit();
-	rstream_ring_exit();
+	rstream_frag_exit();
 }

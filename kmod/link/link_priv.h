@@ -485,7 +485,5 @@ void rstream_ring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_ring_drained(struct rstream_link *link);
 void rstream_ring_dead(struct rstream_link *link);
 void rstream_ring_free_all(struct rstream_link *link);	/* without the lock */
-int rstream_ring_init(void);
-void rstream_ring_exit(void);
 
 #endif

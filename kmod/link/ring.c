@@ -247,7 +247,7 @@ void rstream_ring_kick(struct rstream_link *link)
 			return;
 	}
 	if (rstream_link_alive(link))
-		rstream_ring_schedule(link);
+		rstream_sched_next(link);
 }
 
 /* ---- receiving end ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by ring.c (receiving end, messages) and ring_tx.c (sending end).  All with link->lock
- * held.
+ * Shared by ring.c (receiving end, messages), ring_tx.c (sending end), ring_sched.c and frag.c.
+ * All with link->lock held, but for frags.
  */
 #ifndef RSTREAM_RING_H
 #define RSTREAM_RING_H
@@ -50,7 +50,7 @@ struct tx_ring {
 	struct rstream_rmb_block cell;	/* none if the grant was refused, or the link is DEAD */
 	__be64 last[2];			/* copy of the cell, if the link is DEAD */
 	struct list_head waiter;	/* link->tx_waiters */
-	struct list_head turn;		/* link->tx_scheduled */
+	struct list_head sched_node;	/* link->tx_scheduled */
 	struct list_head busy;		/* link->tx_busy */
 	struct list_head sent;		/* link->tx_sent */
 	struct list_head zombie;	/* link->tx_zombies, once closed */
@@ -65,6 +65,11 @@ struct tx_ring {
 	bool freed;			/* FREED has arrived: the peer writes no more credits */
 	unsigned int owed_at;		/* link->sweeps when FREED became due */
 };
+
+static inline struct tx_ring *to_tx(struct rstream_txring *ring)
+{
+	return container_of(ring, struct tx_ring, pub);
+}
 
 static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mib_item item)
 {
@@ -84,7 +89,27 @@ void rstream_ring_abandon(struct rstream_link *link);
 /* ring_tx.c: messages for the sending end */
 void rstream_tx_credit(struct rstream_link *link, u32 id);
 void rstream_tx_freed(struct rstream_link *link, u32 id);
-/* ... and the use of free slots and credits */
-void rstream_ring_schedule(struct rstream_link *link);
+
+/* ring_sched.c: return the bytes that @ring may post now */
+u64 rstream_sched_budget(const struct tx_ring *ring, const struct list_head *frags);
+/* Queues @ring, at the head if it is @first, until rstream_sched_next() picks it. */
+void rstream_sched_wait(struct tx_ring *ring, bool first);
+void rstream_sched_wait_end(struct tx_ring *ring);
+/* Schedules rings from the head of the queue, as many as slots, credits and bytes allow. */
+void rstream_sched_next(struct rstream_link *link);
+/* A scheduled ring loses its turn. */
+void rstream_sched_end(struct tx_ring *ring);
+/* ... because it has posted what it could, or has nothing to post; @next: schedule the next one. */
+void rstream_sched_yield(struct tx_ring *ring, bool next);
+
+/* frag.c */
+int rstream_frag_init(void);
+void rstream_frag_exit(void);
+/*
+ * Shortens @frag (not mapped yet) to @len bytes.  Return: a frag with the rest, which has its own
+ * reference to the page; NULL if out of memory.
+ */
+struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len);
+void rstream_frags_free(struct list_head *frags);
 
 #endif

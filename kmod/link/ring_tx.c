@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The sending end of rings, and frags.
+ * The sending end of rings.
  *
  * Owns the table of rings granted to this host, the frags in flight on them, and closed rings
  * until the peer has sent FREED.  Called by the streams (link.h), by ring.c with messages, by
@@ -20,61 +20,6 @@
 /* How long the peer may owe an answer: it may queue behind 4 MiB of data on a slow network. */
 #define OWED_MS		30000
 
-static struct kmem_cache *frag_cache;
-
-static struct tx_ring *to_tx(struct rstream_txring *ring)
-{
-	return container_of(ring, struct tx_ring, pub);
-}
-
-/* ---- frags ---- */
-
-struct rstream_frag *rstream_frag_alloc(gfp_t gfp)
-{
-	return kmem_cache_zalloc(frag_cache, gfp);
-}
-
-void rstream_frag_free(struct rstream_frag *frag)
-{
-	rstream_wr_unmap(frag);
-	if (frag->page)
-		put_page(frag->page);
-	net_zcopy_put(frag->uarg);
-	kmem_cache_free(frag_cache, frag);
-}
-
-/*
- * Shortens @frag (not mapped yet) to @len bytes.  Return: a frag with the rest, which has its own
- * reference to the page; NULL if out of memory.
- */
-static struct rstream_frag *frag_split(struct rstream_frag *frag, u32 len)
-{
-	struct rstream_frag *rest = rstream_frag_alloc(GFP_ATOMIC);
-
-	if (!rest)
-		return NULL;
-	get_page(frag->page);
-	rest->page = frag->page;
-	rest->off = frag->off + len;
-	rest->len = frag->len - len;
-	if (frag->uarg)
-		net_zcopy_get(frag->uarg);
-	rest->uarg = frag->uarg;
-	rest->copied = frag->copied;
-	frag->len = len;
-	return rest;
-}
-
-static void free_frags(struct list_head *frags)
-{
-	struct rstream_frag *frag, *next;
-
-	list_for_each_entry_safe(frag, next, frags, list) {
-		list_del(&frag->list);
-		rstream_frag_free(frag);
-	}
-}
-
 /* ---- DMA addresses ---- */
 
 /*
@@ -92,7 +37,7 @@ void rstream_tx_unlock(struct rstream_link *link)
 	list_splice_init(&link->tx_dead, &dead);
 	rcu_read_lock();
 	spin_unlock_bh(&link->lock);
-	free_frags(&dead);
+	rstream_frags_free(&dead);
 	rcu_read_unlock();
 }
 
@@ -103,7 +48,7 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 
 	if (frag->len <= room)
 		return true;
-	rest = frag_split(frag, room);
+	rest = rstream_frag_split(frag, room);
 	if (!rest)
 		return false;
 	list_add(&rest->list, &frag->list);
@@ -198,7 +143,7 @@ static struct tx_ring *tx_new(const struct rstream_link *link, u32 peer_ring)
 		return NULL;
 	INIT_LIST_HEAD(&ring->ctrl.list);
 	INIT_LIST_HEAD(&ring->waiter);
-	INIT_LIST_HEAD(&ring->turn);
+	INIT_LIST_HEAD(&ring->sched_node);
 	INIT_LIST_HEAD(&ring->busy);
 	INIT_LIST_HEAD(&ring->sent);
 	INIT_LIST_HEAD(&ring->zombie);
@@ -484,157 +429,6 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	return len;
 }
 
-/* ---- scheduling: which ring may post ---- */
-
-/*
- * A queue pair works in order, so the writes of a stream wait for everything that others have
- * posted before.  Once QUEUE_MOST bytes of a link are in flight, a ring that has more to post
- * waits in a queue, which is served round robin: a scheduled ring posts at most a quantum, then
- * goes to the tail.  With many rings, the quantum is QUANTUM, for which any ring has room, so
- * that all streams get the same share, whatever the sizes of their rings.  Few rings reach
- * QUEUE_MOST only if they are large; then the quantum is an equal share of it.  A ring with
- * nothing in flight and few bytes to send does not queue.
- */
-#define QUEUE_MOST	SZ_4M
-#define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
-#define SHARE_LEAST	SZ_256K		/* if the share is smaller, QUANTUM is used */
-#define SMALL_MOST	SZ_4K		/* bytes that need not queue */
-
-/* Return: bytes of the link in flight, at most 64 KiB too many: not all requests are signalled. */
-static u64 in_flight(const struct rstream_link *link)
-{
-	return link->tx_bytes - link->completed_bytes;
-}
-
-/* Return: quantum of a scheduled ring while others wait, bytes. */
-static u64 quantum(const struct rstream_link *link)
-{
-	u64 part = QUEUE_MOST / (link->n_waiting + link->n_scheduled + 1);
-
-	return part < SHARE_LEAST ? QUANTUM : part;
-}
-
-/* Is another ring waiting, or scheduled and about to post? */
-static bool others_wait(const struct tx_ring *ring)
-{
-	const struct rstream_link *link = ring->pub.link;
-	unsigned int own = ring->pub.scheduled + !list_empty(&ring->waiter);
-
-	return link->n_scheduled + link->n_waiting > own;
-}
-
-/* Has @ring nothing in flight and few bytes to send, and is there a credit to spare for it? */
-static bool is_small(const struct tx_ring *ring, const struct list_head *frags)
-{
-	const struct rstream_link *link = ring->pub.link;
-	const struct rstream_frag *frag;
-	u32 len = 0;
-
-	if (link->sq_done < ring->ctrl.last_sq || link->rq_credits <= link->n_scheduled)
-		return false;
-	list_for_each_entry(frag, frags, list) {
-		len += frag->len;
-		if (len > SMALL_MOST)
-			return false;
-	}
-	return true;
-}
-
-/* Return: bytes that @ring may post now. */
-static u64 tx_budget(const struct tx_ring *ring, const struct list_head *frags)
-{
-	const struct rstream_link *link = ring->pub.link;
-	u64 all = in_flight(link);
-
-	if (is_small(ring, frags))
-		return SMALL_MOST;
-	if (all >= QUEUE_MOST)
-		return 0;
-	if (!others_wait(ring))
-		return max_t(u64, QUEUE_MOST - all, QUANTUM);
-	return ring->pub.scheduled ? quantum(link) : 0;
-}
-
-/* Queues @ring until rstream_ring_schedule() picks it. */
-static void tx_wait(struct tx_ring *ring, bool first)
-{
-	struct rstream_link *link = ring->pub.link;
-
-	if (!ring->pub.stalled) {
-		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
-		if (list_empty(&ring->waiter))
-			rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
-	}
-	if (!list_empty(&ring->waiter))
-		return;
-	link->n_waiting++;
-	if (first)
-		list_add(&ring->waiter, &link->tx_waiters);
-	else
-		list_add_tail(&ring->waiter, &link->tx_waiters);
-}
-
-static void tx_wait_end(struct tx_ring *ring)
-{
-	if (list_empty(&ring->waiter))
-		return;
-	list_del_init(&ring->waiter);
-	ring->pub.link->n_waiting--;
-}
-
-static void tx_turn_end(struct tx_ring *ring)
-{
-	list_del_init(&ring->turn);
-	WRITE_ONCE(ring->pub.scheduled, false);
-	ring->pub.link->n_scheduled--;
-}
-
-/* A scheduled ring has posted what it could, or has nothing to post: schedule the next one. */
-static void tx_yield(struct tx_ring *ring, bool next)
-{
-	struct rstream_link *link = ring->pub.link;
-
-	if (!ring->pub.scheduled)
-		return;
-	tx_turn_end(ring);
-	if (next && rstream_link_alive(link))
-		rstream_ring_schedule(link);
-}
-
-void rstream_txring_yield(struct rstream_txring *pub)
-{
-	if (!READ_ONCE(pub->scheduled))
-		return;
-	spin_lock_bh(&pub->link->lock);
-	tx_yield(to_tx(pub), true);
-	spin_unlock_bh(&pub->link->lock);
-}
-
-/* Schedules rings from the head of the queue, as many as slots, credits and bytes allow. */
-void rstream_ring_schedule(struct rstream_link *link)
-{
-	struct tx_ring *ring, *next;
-	unsigned int n;
-	u64 all;
-
-	lockdep_assert_held(&link->lock);
-	all = in_flight(link);
-	if (!link->n_waiting || all >= QUEUE_MOST ||
-	    rstream_wr_room(link) <= RSTREAM_SQ_CTRL)
-		return;
-	n = min3((rstream_wr_room(link) - RSTREAM_SQ_CTRL) / rstream_wr_per_message(link), link->rq_credits,
-		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, quantum(link)));
-	list_for_each_entry_safe(ring, next, &link->tx_waiters, waiter) {
-		if (link->n_scheduled >= n)
-			break;
-		tx_wait_end(ring);
-		list_add_tail(&ring->turn, &link->tx_scheduled);
-		link->n_scheduled++;
-		WRITE_ONCE(ring->pub.scheduled, true);
-		rstream_link_ops->space(ring->rs, &ring->pub, false);
-	}
-}
-
 /* ---- posting ---- */
 
 /* Are there slots and a credit for a message? */
@@ -728,7 +522,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	acked = tx_acked(ring);
 	if (acked < 0) {
 		total = acked;
-		tx_yield(ring, true);
+		rstream_sched_yield(ring, true);
 		goto out;
 	}
 	pub->acked = acked;
@@ -739,7 +533,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (!space && !list_empty(frags))
 		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
-	most = min(space, tx_budget(ring, frags));
+	most = min(space, rstream_sched_budget(ring, frags));
 	if (most && !ib_uses_virt_dma(link->pd->device) && !tx_inline(link, frags)) {
 		spin_unlock_bh(&link->lock);
 		mapped = tx_map(ring, frags, most);
@@ -747,7 +541,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		if (link->state != RSTREAM_LINK_UP)
 			goto out;
 		starved = mapped < most;
-		most = tx_whole_frags(frags, mapped, tx_budget(ring, frags));
+		most = tx_whole_frags(frags, mapped, rstream_sched_budget(ring, frags));
 	}
 	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
@@ -756,7 +550,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (full || (waits && starved && total == mapped))
 		pub->stalled = RSTREAM_R_STALL_RING;
 	if (waits)
-		tx_wait(ring, pub->scheduled && !total && pub->stalled != RSTREAM_R_STALL_RING);
+		rstream_sched_wait(ring, pub->scheduled && !total &&
+					 pub->stalled != RSTREAM_R_STALL_RING);
 	/* a ring that waits to be scheduled for the rest need not ask for a credit */
 	pub->asks = how & RSTREAM_POST_CREDIT && total &&
 		    (!waits || pub->stalled == RSTREAM_R_STALL_RING);
@@ -776,9 +571,9 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		tx_notify_all(ring);
 	/* if a scheduled ring could not post, no other can, or memory is short for a while */
 	if (pub->scheduled)
-		tx_yield(ring, total || !waits);
+		rstream_sched_yield(ring, total || !waits);
 	else if (waits)
-		rstream_ring_schedule(link);
+		rstream_sched_next(link);
 out:
 	spin_unlock_bh(&link->lock);
 	tx_unmap(frags, mapped - max_t(s64, total, 0));
@@ -826,7 +621,7 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent,
 			rstream_page_cache_put(link, frag);
 	}
 	spin_unlock_bh(&link->lock);
-	free_frags(&done);
+	rstream_frags_free(&done);
 	rcu_read_unlock();
 	return bytes;
 }
@@ -885,10 +680,10 @@ void rstream_txring_close(struct rstream_txring *pub)
 	ring->rs = NULL;
 	link->n_tx--;
 	link->used_at = jiffies;
-	tx_wait_end(ring);
+	rstream_sched_wait_end(ring);
 	tx_busy_end(ring);
 	list_del_init(&ring->sent);
-	tx_yield(ring, true);
+	rstream_sched_yield(ring, true);
 	if (link->state == RSTREAM_LINK_DEAD)
 		tx_free(link, ring);
 	else
@@ -1033,8 +828,8 @@ void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balan
 	link->sweeps++;
 	tx_ask_link(link, balance);
 	/* a scheduled ring that has not posted by now loses its turn */
-	list_for_each_entry_safe(ring, next, &link->tx_scheduled, turn)
-		tx_turn_end(ring);
+	list_for_each_entry_safe(ring, next, &link->tx_scheduled, sched_node)
+		rstream_sched_end(ring);
 	for (n = 1; n <= all && link->n_busy; n++) {
 		tx_look(link, list_first_entry(&link->tx_busy, struct tx_ring, busy));
 		if (!rstream_link_pause(link, n))
@@ -1075,7 +870,7 @@ void rstream_ring_drained(struct rstream_link *link)
 	unsigned int n = 0;
 
 	while ((ring = list_first_entry_or_null(&link->tx_waiters, struct tx_ring, waiter))) {
-		tx_wait_end(ring);
+		rstream_sched_wait_end(ring);
 		rstream_link_pause(link, ++n);
 	}
 	while ((ring = list_first_entry_or_null(&link->tx_sent, struct tx_ring, sent))) {
@@ -1117,15 +912,4 @@ void rstream_ring_dead(struct rstream_link *link)
 		tx_free(link, ring);
 		rstream_link_pause(link, ++n);
 	}
-}
-
-int rstream_ring_init(void)
-{
-	frag_cache = KMEM_CACHE(rstream_frag, 0);
-	return frag_cache ? 0 : -ENOMEM;
-}
-
-void rstream_ring_exit(void)
-{
-	kmem_cache_destroy(frag_cache);
 }

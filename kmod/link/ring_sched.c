@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Scheduling: which ring of a link may post, and how much.
+ *
+ * A queue pair works in order, so the writes of a stream wait for everything that others have
+ * posted before.  Once QUEUE_MOST bytes of a link are in flight, a ring that has more to post
+ * waits in a queue, which is served round robin: a scheduled ring posts at most a quantum, then
+ * goes to the tail.  With many rings, the quantum is QUANTUM, for which any ring has room, so
+ * that all streams get the same share, whatever the sizes of their rings.  Few rings reach
+ * QUEUE_MOST only if they are large; then the quantum is an equal share of it.  A ring with
+ * nothing in flight and few bytes to send does not queue.
+ *
+ * Owns the queue of waiting rings and the list of scheduled ones; all with link->lock held.  Called
+ * by ring_tx.c, by ring.c when there are slots or credits again, and by streams (yield).
+ */
+#include "ring.h"
+#include "wr.h"
+
+#define QUEUE_MOST	SZ_4M
+#define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
+#define SHARE_LEAST	SZ_256K		/* if the share is smaller, QUANTUM is used */
+#define SMALL_MOST	SZ_4K		/* bytes that need not queue */
+
+/* Return: bytes of the link in flight, at most 64 KiB too many: not all requests are signalled. */
+static u64 in_flight(const struct rstream_link *link)
+{
+	return link->tx_bytes - link->completed_bytes;
+}
+
+/* Return: quantum of a scheduled ring while others wait, bytes. */
+static u64 quantum(const struct rstream_link *link)
+{
+	u64 part = QUEUE_MOST / (link->n_waiting + link->n_scheduled + 1);
+
+	return part < SHARE_LEAST ? QUANTUM : part;
+}
+
+/* Is another ring waiting, or scheduled and about to post? */
+static bool others_wait(const struct tx_ring *ring)
+{
+	const struct rstream_link *link = ring->pub.link;
+	unsigned int own = ring->pub.scheduled + !list_empty(&ring->waiter);
+
+	return link->n_scheduled + link->n_waiting > own;
+}
+
+/* Has @ring nothing in flight and few bytes to send, and is there a credit to spare for it? */
+static bool is_small(const struct tx_ring *ring, const struct list_head *frags)
+{
+	const struct rstream_link *link = ring->pub.link;
+	const struct rstream_frag *frag;
+	u32 len = 0;
+
+	if (link->sq_done < ring->ctrl.last_sq || link->rq_credits <= link->n_scheduled)
+		return false;
+	list_for_each_entry(frag, frags, list) {
+		len += frag->len;
+		if (len > SMALL_MOST)
+			return false;
+	}
+	return true;
+}
+
+u64 rstream_sched_budget(const struct tx_ring *ring, const struct list_head *frags)
+{
+	const struct rstream_link *link = ring->pub.link;
+	u64 all = in_flight(link);
+
+	if (is_small(ring, frags))
+		return SMALL_MOST;
+	if (all >= QUEUE_MOST)
+		return 0;
+	if (!others_wait(ring))
+		return max_t(u64, QUEUE_MOST - all, QUANTUM);
+	return ring->pub.scheduled ? quantum(link) : 0;
+}
+
+void rstream_sched_wait(struct tx_ring *ring, bool first)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	if (!ring->pub.stalled) {
+		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
+		if (list_empty(&ring->waiter))
+			rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
+	}
+	if (!list_empty(&ring->waiter))
+		return;
+	link->n_waiting++;
+	if (first)
+		list_add(&ring->waiter, &link->tx_waiters);
+	else
+		list_add_tail(&ring->waiter, &link->tx_waiters);
+}
+
+void rstream_sched_wait_end(struct tx_ring *ring)
+{
+	if (list_empty(&ring->waiter))
+		return;
+	list_del_init(&ring->waiter);
+	ring->pub.link->n_waiting--;
+}
+
+void rstream_sched_end(struct tx_ring *ring)
+{
+	list_del_init(&ring->sched_node);
+	WRITE_ONCE(ring->pub.scheduled, false);
+	ring->pub.link->n_scheduled--;
+}
+
+void rstream_sched_yield(struct tx_ring *ring, bool next)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	if (!ring->pub.scheduled)
+		return;
+	rstream_sched_end(ring);
+	if (next && rstream_link_alive(link))
+		rstream_sched_next(link);
+}
+
+void rstream_txring_yield(struct rstream_txring *pub)
+{
+	if (!READ_ONCE(pub->scheduled))
+		return;
+	spin_lock_bh(&pub->link->lock);
+	rstream_sched_yield(to_tx(pub), true);
+	spin_unlock_bh(&pub->link->lock);
+}
+
+void rstream_sched_next(struct rstream_link *link)
+{
+	struct tx_ring *ring, *next;
+	unsigned int n;
+	u64 all;
+
+	lockdep_assert_held(&link->lock);
+	all = in_flight(link);
+	if (!link->n_waiting || all >= QUEUE_MOST ||
+	    rstream_wr_room(link) <= RSTREAM_SQ_CTRL)
+		return;
+	n = min3((rstream_wr_room(link) - RSTREAM_SQ_CTRL) / rstream_wr_per_message(link),
+		 link->rq_credits,
+		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, quantum(link)));
+	list_for_each_entry_safe(ring, next, &link->tx_waiters, waiter) {
+		if (link->n_scheduled >= n)
+			break;
+		rstream_sched_wait_end(ring);
+		list_add_tail(&ring->sched_node, &link->tx_scheduled);
+		link->n_scheduled++;
+		WRITE_ONCE(ring->pub.scheduled, true);
+		rstream_link_ops->space(ring->rs, &ring->pub, false);
+	}
+}
