@@ -3,6 +3,7 @@
 """Forges RoCE v2 packets into a queue pair of this host's RDMA device.
 
 rs_forge -i IFACE -t SECONDS bad-key|bad-message|repeated HOST
+rs_forge -t SECONDS user SOURCE HOST
 
 Waits for a packet that this host sends to a queue pair of HOST (IPv4) and sends
 others behind it, until the time is over.  Only the sequence number that comes next
@@ -14,19 +15,28 @@ bad-key      a write to memory that the other end has not registered.  Its devic
 bad-message  a message that is none of rdmastream's.  The module must end the link.
 repeated     a message with data that has come before.  The module must end the link,
              for the one whose sequence number this took is lost.
+user         as bad-key, but as the user "nobody", by a UDP socket of address SOURCE: whoever may
+             send UDP can do that.  The number of the queue pair, and the next of its
+             packets, are what "rdma resource" tells everybody; an idle link keeps them.  Says how
+             many packets were sent, and how many this host refused to send.
 
 The headers are those of the IB specification, volume 1, 9.2 (BTH), 9.3 (RETH) and
 annex A17 (RoCE v2 and its invariant CRC).
 """
 import argparse
+import json
+import os
+import pwd
 import random
 import socket
 import struct
+import subprocess
 import sys
 import time
 import zlib
 
 ROCE_PORT = 4791
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 RDMA_WRITE = range(0x06, 0x0c)          # RC: first, middle, last(+imm), only(+imm)
 WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM = 0x09, 0x0a, 0x0b
 ETH, IP, UDP, BTH = 14, 20, 8, 12
@@ -107,13 +117,62 @@ def is_write(frame, host):
         opcode(frame) in RDMA_WRITE and frame[at + 5:at + 8] > b"\0\0\1"
 
 
+def be_nobody():
+    user = pwd.getpwnam("nobody")
+    os.setgroups([])
+    os.setgid(user.pw_gid)
+    os.setuid(user.pw_uid)
+    for family, protocol in ((socket.AF_PACKET, 0), (socket.AF_INET, socket.IPPROTO_UDP)):
+        try:
+            socket.socket(family, socket.SOCK_RAW, protocol).close()
+        except PermissionError:
+            continue
+        sys.exit("rs_forge: nobody may open raw sockets here")
+
+
+def queue_pairs():
+    """Of connections: number at the other end, sequence number of the next packet."""
+    told = subprocess.run(["rdma", "-j", "resource", "show", "qp"], check=True,
+                          stdout=subprocess.PIPE).stdout
+    return [(qp["rqpn"], qp["sq-psn"]) for qp in json.loads(told)
+            if qp["type"] == "RC" and qp["state"] == "RTS"]
+
+
+def as_user(args):
+    be_nobody()
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    # with this, and not connected: an IP id of 0, not one that nobody knows
+    sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+    sock.bind((args.source, 0))
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 0, 0, 0x4000, 64, socket.IPPROTO_UDP, 0,
+                     socket.inet_aton(args.source), socket.inet_aton(args.host))
+    udp = struct.pack("!HHHH", sock.getsockname()[1], ROCE_PORT, 0, 0)
+    end, sent, refused = time.monotonic() + args.limit, 0, 0
+    while time.monotonic() < end:
+        for number, psn in queue_pairs():
+            bth = struct.pack("!BBHII", WRITE_ONLY, 0x40, 0xffff, number, 1 << 31 | psn)
+            frame = forge(bytes(ETH) + ip + udp + bth, BAD_KEY, 0)
+            try:
+                sock.sendto(frame[ETH + IP + UDP:], (args.host, ROCE_PORT))
+                sent += 1
+            except PermissionError:
+                refused += 1
+    print(f"{sent} packets sent, {refused} refused")
+    return 0 if sent + refused else 1
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-i", dest="iface", default="eth0")
     parser.add_argument("-t", dest="limit", type=float, default=5)
-    parser.add_argument("how", choices=("bad-key", "bad-message", "repeated"))
+    parser.add_argument("how", choices=("bad-key", "bad-message", "repeated", "user"))
+    parser.add_argument("source", nargs="?")
     parser.add_argument("host")
     args = parser.parse_args()
+    if (args.how == "user") != bool(args.source):
+        parser.error("a source goes with \"user\"")
+    if args.how == "user":
+        return as_user(args)
     host = socket.inet_aton(args.host)
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     sock.bind((args.iface, 0))
