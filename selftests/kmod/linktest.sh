@@ -5,6 +5,8 @@
 # usage: selftests/vm/run -n 2 -k KERNEL -- selftests/kmod/linktest.sh MODULE CASE
 # CASE: data, self, loss, drop, idle, small (little receive memory)
 set -u
+# shellcheck source=selftests/scenarios/rdma-ports.sh
+. "$(dirname "$0")/../scenarios/rdma-ports.sh"
 module=$1 case=${2:-data} rounds=${3:-6} mbytes=${4:-2}
 
 load() {	# load VM WORD...: the stack below, then the module
@@ -45,7 +47,7 @@ loss)
 	;;
 drop)
 	sleep 4
-	on 1 "nft add table inet t; nft add chain inet t o '{ type filter hook input priority 0; }'; nft add rule inet t o udp dport 4791 drop; sleep 4; nft delete table inet t"
+	on 1 "nft '$(rdma_rules lost drop)'; sleep 4; nft delete table inet lost"
 	;;
 esac
 status=0

@@ -5,6 +5,8 @@
 # fails, and nothing else.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/rdma-ports.sh
+. "$(dirname "$0")/rdma-ports.sh"
 
 # a link whose packets are lost should end soon
 load 14 2000 || bail "cannot load the module"
@@ -53,6 +55,7 @@ filter() {	# VM RULE...: what VM receives
 		add chain inet broken in { type filter hook prerouting priority -400; };
 		add rule inet broken in ${*:2}"
 }
+filter_rdma() { on "$1" nft "$(rdma_rules broken "${@:2}")"; }	# VM [MATCH...] VERDICT
 mend() { in_all nft "add table inet broken; delete table inet broken"; }
 
 # ---- nothing is wrong ----
@@ -118,11 +121,11 @@ else
 	skip "the option is stripped" "nft cannot strip TCP options here"
 fi
 ok "no link remains" fresh
-filter 1 "udp dport 4791 drop"
+filter_rdma 1 drop
 ok "RDMA is filtered" blames link rdma-unreachable
 mend
 ok "no link remains" fresh
-filter 1 "udp dport 4791 meta length gt 700 drop"
+filter_rdma 1 meta length gt 700 drop
 ok "large RDMA packets are lost" blames load mtu probe
 mend
 

@@ -9,17 +9,17 @@
 #   unload, load	the RDMA device's driver
 #   down, up		the network interface, with all that is on it
 set -u
-: "${VM_COUNT:?}" "${RDMA:=rxe}"
+: "${VM_COUNT:?}"
+# shellcheck source=selftests/scenarios/rdma-ports.sh
+. "$(dirname "$0")/rdma-ports.sh"
 case $RDMA in
-rxe)	driver=rdma_rxe packets='udp dport 4791' ;;
-siw)	driver=siw packets='tcp sport 4793 drop; add rule inet lost in tcp dport 4793' ;;
+rxe)	driver=rdma_rxe ;;
+siw)	driver=siw ;;
 esac
 
 one() {	# WHAT VM
 	case $1 in
-	drop)	on "$2" nft "add table inet lost;
-			add chain inet lost in { type filter hook prerouting priority -400; };
-			add rule inet lost in $packets drop" ;;
+	drop)	on "$2" nft "$(rdma_rules lost drop)" ;;
 	mute)	on "$2" nft "add table inet lost;
 			add chain inet lost in { type filter hook prerouting priority -400; policy drop; }" ;;
 	pass)	on "$2" nft delete table inet lost ;;

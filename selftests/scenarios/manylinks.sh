@@ -6,6 +6,8 @@
 # checked against its offset.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/rdma-ports.sh
+. "$(dirname "$0")/rdma-ports.sh"
 
 load 17 || bail "cannot load the module"
 conns=50 each=256K busy=1M
@@ -90,16 +92,8 @@ whole() {	# NAME
 }
 
 # Drops packets for the queue pair that arrive in VM 1.
-drop_qp() {	# QPN
-	on 1 nft "add table inet lost;
-		add chain inet lost in { type filter hook prerouting priority -400; };
-		add rule inet lost in udp dport 4791 @th,104,24 $1 drop"
-}
-drop_roce() {	# DEVICE...: in both VMs
-	in_all nft "add table inet lost;
-		add chain inet lost in { type filter hook prerouting priority -400; };
-		add rule inet lost in iifname $1 udp dport 4791 drop"
-}
+drop_qp() { on 1 nft "$(rdma_rules lost "@th,104,24 $1" drop)"; }	# QPN
+drop_roce() { in_all nft "$(rdma_rules lost "iifname $1" drop)"; }	# DEVICE: in both VMs
 pass() { in_all nft "add table inet lost; delete table inet lost"; }
 
 set_net cm_timeout_ms=10000 ring_mode=1 ring_size=65536 ring_idle_ms=3600000

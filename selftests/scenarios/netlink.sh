@@ -5,6 +5,8 @@
 # netlink refuses malformed requests with an error message.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=selftests/scenarios/rdma-ports.sh
+. "$(dirname "$0")/rdma-ports.sh"
 
 load || bail "cannot load the module"
 schema=$TOOLS/rsctl.schema.json
@@ -86,9 +88,7 @@ ok "a device has addresses" eval "rsctl -j devices | jq -e '.[0] | .usable and .
 active=0
 rsctl -j links | jq -e '.[0].active' >/dev/null || active=1
 no_links() { [ "$(rsctl -j links | jq length)" = 0 ]; }
-on 1 nft "add table inet broken;
-	add chain inet broken in { type filter hook prerouting priority -400; };
-	add rule inet broken in udp dport 4791 drop"
+on 1 nft "$(rdma_rules broken drop)"
 rsctl drain on
 ok "no links are listed" wait_for 20 no_links
 set_net cm_timeout_ms=300

@@ -10,10 +10,8 @@
 # shellcheck source=selftests/scenarios/survive-lib.sh
 . "$(dirname "$0")/survive-lib.sh"
 TC=$(type -P tc)	# that of the VMs is BusyBox's
-case $RDMA in
-rxe)	rdma_ports='dport=4791' ;;
-siw)	rdma_ports='dport=4793 sport=4793' ;;
-esac
+# shellcheck source=selftests/scenarios/rdma-ports.sh
+. "$(dirname "$0")/rdma-ports.sh"
 
 loss=$(cd "$(dirname "$0")" && pwd)/loss.sh
 # In the given VMs, or in both.
@@ -26,8 +24,8 @@ clog() {
 	local vm any match filters=''
 	printf -v any '1 %.0s' {1..16}
 	in_all modprobe -a sch_prio sch_plug cls_u32 || return
-	for match in $rdma_ports; do
-		filters+=" && $TC filter add dev eth0 parent 1: protocol ip u32 match ip ${match/=/ } 0xffff flowid 1:1"
+	for match in "${rdma_tc[@]}"; do
+		filters+=" && $TC filter add dev eth0 parent 1: protocol ip u32 match ip $match 0xffff flowid 1:1"
 	done
 	for vm in 0 1; do
 		on $vm "$TC qdisc add dev eth0 root handle 1: prio bands 2 priomap $any &&
