@@ -176,11 +176,11 @@ cut_and_back() {
 	since=$SECONDS
 	ok "RDMA is cut: all streams continue over TCP" wait_for 20 no_rings
 	for ((vm = 0; vm < VM_COUNT; vm++)); do
-		ok "... guest $vm has lost $(grown $vm links-lost) links, and $(grown $vm resumes) streams resumed" \
+		ok "RDMA is cut: guest $vm has lost $(grown $vm links-lost) links, and $(grown $vm resumes) streams resumed" \
 			test "$(grown $vm links-lost)" -gt 0
 	done
 	n=$(requests)
-	ok "... requests are answered without RDMA" wait_for 30 more_than "$n"
+	ok "RDMA is cut: requests are answered" wait_for 30 more_than "$n"
 	# the outage is to be longer than what the members are patient for
 	while ((SECONDS - since < ${outage:-6})); do sleep 0.2; done
 	n=$(requests)
@@ -191,7 +191,7 @@ cut_and_back() {
 		in_all rsctl -o links | diag
 	diag "after $((SECONDS - since)) s"
 	list_members | diag
-	ok "... requests are answered" wait_for 30 more_than "$n"
+	ok "RDMA is back: requests are answered" wait_for 30 more_than "$n"
 }
 
 # The median of each figure on each way, and how much that is of TCP's.

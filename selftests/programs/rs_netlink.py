@@ -256,10 +256,10 @@ def settings(nl):
     with open("/proc/sys/net/rdmastream/ring_threshold") as f:
         ok(not a.err and value("ring_threshold") == 12345 and int(f.read()) == 12345,
            "a setting that is set is that of sysctl, too")
-    ok(told(listener, "ring_threshold", 12345), "... and an event")
+    ok(told(listener, "ring_threshold", 12345), "a setting that is set causes an event")
     nl.ask(SETTING_SET, attr(1, "ring_threshold") + u64(2, 12345))
     nl.ask(SETTING_SET, attr(1, "ring_threshold") + u64(2, before))
-    ok(told(listener, "ring_threshold", before), "... but only if it has changed")
+    ok(told(listener, "ring_threshold", before), "a setting causes an event only if it has changed")
     for name, val in (("ring_threshold", before + 1), ("ring_threshold", before),
                       ("ring_size", 2 * value("ring_size")), ("ring_size", value("ring_size")),
                       ("link_probe_ms", value("link_probe_ms") + 1), ("link_probe_ms", value("link_probe_ms"))):

@@ -87,7 +87,7 @@ def kernel(address):
         tap.ok(not wrong, f"the kernel accepts, from {kind}", wrong)
         put(ACCEPTOR + "take", sock.fileno())
         wrong = echoed(sock, connected(sock, kind))
-        tap.ok(not wrong, f"... with callbacks of its own, from {kind}", wrong)
+        tap.ok(not wrong, f"the kernel accepts with callbacks of its own, from {kind}", wrong)
         put(ACCEPTOR + "take", -1)
         before = connected(sock, kind)
         before.sendall(b"early")
@@ -95,10 +95,10 @@ def kernel(address):
         # a stream is reset, and the kernel gets the next one at once
         wrong = echoed(sock, connected(sock, kind), times=1 if kind == "rdmastream" else 2)
         put(ACCEPTOR + "take", -1)
-        tap.ok(not wrong, f"... one from before waits, and one from after: {kind}", wrong)
-        tap.ok(is_reset(before) == (kind == "rdmastream"), f"... the one from before: {kind}")
+        tap.ok(not wrong, f"callbacks are set while one waits: the next one is accepted, from {kind}", wrong)
+        tap.ok(is_reset(before) == (kind == "rdmastream"), f"callbacks are set while one waits: only a stream is reset, from {kind}")
         wrong = echoed(sock, connected(sock, kind))
-        tap.ok(not wrong, f"... and one from after: {kind}", wrong)
+        tap.ok(not wrong, f"callbacks are unset again: the kernel accepts, from {kind}", wrong)
 
 
 # ---- a BPF program ----
@@ -174,9 +174,9 @@ def bpf(address):
     peer.settimeout(20)
     tap.ok(peer.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 100,
            "SO_RCVLOWAT of the BPF program is set")
-    tap.ok(peer.recv(1000) == b"x" * 100, "... and its bytes arrive")
+    tap.ok(peer.recv(1000) == b"x" * 100, "SO_RCVLOWAT of the BPF program: the bytes arrive")
     peer.sendall(b"y")
-    tap.ok(client.recv(1000) == b"y", "... and those of the other direction")
+    tap.ok(client.recv(1000) == b"y", "SO_RCVLOWAT of the BPF program: bytes of the other direction arrive")
 
 
 # ---- listeners that are closed ----

@@ -15,7 +15,7 @@ ok "redis-server listens" wait_for 20 listens 1 6379
 mark 0
 cli() { [ "$(timeout 20 "$@" -h "$ADDR4_1" get greeting)" = hello ]; }
 ok "redis-cli over rdmastream" timeout 20 rsctl run redis-cli -h "$ADDR4_1" set greeting hello
-ok "... the value is set" cli rsctl run redis-cli
+ok "redis-cli over rdmastream: the value is set" cli rsctl run redis-cli
 ok "redis-cli over plain TCP to the same server" cli redis-cli
 ok "redis-benchmark" timeout 60 rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n 2000 -c 10 -d 4096 -q
 ok "its data used RDMA" test "$(grown 0 ring-tx-bytes)" -gt 1000000

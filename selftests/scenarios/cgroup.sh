@@ -29,25 +29,25 @@ within() {	# COMMAND...: in a cgroup below it
 }
 if rsctl cgroup on rsctl-run 2>"$tmp/err"; then
 	ok "a cgroup: switched on and listed" says " $group\$" rsctl cgroup
-	ok "... switching it on again is no error" rsctl cgroup on $group
-	ok "... static C" by_rdma within rs_echo talk "$ADDR4_1" 7001 $bytes
-	ok "... Python" by_rdma within rs_echo_py "$ADDR4_1" 7001 $bytes
-	ok "... all its sockets" looks within rs_echo look
-	ok "... not the sockets of other cgroups" says "here tcp" rs_echo look
+	ok "a cgroup: switching it on again is no error" rsctl cgroup on $group
+	ok "a cgroup: static C" by_rdma within rs_echo talk "$ADDR4_1" 7001 $bytes
+	ok "a cgroup: Python" by_rdma within rs_echo_py "$ADDR4_1" 7001 $bytes
+	ok "a cgroup: all sockets of a program in it" looks within rs_echo look
+	ok "another cgroup: sockets are of TCP" says "here tcp" rs_echo look
 	rm -f "$tmp/go"
 	within sh -c 'until [ -e "$0" ]; do sleep 0.2; done; exec rs_echo look' "$tmp/go" >"$tmp/later" &
 	rsctl cgroup off rsctl-run
-	ok "... not when it is off" says "here tcp" within rs_echo look
-	ok "... which is no longer listed" test -z "$(rsctl -o cgroup | grep $group)"
+	ok "a cgroup that is switched off: sockets are of TCP" says "here tcp" within rs_echo look
+	ok "a cgroup that is switched off is not listed" test -z "$(rsctl -o cgroup | grep $group)"
 	rsctl cgroup on rsctl-run
 	touch "$tmp/go"
 	wait $!
-	ok "... also a process that was already running" looks cat "$tmp/later"
+	ok "a cgroup: a process that was already running" looks cat "$tmp/later"
 	bpf=yes
 else
 	ok "a cgroup: refused by a kernel without the function" grep -q 'has no update_socket_protocol' "$tmp/err"
-	ok "... without traces" test -z "$(rsctl -o cgroup | grep $group)"
-	[ "$KERNEL" = 6.1 ] || ok "... but it should" false
+	ok "a refused cgroup is not listed" test -z "$(rsctl -o cgroup | grep $group)"
+	[ "$KERNEL" = 6.1 ] || ok "a cgroup: this kernel has the function" false
 	bpf=no
 fi
 kill $server
@@ -56,31 +56,31 @@ ok "no socket remains" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 if [ $bpf = yes ]; then
 	ok "a cgroup without the module" says "here tcp" within rs_echo look
-	ok "... the module is loaded again" load
-	ok "... and is used" looks within rs_echo look
+	ok "a cgroup: the module is loaded again" load
+	ok "a cgroup: the module is used again" looks within rs_echo look
 	rsctl cgroup off rsctl-run
-	ok "... it can be unloaded" wait_for 20 unload_module
+	ok "a cgroup that is switched off: the module can be unloaded" wait_for 20 unload_module
 
 	pins=/sys/fs/bpf/rdmastream-cgroup
 	rsctl cgroup on rsctl-run
-	ok "... switched off by its id" rsctl cgroup off "$(stat -c %i $group)"
-	ok "... which leaves no pin" test -z "$(ls $pins)"
+	ok "a cgroup: switched off by its id" rsctl cgroup off "$(stat -c %i $group)"
+	ok "a cgroup that is switched off leaves no pin" test -z "$(ls $pins)"
 	rsctl cgroup on rsctl-run
 	rmdir $group/below $group
-	ok "... a removed cgroup is no longer listed" test -z "$(rsctl -o cgroup | grep -v CGROUP)"
-	ok "... and leaves no pin" test -z "$(ls $pins)"
+	ok "a removed cgroup is no longer listed" test -z "$(rsctl -o cgroup | grep -v CGROUP)"
+	ok "a removed cgroup leaves no pin" test -z "$(ls $pins)"
 	mkdir $group
 	rsctl cgroup on rsctl-run
 	rmdir $group
 	mkdir $group
-	ok "... a new cgroup of the same name" rsctl cgroup on rsctl-run
-	ok "... has the only pin" test "$(ls $pins)" = "$(stat -c %i $group)"
+	ok "a new cgroup of the same name: switched on" rsctl cgroup on rsctl-run
+	ok "a new cgroup of the same name has the only pin" test "$(ls $pins)" = "$(stat -c %i $group)"
 	rsctl cgroup off rsctl-run
 	chmod 777 $pins
-	ok "... refused: anybody may write to the directory of pins" ends 1 rsctl cgroup on rsctl-run
+	ok "a cgroup: refused if anybody may write to the directory of pins" ends 1 rsctl cgroup on rsctl-run
 	rmdir $pins
 	ln -s "$tmp" $pins
-	ok "... refused: the directory of pins is a symbolic link" ends 1 rsctl cgroup on rsctl-run
+	ok "a cgroup: refused if the directory of pins is a symbolic link" ends 1 rsctl cgroup on rsctl-run
 	rm $pins
 fi
 done_testing

@@ -62,11 +62,11 @@ mend() { in_all nft "add table inet broken; delete table inet broken"; }
 
 serve
 ok "all steps pass" check 0
-ok "... up to the round trip of the link" ends_with rtt
+ok "the last step is the round trip of the link" ends_with rtt
 ok "all steps pass with probe" check 0 probe
-ok "... in both directions" ends_with receive
+ok "with probe, the last step is to receive" ends_with receive
 to=$ADDR6_1 ok "all steps pass with IPv6" check 0 probe
-to="[$ADDR6_1]" ok "... in brackets, too" check 0
+to="[$ADDR6_1]" ok "all steps pass to an IPv6 address in brackets" check 0
 ok "text output" rsctl check "$ADDR4_1" $port
 
 # ---- rings that are wanted late ----
@@ -96,7 +96,7 @@ ip -n apart link set lo up
 usable_apart() { rsctl -N apart -j devices | jq -e "any(.[]; .usable)"; }
 ok "another namespace has no usable device" eval "! usable_apart"
 rsctl -N apart -j check "$ADDR4_1" $port >"$tmp/check"
-ok "... because it has no address of a device" jq -e '.[-1] | .step == "device" and .reason == "no-address"' "$tmp/check"
+ok "another namespace has no address of a device" jq -e '.[-1] | .step == "device" and .reason == "no-address"' "$tmp/check"
 ip netns del apart
 
 # ---- on the way ----
@@ -112,7 +112,7 @@ fi
 mend
 if filter 1 "tcp flags & (syn | ack) == syn reset tcp option 254" 2>/dev/null; then
 	ok "the option is stripped on the way there" blames option option-lost-there probe
-	ok "... without probe, the cause is one of several" blames option no-option
+	ok "the option is stripped: without probe, the cause is one of several" blames option no-option
 	mend
 	filter 0 "tcp flags & (syn | ack) == syn | ack reset tcp option 254"
 	ok "the option is stripped on the way back" blames option option-lost-back probe
@@ -156,7 +156,7 @@ ok "no module on the other host" wait_for 20 on 1 rmmod rdmastream
 server=
 serve
 ok "no module on the other host" blames option no-module-there probe
-ok "... without probe, the cause is one of several" blames option no-option
+ok "no module on the other host: without probe, the cause is one of several" blames option no-option
 kill "$server"
 wait "$server" 2>/dev/null
 no_sockets_here() { ! rsctl -j sockets | grep -q mode; }

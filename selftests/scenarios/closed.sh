@@ -28,7 +28,7 @@ ok "a peer that is silent: it ends as soon as TCP's, but for a look" \
 ok "a peer that does not read: it ends no later than TCP's" \
 	test "${gones[tcp,still]}" -le "${gones[raw,still]}"
 ok "a peer that reads little: all is delivered" test "${ends[tcp,drip]}" = eof
-ok "... as with TCP" test "${ends[raw,drip]}" = eof
+ok "a peer that reads little: TCP delivers all, too" test "${ends[raw,drip]}" = eof
 mark 0
 how=ring
 use ring
@@ -47,8 +47,8 @@ set_net max_orphans=1
 mark 0
 closed drip
 ok "a peer that reads little counts for two: beyond max_orphans it is reset" test "$end" = reset
-ok "... when it is looked at first" test "$gone" -le 40
-ok "... for this reason" test "$(grown 0 reason:orphan-limit)" = 1
+ok "a peer that reads little: reset when it is looked at first" test "$gone" -le 40
+ok "a peer that reads little: the reason is orphan-limit" test "$(grown 0 reason:orphan-limit)" = 1
 set_net max_orphans="$max_orphans"
 
 ok "no socket is left" wait_for 20 no_sockets

@@ -151,13 +151,13 @@ refused() {	# STATUS WORDS CMD...
 noadmin() { setpriv --bounding-set=-net_admin --inh-caps=-net_admin "$@"; }
 
 ok "an unprivileged user cannot start a drain" refused 1 CAP_NET_ADMIN noadmin rsctl drain on
-ok "... and no drain was started" state 0 '.[0].drain == false'
+ok "an unprivileged user has not started a drain" state 0 '.[0].drain == false'
 ok "an unprivileged user can see whether it is drained" noadmin rsctl drain
 ok "a timeout that is not a number is refused" refused 2 "not a number" rsctl drain on tomorrow
 ok "an argument other than on and off is refused" refused 2 '"on" or "off"' rsctl drain half
 ok "\"drain off\" with a timeout is refused" refused 2 "unexpected argument" rsctl drain off 3
 ok "a drain in a new network namespace" unshare -Urn rsctl drain on
-ok "... does not drain this one" state 0 '.[0].drain == false'
+ok "a drain in a new network namespace does not drain this one" state 0 '.[0].drain == false'
 ok "monitor with an argument is refused" refused 2 "no argument" rsctl monitor all
 ok "counters show switches by reason" sh -c "rsctl -j stats | jq -e '[.[] | select(.kind == \"switch\" and .name == \"drained\")] | length == 1'"
 

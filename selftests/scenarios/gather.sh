@@ -44,7 +44,7 @@ for how in tcp ring; do
 	done
 	mark 0
 	ok "$how: request and response" rs_gather turns "$ADDR4_1" 7000 500
-	ok "$how: ... one message each" alone $how 501
+	ok "$how: request and response, one message each" alone $how 501
 done
 kill $server
 wait $server 2>/dev/null

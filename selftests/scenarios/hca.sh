@@ -84,10 +84,10 @@ reports() {	# DMA
 	ok "$dma: source is not mapped" wrong unmapped 4 "not there" "reads from .*, where nothing is mapped"
 	if [ -n "$(cat /proc/self/stack 2>/dev/null)" ]; then
 		for who in "request posted by" "made by" "ended by"; do
-			ok "$dma: ... the report has the stack: $who" explained "$who"
+			ok "$dma: source is not mapped: the report has the stack: $who" explained "$who"
 		done
 	else
-		skip "$dma: ... the report has the stack" "a kernel without stack traces"
+		skip "$dma: source is not mapped: the report has the stack" "a kernel without stack traces"
 	fi
 	ok "$dma: wrong direction" wrong direction 4 "not there" "reads from .* the other direction"
 	ok "$dma: freed page" wrong freed 4 "not there" "reads from .* freed"
@@ -100,7 +100,7 @@ reports() {	# DMA
 	[ -d /sys/kernel/debug/dma-api ] ||
 		ok "$dma: unmapped twice" wrong twice 0 there "unmaps .* nothing is mapped"
 	ok "$dma: mapping is leaked" wrong leak 0 there
-	ok "$dma: ... is reported when the device is removed" forgotten
+	ok "$dma: a leaked mapping is reported when the device is removed" forgotten
 	echo -n DMA-API >$params/report_as
 }
 

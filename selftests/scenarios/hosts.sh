@@ -41,9 +41,9 @@ nothing_left() {
 }
 
 ok "refused: the module is not loaded" eval '! bench_hosts root@10.77.0.99 10.77.0.99'
-ok "... no files remain" nothing_left
+ok "refused: no files remain" nothing_left
 ok "two carriers are measured" bench_hosts "root@$ADDR4_1" "$ADDR4_1"
-ok "... with the settings in the file" measured
+ok "two carriers are in the file of results" measured
 ok "settings are as before" as_before
 ok "no files remain" wait_for 10 nothing_left
 kill $server

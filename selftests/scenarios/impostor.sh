@@ -25,7 +25,7 @@ at_rest() {
 	test -e "$hold.held" && on 1 test -e "$hold.held" && cmp -s "$tmp/before" "$tmp/was" &&
 		jq -es 'length == 2 and all(.[]; .[2] == 3 and .[3] == 3)' <"$tmp/before" >/dev/null
 }
-ok "and are at rest" wait_for 30 at_rest
+ok "streams: all is read, and their rings are idle" wait_for 30 at_rest
 
 # Servers to which it connects: rdmastream listeners that read until the end.
 accepts="import socket, sys; s = socket.socket(proto=257); s.bind(('', $port)); s.listen()

@@ -36,9 +36,9 @@ granted() { [ "$(grown 0 grants-rx)" -ge 1 ]; }
 ok "VM 0 gets a ring" wait_for 30 granted
 touch "$tmp/go"
 written() { [ "$(grown 0 ring-tx-bytes)" -ge 32768 ]; }
-ok "... and writes into it" wait_for 20 written
-ok "... which lands, although its SWITCH has not come" wait_for 20 rings ">= 32768"
-ok "... so it cannot be read yet" carrier tcp
+ok "VM 0 writes into its ring" wait_for 20 written
+ok "what it wrote lands, although its SWITCH has not come" wait_for 20 rings ">= 32768"
+ok "VM 1 still reads by TCP" carrier tcp
 "$loss" drop
 ok "the link dies" wait_for 60 no_up_link
 ok "the memory of the ring is free" wait_for 60 no_memory
@@ -47,7 +47,7 @@ ok "TCP of the sender goes on, the RESUME is held back" on 1 nft "
 	add rule inet held out tcp sport $port tcp flags & psh == psh drop;
 	flush chain inet held in"
 ok "the program splices from the ring" wait_for 60 has_said spliced || in_all ss -tinop | diag
-ok "... which it cannot have left yet" carrier ring
+ok "the stream is still on the ring" carrier ring
 on 1 nft delete table inet held
 ok "the stream has left the ring" wait_for 60 carrier tcp
 on 1 touch "$tmp/left"

@@ -211,7 +211,7 @@ for how in tcp ring; do
 	set_net max_orphans="$max_orphans"
 	ok "closed: $how, so many wait for the peer's end" eval '! at_most_more 19 lingering 20'
 	sysctl -q net.ipv4.tcp_max_tw_buckets=8
-	ok "closed: $how, ... but not more than tcp_max_tw_buckets" at_most_more 8 lingering 20
+	ok "closed: $how, no more than tcp_max_tw_buckets wait for it" at_most_more 8 lingering 20
 	sysctl -q net.ipv4.tcp_max_tw_buckets="$tw_buckets"
 	ok "closed: $how, all memory is freed" wait_for 20 few_pages 300
 done

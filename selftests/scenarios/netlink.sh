@@ -145,7 +145,7 @@ ok "a value that is not a number is refused" refused ring_mode many "number"
 ok "an ambiguous setting is refused" refused ring 1 "several"
 as_nobody() { setpriv --reuid=65534 --clear-groups rsctl "$@"; }
 ok "an unprivileged user cannot set one" eval '! as_nobody set ring_mode 1 2>"$tmp/err" && grep -q CAP_NET_ADMIN "$tmp/err"'
-ok "... but can read them" as_nobody show
+ok "an unprivileged user can read all settings" as_nobody show
 
 ok "rates" eval 'timeout 5 rsctl -j stats -w >"$tmp/rates"; head -n 1 "$tmp/rates" |
 	jq -e "any(.[]; .name == \"ring-rx-bytes\" and .since > 0 and .rate > 0)"'
@@ -156,7 +156,7 @@ sampled() {
 }
 rsctl set histograms 1
 ok "histograms are filled" wait_for 30 sampled
-ok "... and drawn as text" eval 'rsctl -d sockets state framed | grep -q "#####"'
+ok "histograms are drawn as text" eval 'rsctl -d sockets state framed | grep -q "#####"'
 ok "sockets with all attributes: JSON as the schema says" valid sockets
 rsctl set histograms 0
 
@@ -190,9 +190,9 @@ for how in tcp ring; do
 	kill $client
 	wait $client 2>/dev/null
 	timed() { [ "$(counter 1 $why-us)" -gt 100000 ]; }
-	ok "$how: ... and the time is counted" wait_for 30 timed
+	ok "$how: the time that a sender waits is counted" wait_for 30 timed
 	why=${why^^}
-	ok "$how: ... and traced" wait_for 10 traced 1 "rstream_stall: .* us=[0-9]* reason=${why/-/_}"
+	ok "$how: the time that a sender waits is traced" wait_for 10 traced 1 "rstream_stall: .* us=[0-9]* reason=${why/-/_}"
 done
 use raw
 lazy &

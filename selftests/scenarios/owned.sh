@@ -29,7 +29,7 @@ ok "a connection that is owned before accept()" rs_owned "$ADDR4_0" $ms bash -c 
 n=$(runs)
 diag "the worker has run $n times in $ms ms"
 ok "its work has waited" test "$n" -ge $((ms / 100))
-ok "... and has not kept a CPU busy" test "$n" -le $((ms * 2))
+ok "its work has not kept a CPU busy" test "$n" -le $((ms * 2))
 echo 0 >$run/enable
 
 # More than a workqueue runs works at a time.
@@ -49,7 +49,7 @@ export -f others wait_for
 use ring
 set_net ring_mode=2 ring_threshold=16384
 ok "programs that own $stuck sockets" rs_stuck "$ADDR4_0" $stuck bash -c others
-ok "... and another one that gets a ring meanwhile" grep -q "status 0" "$tmp/others"
+ok "another program gets a ring meanwhile" grep -q "status 0" "$tmp/others"
 ok "no socket is left" wait_for 20 no_sockets
 ok "rs_owner can be unloaded" rmmod rs_owner
 ok "the module can be unloaded" wait_for 20 unload_module

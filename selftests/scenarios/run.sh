@@ -34,18 +34,18 @@ ok "a link comes up" want_link
 
 # ---- what a supervised program gets ----
 
-ok "sockets of a static program" looks rsctl run rs_echo look
-ok "... without privileges" looks setpriv --reuid 1000 --regid 1000 --clear-groups \
+ok "supervised: a static program" looks rsctl run rs_echo look
+ok "supervised: without privileges" looks setpriv --reuid 1000 --regid 1000 --clear-groups \
 	rsctl run rs_echo look
-ok "... that changes its user later" looks rsctl run -S \
+ok "supervised: a program that changes its user later" looks rsctl run -S \
 	setpriv --reuid 1000 --regid 1000 --clear-groups rs_echo look
-ok "... in a network namespace created later" looks rsctl run -S unshare -n rs_echo look
-ok "... without the privilege to enter it: TCP" says "here tcp" setpriv --reuid 1000 --regid 1000 \
+ok "supervised: in a network namespace created later" looks rsctl run -S unshare -n rs_echo look
+ok "supervised: without the privilege to enter such a namespace: TCP" says "here tcp" setpriv --reuid 1000 --regid 1000 \
 	--clear-groups rsctl run -S unshare -rn rs_echo look
-ok "... under signals" says "restarted: .* eintr=0 ours=500 moved=0" rsctl run rs_echo signals
+ok "supervised: under signals" says "restarted: .* eintr=0 ours=500 moved=0" rsctl run rs_echo signals
 diag <"$tmp/out"
-ok "... in threads" says ours=800 rsctl run rs_echo threads
-ok "... at the limit of descriptors" says "fd=-1 EMFILE" rsctl run rs_echo full
+ok "supervised: in threads" says ours=800 rsctl run rs_echo threads
+ok "supervised: at the limit of descriptors" says "fd=-1 EMFILE" rsctl run rs_echo full
 ok "a supervisor within a supervisor" looks rsctl run -S rsctl run rs_echo look
 ok "the worker is killed" looks rsctl run -S sh -c 'pkill -KILL -x rsctl-worker; sleep 1; rs_echo look'
 ok "the guard is killed" looks rsctl run -S sh -c 'pkill -KILL -x rsctl-guard; sleep 1; rs_echo look'
@@ -56,7 +56,7 @@ ok "no supervisor remains" wait_for 20 ends 1 pgrep 'rsctl-(guard|worker)'
 cp "$(type -P rs_echo)" "$tmp/setuid"
 chmod 4755 "$tmp/setuid"
 ok "setuid is refused" says "is setuid" rsctl run "$tmp/setuid" look
-ok "... with status 126" ends 126 rsctl run -S "$tmp/setuid" look
+ok "setuid is refused with status 126" ends 126 rsctl run -S "$tmp/setuid" look
 ok "--preload is refused for a static program" says "statically linked" rsctl run -P rs_echo look
 
 # ---- programs ----
@@ -77,7 +77,7 @@ if [ -x "$BIN/rs_echo_go" ]; then
 	on_bg 1 rsctl run rs_echo_go serve 7002 >/dev/null
 	go=$!
 	ok "a Go server listens" wait_for 20 listens 1 7002
-	ok "... and serves" by_rdma timeout 200 rsctl run rs_echo talk "$ADDR4_1" 7002 $bytes
+	ok "the Go server serves" by_rdma timeout 200 rsctl run rs_echo talk "$ADDR4_1" 7002 $bytes
 	kill $go
 else
 	skip "Go" "no go when the programs were built"
@@ -121,7 +121,7 @@ redis=$!
 ok "redis-server listens" wait_for 20 listens 1 6379
 mark 0
 ok "redis-benchmark" timeout 60 rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n 500 -c 4 -d 4096 -q
-ok "... over RDMA" test "$(grown 0 ring-tx-bytes)" -gt 500000
+ok "redis-benchmark: data goes by rings" test "$(grown 0 ring-tx-bytes)" -gt 500000
 kill $redis
 
 # ---- which connections ----
@@ -140,8 +140,8 @@ on_bg 1 rsctl run rs_echo serve 7001 >/dev/null
 server=$!
 on_bg 1 rsctl run -x :7004 -x "$ADDR4_0" rs_echo serve 7003 >/dev/null
 picky=$!
-ok "servers listen" wait_for 20 listens 1 7001
-ok "... also the one with rules" wait_for 20 listens 1 7003
+ok "a server without rules listens" wait_for 20 listens 1 7001
+ok "a server with rules listens" wait_for 20 listens 1 7003
 ok "excluded by port: plain TCP" by_tcp excluded ask 7001 -x :7001 rs_echo talk
 ok "excluded by address, preloaded: plain TCP" by_tcp excluded ask 7001 -x "$ADDR4_1/24:7000-8000" rs_echo_py
 ok "not included: plain TCP" by_tcp excluded ask 7001 -i 192.168.0.0/16 rs_echo talk
@@ -149,7 +149,7 @@ ok "included: RDMA" by_rdma ask 7001 -i "$ADDR4_1:7001" rs_echo talk
 ok "a rule for another address has no effect" by_rdma ask 7001 -x "[fd00::]/8" -x :22 rs_echo_py
 mark 1
 ok "excluded by the server's rules" by_tcp no-option ask 7003 rs_echo talk
-ok "... which counts that" test "$(grown 1 reason:excluded)" = 1
+ok "a server that excludes a connection counts it" test "$(grown 1 reason:excluded)" = 1
 kill $picky
 refuses() {
 	python3 - <<-'END'

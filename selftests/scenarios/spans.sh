@@ -26,7 +26,7 @@ ok "zero copy, epoll" in_spans rds4 rds4 -W zerocopy -e
 ok "MSG_WAITALL" in_spans inet inet -R waitall -r 300K
 ok "the client ends first" in_spans inet inet --half-close
 ok "slow readers" in_spans inet inet --read-delay 1000
-ok "great chunks" in_spans rds6 rds6 -w 1M -r 1M
+ok "large chunks" in_spans rds6 rds6 -w 1M -r 1M
 ok "small chunks" in_spans inet inet -w 700 -r 900
 
 # Streams that wait for a link, and get it.

@@ -64,7 +64,7 @@ for size in 64 4096; do
 	begin
 	ok "writes of up to $size bytes" stream inet inet -n $((size << 12)) -m 0 -w $size -r 1M
 	end
-	together_ok "... a signalled work request for $telling % of them at most" seldom $((size << 12)) $size
+	together_ok "writes of up to $size bytes: a signalled work request for $telling % of them at most" seldom $((size << 12)) $size
 done
 # Large ones are signalled.  How many are combined depends on the speed of the reader.
 begin
@@ -76,5 +76,5 @@ together() {
 	echo "wrs +$n, about $writes writes"
 	((n * 4 <= writes * 3))
 }
-together_ok "... three work requests for four of them" together
+together_ok "writes of up to 64 KiB: three work requests for four of them" together
 done_testing

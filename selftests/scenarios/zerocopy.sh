@@ -147,7 +147,7 @@ ok "kept while lost: the stream continues" go_on held read
 ok "kept while lost: the socket is closed" go_on read closed
 ok "kept while lost: no socket remains" wait_for 20 no_sockets
 ok "kept while lost: another stream has rings" want_link
-ok "kept while lost: ... and uses them" carried ring 1000000 inet inet
+ok "kept while lost: another stream uses its rings" carried ring 1000000 inet inet
 kept "kept while lost"
 
 # ---- a pipe that somebody else empties ----
@@ -185,8 +185,8 @@ set_net ring_size=32768
 keep 20000 $rest
 mark 0
 ok "kept for long: the stream continues" go_on held read
-ok "kept for long: ... on its ring" test "$(grown 0 ring-rx-bytes)" -ge $((rest - 40000))
-ok "kept for long: ... which is not taken back" test "$(grown 0 revokes-tx)" = 0
+ok "kept for long: the stream continues on its ring" test "$(grown 0 ring-rx-bytes)" -ge $((rest - 40000))
+ok "kept for long: its ring is not taken back" test "$(grown 0 revokes-tx)" = 0
 ok "kept for long: the socket is closed" go_on read closed
 ok "kept for long: other streams use the link" carried ring $bytes inet inet
 ok "kept for long: no socket remains" wait_for 20 no_sockets

@@ -91,9 +91,9 @@ spare=$((3 << 19))
 begin
 diag "$(pays); $(event max) times at the limit"
 ok "little is left: nothing is registered" test "$(receives)" = 0
-ok "little is left: the limit is not even felt" test "$(event max)" = 0
+ok "little is left: memory.max was never hit" test "$(event max)" = 0
 end
-ok "little is left: streams are whole" test $? = 0
+ok "little is left: streams are complete" test $? = 0
 ok "little is left: no process was killed" test "$(event oom_kill)" = 0
 wait_for 20 no_group
 spare=max

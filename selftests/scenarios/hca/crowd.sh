@@ -61,9 +61,9 @@ all_end() {
 
 begin_all
 ok "streams to $hosts addresses" test $? = 0
-ok "... get $((hosts * each)) links" wait_for 60 all_up
+ok "streams get $((hosts * each)) links" wait_for 60 all_up
 diag "$(up) links"
-ok "... and rings" wait_for 30 eval '[ "$(on_rings)" -ge $hosts ]'
+ok "streams get rings" wait_for 30 eval '[ "$(on_rings)" -ge $hosts ]'
 diag "$(on_rings) streams on rings"
 
 echo -n hca1 >$params/fault_dev
@@ -74,8 +74,8 @@ ok "all links end" wait_for 10 eval '[ "$(up)" = 0 ]'
 ok "all links end: their streams leave the rings" wait_for 10 eval '[ "$(on_rings)" = 0 ]'
 diag "$(on_rings) streams on rings, $(up) links up"
 begin_itself "$tmp/itself"
-ok "... and a link over another device comes up" wait_for 10 own_link
-ok "... while the device is not through" test "$(cqs)" -gt $((hosts * each))
+ok "all links end: a link over another device comes up" wait_for 10 own_link
+ok "all links end: the device is still busy" test "$(cqs)" -gt $((hosts * each))
 echo 0 >$params/slow_end_ms
 echo >$params/fault_dev
 touch "$tmp/itself"
@@ -83,7 +83,7 @@ wait $drain
 on 1 rsctl drain off >/dev/null
 
 ok "links come up again" wait_for 60 all_up
-ok "... and rings" wait_for 60 eval '[ "$(on_rings)" -ge $((hosts * each)) ]'
+ok "links come up again: streams get rings" wait_for 60 eval '[ "$(on_rings)" -ge $((hosts * each)) ]'
 diag "$(on_rings) streams on rings, $(up) links up"
 begin_itself "$tmp/later"
 ok "a link over another device comes up" wait_for 10 own_link
@@ -95,15 +95,15 @@ ok "registrations: their workers wait for the device" wait_for 60 eval '[ "$(wor
 diag "$(workers) workers"
 touch "$tmp/later"
 on 0 sysctl -q -w net.rdmastream.link_idle_ms=500
-ok "... and the other link ends when it is idle" wait_for 10 eval '! own_link >/dev/null'
+ok "registrations: the other link ends when it is idle" wait_for 10 eval '! own_link >/dev/null'
 on 0 sysctl -q -w net.rdmastream.link_idle_ms=30000
 on 1 rsctl drain on >/dev/null 2>&1 &
 drain=$!
-ok "... and their links can end: streams leave the rings" wait_for 10 eval '[ "$(on_rings)" = 0 ]'
+ok "registrations: links can end, and streams leave the rings" wait_for 10 eval '[ "$(on_rings)" = 0 ]'
 diag "$(on_rings) streams on rings, $(workers) workers"
 all_end
 ok "all streams are complete" test $? = 0
-ok "... while the device is not through" test "$(workers)" -gt 0
+ok "registrations: the device is still busy" test "$(workers)" -gt 0
 echo 0 >$params/slow_mr_ms
 echo 0 >$params/rate
 echo >$params/fault_dev

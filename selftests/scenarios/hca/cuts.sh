@@ -93,5 +93,5 @@ ok "bytes were sent again" test $(($(grown 0 resent-bytes) + $(grown 1 resent-by
 ok "no connection was reset" test $(($(grown 0 resets) + $(grown 1 resets))) = 0
 hurry
 ok "a link comes up again" want_link
-ok "... and carries data" carried ring 300000 inet inet
+ok "the new link carries data" carried ring 300000 inet inet
 done_testing

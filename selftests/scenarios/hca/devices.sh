@@ -78,9 +78,9 @@ ok "two devices: bytes within 10% of each other" awk '
 	{ n[NR] = $2 }
 	END { exit !(NR == 2 && n[1] > 0.9 * n[2] && n[2] > 0.9 * n[1]) }' "$tmp/rates"
 ok "a device is lost" devices del
-ok "... its streams go on by the other one" wait_for 30 eval '[ "$(rings 1)" = 8 ]'
+ok "a device is lost: its streams go on by the other one" wait_for 30 eval '[ "$(rings 1)" = 8 ]'
 ok "the device is back" devices add
-ok "... and gets its share" wait_for 60 eval 'both_up && even'
+ok "the device is back: it gets its share" wait_for 60 eval 'both_up && even'
 in_all rsctl links | diag
 end_load "two devices"
 on 0 ip link del eth1

@@ -85,7 +85,7 @@ for limit in ${LIMITS:-max high}; do
 		relieve
 		# a stream whose group could not pay for a ring waits up to 26 s, then wants a link
 		ok "$name is over: a link comes up" wait_for 40 eval '[ "$(links $host)" -gt 0 ]'
-		ok "... and rings" wait_for 40 eval '[ "$(rings $host)" -gt 0 ]'
+		ok "$name is over: there are rings" wait_for 40 eval '[ "$(rings $host)" -gt 0 ]'
 		touch "$tmp/go"
 		ended $client "$name: the client's streams are complete" client
 		ended $server "$name: the server's streams are complete" server

@@ -45,7 +45,7 @@ for slow in 0 1; do
 	itself $other
 	# the slow device needs 15 s for each of two queues
 	ok "hca$slow is slow: another link comes up" wait_for 25 has_link $other
-	ok "... while the first one is being set up" in_setup $slow
+	ok "hca$slow is slow: the first one is still being set up" in_setup $slow
 	ok "hca$slow is slow: the first one comes up" wait_for 60 has_link $slow
 	quick
 	in_all touch "$tmp/go"
@@ -64,7 +64,7 @@ for slow in 0 1; do
 		ok "hca$slow is slow, host $who is drained: the link ends" wait_for 60 no_links
 		quick
 		on $who rsctl drain off >/dev/null
-		ok "... and another one comes up" wait_for 30 has_link $slow
+		ok "hca$slow is slow, host $who is not drained any more: a link comes up" wait_for 30 has_link $slow
 		in_all touch "$tmp/go"
 		whole_streams "hca$slow is slow, host $who is drained"
 		rm -f "$tmp"/go*

@@ -86,5 +86,5 @@ ok "no stream remains" wait_for 40 no_streams
 ok "no connection was reset" test $(($(grown 0 resets) + $(grown 1 resets))) = 0
 hurry
 ok "a link comes up again" want_link
-ok "... and carries data" carried ring 300000 inet inet
+ok "the new link carries data" carried ring 300000 inet inet
 done_testing
