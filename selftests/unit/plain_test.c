@@ -265,6 +265,21 @@ TEST(plain__sure_too_late)
 	EXPECT(!rstream_phase_full(&p, false, true, false) && p.tx == RSTREAM_PLAIN);
 }
 
+TEST(plain__peer_without_hello)
+{
+	struct rstream_phases p = { 0 };
+
+	rstream_phase_begin(&p, PRELUDE);
+	rstream_phase_plain(&p);
+	EXPECT(p.tx == RSTREAM_PLAIN && p.rx == RSTREAM_PLAIN);
+
+	/* our own prelude has ended before */
+	p.rx = RSTREAM_PRELUDE;
+	rstream_phase_plain(&p);
+	EXPECT(p.tx == RSTREAM_PLAIN && p.rx == RSTREAM_PLAIN);
+	EXPECT(!host_warnings);
+}
+
 TEST(plain__over_one_way)
 {
 	struct rstream_phases p = { .rx = RSTREAM_PRELUDE };
