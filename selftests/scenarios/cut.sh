@@ -50,9 +50,9 @@ declare -A tcp expect=(
 ) cuts=(
 	[killed]="ss -K -t 'sport = :%LPORT'"
 	[rejected]="$tmp/reject"
-	[user_timeout]="$loss mute 1"
-	[keepalive]="$loss mute 1"
-	[outage]="$loss mute 1"
+	[user_timeout]="$loss drop-all 1"
+	[keepalive]="$loss drop-all 1"
+	[outage]="$loss drop-all 1"
 	[fin]="$tmp/drop"
 ) mends=(
 	[killed]=true

@@ -4,7 +4,7 @@
 #
 # usage: loss.sh WHAT [VM...]		in these VMs, or in all
 #   drop, pass		packets of RDMA that come in
-#   mute, pass		all packets that come in
+#   drop-all, pass	all packets that come in
 #   del, add		the RDMA device
 #   unload, load	the RDMA device's driver
 #   down, up		the network interface, with all that is on it
@@ -20,7 +20,7 @@ esac
 one() {	# WHAT VM
 	case $1 in
 	drop)	on "$2" nft "$(rdma_rules lost drop)" ;;
-	mute)	on "$2" nft "add table inet lost;
+	drop-all)	on "$2" nft "add table inet lost;
 			add chain inet lost in { type filter hook prerouting priority -400; policy drop; }" ;;
 	pass)	on "$2" nft delete table inet lost ;;
 	del)	on "$2" rdma link del "${RDMA}0" ;;

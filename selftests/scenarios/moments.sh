@@ -36,7 +36,7 @@ for vm in 0 1; do
 	moments "driver of VM $vm unloaded" inet "unload $vm" "load $vm"
 done
 moments "three losses" inet drop pass again
-moments "nothing gets through" inet "mute 1" "pass 1" outage
+moments "nothing gets through" inet "drop-all 1" "pass 1" outage
 
 # Links are lost as soon as they come up, while streams switch to rings or end.
 storms=2 connects=100

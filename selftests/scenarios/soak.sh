@@ -29,14 +29,14 @@ cut_once() {
 	one_of 0 1 "0 1"
 	where=$picked
 	# interfaces stay up, because otherwise connect() fails with plain TCP, too
-	one_of drop drop drop del del unload mute mute
+	one_of drop drop drop del del unload drop-all drop-all
 	echo "$SECONDS s: $picked in VM $where" >>"$tmp/cuts"
 	# shellcheck disable=SC2086
 	case $picked in
 	drop)	"$loss" drop $where; sleep $((RANDOM % 8)); "$loss" pass $where ;;
 	del)	"$loss" del $where; sleep $((RANDOM % 4)); "$loss" add $where ;;
 	unload)	"$loss" unload $vm; sleep $((RANDOM % 4)); "$loss" load $vm ;;
-	mute)	"$loss" mute $vm; sleep $((RANDOM % 4)); "$loss" pass $vm ;;
+	drop-all)	"$loss" drop-all $vm; sleep $((RANDOM % 4)); "$loss" pass $vm ;;
 	esac
 }
 
