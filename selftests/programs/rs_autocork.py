@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Many small writes: all of them arrive, none waits for ever.
 
-rs_gather serve PORT
-rs_gather stream HOST PORT WRITES NODELAY	of 64 bytes, then the end
-rs_gather bursts HOST PORT NODELAY	of one to 40 writes, each burst is answered
-rs_gather turns HOST PORT COUNT		of 64 bytes: question, answer, waiting once
+rs_autocork serve PORT
+rs_autocork stream HOST PORT WRITES NODELAY	of 64 bytes, then the end
+rs_autocork bursts HOST PORT NODELAY	of one to 40 writes, each burst is answered
+rs_autocork turns HOST PORT COUNT		of 64 bytes: question, answer, waiting once
 """
 import random
 import resource
@@ -14,7 +14,8 @@ import struct
 import sys
 import threading
 
-PROTOCOL = 257
+from streams import listening, new, receive
+
 HEADER = struct.Struct("!I")	# answer each so many bytes with one; 0: the end with a count
 COUNT = struct.Struct("!Q")
 BURST = 4000
@@ -31,16 +32,6 @@ PATTERN = content(0, 65536)		# it begins again there
 def piece(offset, length):
     offset %= len(PATTERN)
     return (PATTERN + PATTERN[:length])[offset:offset + length]
-
-
-def receive(s, length):
-    data = b""
-    while len(data) < length:
-        more = s.recv(length - len(data))
-        if not more:
-            sys.exit("the end after %d of %d bytes" % (len(data), length))
-        data += more
-    return data
 
 
 def answer(s):
@@ -62,17 +53,14 @@ def answer(s):
 
 
 def serve(port):
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOL)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("", port))
-    listener.listen()
+    listener = listening("", 128, port)
     while True:
         s, _ = listener.accept()
         threading.Thread(target=answer, args=(s,), daemon=True).start()
 
 
 def connect(host, port, each, nodelay):
-    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOL)
+    s = new(host)
     s.settimeout(LIMIT)
     s.connect((host, port))
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)

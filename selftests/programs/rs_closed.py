@@ -11,13 +11,12 @@ Usage: rs_closed ADDRESS silent|still|drip
 Prints the seconds until the closed socket is gone, and how the peer's connection ended:
 "eof" after all bytes, "reset", or "open".  Meant for virtual time.
 """
-import json
-import socket
 import subprocess
 import sys
 import time
 
-IPPROTO_RDMASTREAM = 257
+import streams
+
 PORT = 7600
 LIMIT = 6000    # s
 LOSE = f"""table inet closed {{
@@ -29,21 +28,8 @@ LOSE = f"""table inet closed {{
 
 
 def is_there(port):
-    told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
     return any(entry.get("local", "").endswith(f":{port}") and entry.get("remote")
-               for entry in json.loads(told))
-
-
-def fill(sock):
-    """As much as it takes.  Return: bytes."""
-    sock.setblocking(False)
-    size, since = 0, time.monotonic()
-    while time.monotonic() < since + 2:
-        try:
-            size += sock.send(bytes(65536))
-        except BlockingIOError:
-            time.sleep(0.1)
-    return size
+               for entry in streams.told())
 
 
 def drip(peer, got):
@@ -59,19 +45,15 @@ def drip(peer, got):
 
 def main():
     address, how = sys.argv[1:]
-    listener = socket.socket(proto=IPPROTO_RDMASTREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((address, PORT))
-    listener.listen()
-    client = socket.socket(proto=IPPROTO_RDMASTREAM)
-    client.connect((address, PORT))
-    peer, (_, port) = listener.accept()
+    listener = streams.listening(address, port=PORT)
+    client, peer = streams.connected(listener)
+    port = client.getsockname()[1]
     peer.setblocking(False)
     if how == "silent":
         subprocess.run(["nft", "-f", "-"], input=LOSE, text=True, check=True)
         size = client.send(bytes(16384))
     else:
-        size = fill(client)
+        size = streams.fill(client, patience=2)
     client.close()
     since, end, got, gone = time.monotonic(), None, 0, None
     while end is None and time.monotonic() < since + LIMIT:

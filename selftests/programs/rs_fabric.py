@@ -17,9 +17,9 @@ import subprocess
 import sys
 import time
 
-from space import enter_fd, receive
+from space import enter_fd
+from streams import IPPROTO_RDMASTREAM, receive
 
-IPPROTO_RDMASTREAM = 257
 PER_PORT = 20000        # connections of a pair to one port
 TEXT = bytes(range(256)) * 96
 FEW = TEXT[:100]

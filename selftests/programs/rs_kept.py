@@ -6,14 +6,12 @@ rs_kept serve PORT DIR           reads; what comes behind @FIRST, it splices int
 rs_kept talk HOST PORT DIR       writes
 """
 import os
-import socket
 import sys
 import time
 
-from space import receive
+from streams import listening, new, receive
 
 FIRST, MORE, PAGE = 20000, 32768, 4096
-PROTOCOL = 257
 data = bytes((i * 7 + i // 251) % 255 + 1 for i in range(FIRST + MORE))
 
 
@@ -30,10 +28,7 @@ def say(path):
 
 
 def serve(port, where):
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOL)
-    listener.bind(("", int(port)))
-    listener.listen()
-    sock, _ = listener.accept()
+    sock, _ = listening("", port=int(port)).accept()
     got = receive(sock, FIRST)
     say(where + "/first")
     reader, writer = os.pipe()
@@ -48,7 +43,7 @@ def serve(port, where):
 
 
 def talk(host, port, where):
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOL)
+    sock = new(host)
     sock.connect((host, int(port)))
     sock.sendall(data[:FIRST])
     wait_for(where + "/go")

@@ -8,16 +8,13 @@ The sender's acknowledgements are lost while the ring is filled, read, and fille
 placed first is placed once more before that completes.  A sender that has written to the same
 place by then would have its new bytes changed under the reader's eyes, for a while.
 """
-import json
 import os
-import socket
-import subprocess
 import sys
 import time
 
-from space import enter, enter_fd, receive
+from space import enter, enter_fd
+from streams import listening, new, receive, ring_size
 
-IPPROTO_RDMASTREAM = 257
 PARAMS = "/sys/module/rs_hca/parameters/"
 SOME = 16384
 
@@ -25,18 +22,6 @@ SOME = 16384
 def put(name, value):
     with open(PARAMS + name, "w", encoding="ascii") as param:
         param.write(value)
-
-
-def new():
-    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
-
-
-def ring_of(sock):
-    """Its size, or 0 while there is none."""
-    local = "%s:%d" % sock.getsockname()
-    told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
-    return sum(entry["tx"]["ring_size"] for entry in json.loads(told)
-               if entry["local"] == local and entry["remote"] and entry["tx"]["carrier"] == "ring")
 
 
 def turn(sender, reader, size):
@@ -59,19 +44,17 @@ def main():
     home = f"/proc/{os.getpid()}/ns/net"
     with open(home, encoding="ascii") as here:
         enter(f"/run/netns/{space}")
-        listener = new()
-        listener.bind((address, 0))
-        listener.listen()
+        listener = listening(address)
         enter_fd(here.fileno(), home)
-    sender = new()
+    sender = new(address)
     sender.connect(listener.getsockname())
     reader = listener.accept()[0]
-    while not ring_of(sender):
+    while not ring_size(sender):
         sender.sendall(bytes(SOME))
         receive(reader, SOME)
         time.sleep(0.1)
     time.sleep(5)       # all has completed
-    size = ring_of(sender)
+    size = ring_size(sender)
     put("fault_dev", device)
     put("fault_delay_us", "1000000")
     for _ in range(8):

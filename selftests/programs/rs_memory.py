@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What programs can make the kernel keep for them, and what it is charged for.
 
-Usage: rs_orphans.py ADDRESS crumbs|closed|waiting|lingering|scarce|blocked N
-       rs_orphans.py ADDRESS group|high|peeks|accepted N DIRECTORY
+Usage: rs_memory.py ADDRESS crumbs|closed|waiting|lingering|scarce|blocked N
+       rs_memory.py ADDRESS group|high|peeks|accepted N DIRECTORY
 
 crumbs: N sockets in turn write a byte each, which nobody reads, until one takes no more:
 no byte continues the one before in the page that a task's writes share.  They are
@@ -40,18 +40,18 @@ accepted: a process in a control group accepts N connections of another one, fir
 Prints how many bytes of slab memory more the group has for each than with TCP.
 """
 import fcntl
-import json
 import os
 import select
 import socket
 import struct
-import subprocess
 import sys
 import termios
 import threading
 import time
 
-IPPROTO_RDMASTREAM = 257
+import streams
+from streams import fill, on_rings, ring_size
+
 SO_ZEROCOPY = 60
 SO_PEEK_OFF = 42
 MSG_ZEROCOPY = 0x4000000
@@ -60,55 +60,10 @@ GROUPS = "/sys/fs/cgroup"
 TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
 
 
-def listening(address, count, proto=IPPROTO_RDMASTREAM):
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, proto)
-    listener.bind((address, 0))
-    listener.listen(count)
-    return listener
-
-
 def pairs(address, count, sndbuf=65536):
-    listener = listening(address, count)
-    made = []
-    for _ in range(count):
-        client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
-        if sndbuf:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, sndbuf)
-        client.connect(listener.getsockname())
-        made.append((client, listener.accept()[0]))
-    return made
-
-
-def ring_size(client):
-    """Bytes of the ring that it writes to; 0: none."""
-    port = client.getsockname()[1]
-    told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
-    return sum(entry["tx"]["ring_size"] for entry in json.loads(told)
-               if entry["local"] and entry["local"].endswith(f":{port}") and
-               entry["tx"]["carrier"] == "ring")
-
-
-def on_rings(made):
-    """Bytes go to and fro until they go by rings."""
-    end = time.monotonic() + LIMIT
-    for client, server in made:
-        while not ring_size(client):
-            if time.monotonic() > end:
-                sys.exit("no ring")
-            client.sendall(bytes(16384))
-            left = 16384
-            while left:
-                left -= len(server.recv(left))
-
-
-def fill(sock, data, flags=0):
-    """Write until nothing more is taken.  Return: bytes."""
-    size = 0
-    try:
-        while True:
-            size += sock.send(data, socket.MSG_DONTWAIT | flags)
-    except BlockingIOError:
-        return size
+    options = {"SO_SNDBUF": sndbuf} if sndbuf else {}
+    with streams.listening(address, count) as listener:
+        return [streams.connected(listener, **options) for _ in range(count)]
 
 
 def is_reset(sock):
@@ -154,7 +109,7 @@ def crumbs(address, count):
 def closed(address, count):
     made = pairs(address, count)
     for client, _ in made:
-        fill(client, bytes(65536))
+        fill(client)
     for client, _ in made:
         client.close()
     reset = 0
@@ -174,7 +129,7 @@ def waiting(address, count):
     for client, _ in made:
         client.close()
     time.sleep(1)   # until the servers' kernel has acknowledged that
-    fill(last, bytes(65536))
+    fill(last)
     last.close()
     print(int(is_reset(server)))
 
@@ -188,9 +143,7 @@ def lingering(address, count):
         client.close()
     least, end = count, time.monotonic() + 10
     while least and time.monotonic() < end:
-        told = subprocess.run(["rsctl", "-j", "sockets", "mode", "closed"],
-                              capture_output=True, check=True).stdout
-        least = min(least, len(json.loads(told)))
+        least = min(least, len(streams.told("mode", "closed")))
         time.sleep(0.1)
     print(least)
 
@@ -260,7 +213,7 @@ def group(address, count, directory):
     most = int(read_file(f"{directory}/memory.current")) + (1 << 20)
     write_file(f"{directory}/memory.max", most)
     try:
-        sizes = [fill(client, data, MSG_ZEROCOPY) for client, _ in made]
+        sizes = [fill(client, data, flags=MSG_ZEROCOPY) for client, _ in made]
         more = int(read_file(f"{directory}/memory.current")) - most
     finally:
         write_file(f"{directory}/memory.max", "max")
@@ -316,9 +269,9 @@ def slab(directory):
 
 def accepted(address, count, directory):
     more = []
-    for proto in (socket.IPPROTO_TCP, IPPROTO_RDMASTREAM):
-        listener = listening(address, count, proto)
-        clients = [socket.socket(socket.AF_INET, socket.SOCK_STREAM, proto) for _ in range(count)]
+    for proto in (socket.IPPROTO_TCP, streams.IPPROTO_RDMASTREAM):
+        listener = streams.listening(address, count, proto=proto)
+        clients = [streams.new(address, proto) for _ in range(count)]
         for client in clients:
             client.connect(listener.getsockname())
         write_file(f"{directory}/cgroup.procs", os.getpid())

@@ -26,10 +26,12 @@ import threading
 import time
 
 import tap
+from streams import IPPROTO_RDMASTREAM
 
 KINDS = {
     "tcp4": (socket.AF_INET, 0), "tcp6": (socket.AF_INET6, 0),
-    "inet": (socket.AF_INET, 257), "inet6": (socket.AF_INET6, 257),
+    "inet": (socket.AF_INET, IPPROTO_RDMASTREAM),
+    "inet6": (socket.AF_INET6, IPPROTO_RDMASTREAM),
 }
 LIMIT = 100 * int(os.environ.get("SLOW", 1))     # seconds that anything may take
 SIOCOUTQ = 0x5411

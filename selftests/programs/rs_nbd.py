@@ -15,12 +15,12 @@ which fragment was filled is printed, where the kernel has kprobes.
 import fcntl
 import os
 import re
-import socket
 import struct
 import sys
 import threading
 
-IPPROTO_RDMASTREAM = 257
+from streams import pair
+
 SET_SOCK, DO_IT, CLEAR_SOCK, SET_SIZE_BLOCKS, DISCONNECT = 0xab00, 0xab03, 0xab04, 0xab07, 0xab08
 BLKFLSBUF = 0x1261
 REQUEST, REPLY = struct.Struct(">IHHQQI"), struct.Struct(">IIQ")
@@ -89,19 +89,10 @@ def tell_frags():
     print(f"fragments of the socket {own}, of tasks {task}")
 
 
-def meet(address):
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
-    listener.bind((address, 0))
-    listener.listen(1)
-    client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
-    client.connect(listener.getsockname())
-    return client, listener.accept()[0]
-
-
 def main():
     address, device = sys.argv[1:3]
     size = int(sys.argv[3] if len(sys.argv) > 3 else 4) << 20
-    client, server = meet(address)
+    client, server = pair(address)
     child = os.fork()
     if not child:
         client.close()

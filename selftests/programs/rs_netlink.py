@@ -19,6 +19,7 @@ import sys
 import time
 
 import tap
+from streams import IPPROTO_RDMASTREAM
 from tap import ok
 
 GENERIC = 16
@@ -27,7 +28,6 @@ REQUEST, MULTI, ACK, DUMP_INTR, DUMP = 1, 2, 4, 0x10, 0x300
 ACK_TLVS, CAPPED = 0x200, 0x100
 ERROR, DONE = 2, 3
 NESTED, NET_ORDER = 0x8000, 0x4000
-IPPROTO = 257
 
 # of uapi/linux/rdmastream_netlink.h
 INFO, LINK, SOCK, STATS, DRAIN_SET = 1, 2, 3, 4, 5
@@ -285,7 +285,7 @@ def settings(nl):
 
 
 def listener():
-    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO)
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
     s.bind(("127.0.0.1", 0))
     s.listen(1)
     return s

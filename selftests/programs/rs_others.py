@@ -20,8 +20,8 @@ import threading
 import time
 
 import tap
+from streams import IPPROTO_RDMASTREAM
 
-IPPROTO_RDMASTREAM = 257
 TCP_TX_DELAY = 37
 ACCEPTOR = "/sys/module/rs_acceptor/parameters/"
 GROUPS = "/sys/fs/cgroup"
@@ -95,8 +95,10 @@ def kernel(address):
         # a stream is reset, and the kernel gets the next one at once
         wrong = echoed(sock, connected(sock, kind), times=1 if kind == "rdmastream" else 2)
         put(ACCEPTOR + "take", -1)
-        tap.ok(not wrong, f"callbacks are set while one waits: the next one is accepted, from {kind}", wrong)
-        tap.ok(is_reset(before) == (kind == "rdmastream"), f"callbacks are set while one waits: only a stream is reset, from {kind}")
+        tap.ok(not wrong, f"callbacks while one waits: the next one is accepted, from {kind}",
+               wrong)
+        tap.ok(is_reset(before) == (kind == "rdmastream"),
+               f"callbacks while one waits: only a stream is reset, from {kind}")
         wrong = echoed(sock, connected(sock, kind))
         tap.ok(not wrong, f"callbacks are unset again: the kernel accepts, from {kind}", wrong)
 
@@ -176,7 +178,8 @@ def bpf(address):
            "SO_RCVLOWAT of the BPF program is set")
     tap.ok(peer.recv(1000) == b"x" * 100, "SO_RCVLOWAT of the BPF program: the bytes arrive")
     peer.sendall(b"y")
-    tap.ok(client.recv(1000) == b"y", "SO_RCVLOWAT of the BPF program: bytes of the other direction arrive")
+    tap.ok(client.recv(1000) == b"y",
+           "SO_RCVLOWAT of the BPF program: bytes of the other direction arrive")
 
 
 # ---- listeners that are closed ----

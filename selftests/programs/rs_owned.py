@@ -12,13 +12,9 @@ import subprocess
 import sys
 import time
 
-IPPROTO_RDMASTREAM = 257
+import streams
+
 OWN = "/sys/module/rs_owner/parameters/own"
-
-
-def both_framed():
-    told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
-    return told.count(b'"mode":"framed"') == 2
 
 
 def own(listener, ms):
@@ -35,14 +31,12 @@ def carries(source, sink):
 
 def main():
     address, ms, command = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    listener = socket.socket(proto=IPPROTO_RDMASTREAM)
-    listener.bind((address, 0))
-    listener.listen()
-    client = socket.socket(proto=IPPROTO_RDMASTREAM)
+    listener = streams.listening(address)
+    client = streams.new(address)
     client.connect(listener.getsockname())
     client.send(b"first")
     limit = time.monotonic() + 20
-    while not both_framed():
+    while streams.framed() != 2:
         if time.monotonic() > limit:
             sys.exit("there are no records")
         time.sleep(0.01)

@@ -14,7 +14,8 @@ import socket
 import sys
 import time
 
-IPPROTO_RDMASTREAM = 257
+import streams
+
 K = 1024
 ROUNDS = 2000
 WARM_UP = 200       # rounds in which the stream moves to rings
@@ -22,18 +23,11 @@ WARM_UP = 200       # rounds in which the stream moves to rings
 
 def connect(address):
     """The two ends of a stream; their calls do not wait."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM, IPPROTO_RDMASTREAM) as server:
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        server.bind((address, 0))
-        server.listen(1)
-        near = socket.socket(family, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
-        near.connect(server.getsockname())
-        far, _ = server.accept()
-    for sock in near, far:
+    ends = streams.pair(address)
+    for sock in ends:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return near, far
+    return ends
 
 
 class Half:

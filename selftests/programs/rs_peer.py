@@ -16,9 +16,9 @@ import threading
 import time
 
 import tap
+from streams import IPPROTO_RDMASTREAM
 
 OURS, PEER = "10.78.0.1", "10.78.0.2"
-PROTO = 257
 LIMIT = 10                      # seconds that any answer may take
 FIN, SYN, RST, PSH, ACK, URG = 1, 2, 4, 8, 16, 32
 ROLE_SYN, ROLE_SYNACK, ROLE_CONFIRM = 1, 2, 3
@@ -343,7 +343,7 @@ def role_of(opts):
 
 
 def our_socket():
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTO)
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
     sock.settimeout(LIMIT)
     return sock
 

@@ -8,16 +8,14 @@ The server is in the caller's namespace.  Each client sends and gets back what l
 connection move to rings, then each pair exchanges bytes once more while all are there.
 Prints how many pairs had rings in both directions at once, as the server's end sees it.
 """
-import json
 import os
-import socket
 import subprocess
 import sys
 import time
 
-from space import enter, enter_fd, receive
+from space import enter, enter_fd
+from streams import listening, new, receive, told
 
-IPPROTO_RDMASTREAM = 257
 LIMIT = 240     # s
 # Far from half of a first ring: a ring that is filled so often is replaced by a larger one,
 # for which each of these hosts would register 4 MiB.
@@ -33,9 +31,8 @@ def exchange(pairs):
 
 
 def with_rings(port):
-    told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
     return sum(entry["tx"]["carrier"] == "ring" and entry["rx"]["carrier"] == "ring"
-               for entry in json.loads(told)
+               for entry in told()
                if entry["local"] and entry["local"].endswith(f":{port}") and entry["remote"])
 
 
@@ -43,13 +40,11 @@ def main():
     address, names = sys.argv[1], sys.argv[2:]
     home = f"/proc/{os.getpid()}/ns/net"
     here = os.open(home, os.O_RDONLY)
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
-    listener.bind((address, 0))
-    listener.listen(len(names))
+    listener = listening(address, len(names))
     pairs = []
     for name in names:
         enter(f"/run/netns/{name}")
-        client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_RDMASTREAM)
+        client = new(address)
         client.settimeout(60)
         client.connect(listener.getsockname())
         enter_fd(here, "our own namespace")
@@ -65,8 +60,8 @@ def main():
         print(f"{passed:.0f} s: {count} of {len(pairs)} have rings", flush=True)
         if count == len(pairs) or passed > LIMIT:
             break
-    told = subprocess.run(["rsctl", "memory"], capture_output=True, check=True, text=True).stdout
-    print(told.partition("\n")[0])
+    memory = subprocess.run(["rsctl", "memory"], capture_output=True, check=True, text=True).stdout
+    print(memory.partition("\n")[0])
     exchange(pairs)
     print(with_rings(port))
 

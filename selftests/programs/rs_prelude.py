@@ -25,25 +25,17 @@ from rs_peer import (ACK, ACK_REC, ANSWER, CAP_PLAIN, CAP_RDMA, DATA, END, FIN, 
                      URG, Peer, Served, chosen, drain, end, expect, found, hello, nonce_of,
                      option, our_socket, plain, read_data, read_hello, record, role_nonce,
                      role_of, run)
+from streams import IPPROTO_RDMASTREAM, receive
 
 PRELUDE = 16384
 BIT = 8                         # in the option's role
-SOL, EAGER = 257, 2
+SOL, EAGER = IPPROTO_RDMASTREAM, 2
 # where no HELLO may be seen
 FULL = bytes(i % 251 & 0x7f for i in range(PRELUDE))
 
 
 def begun(tun, confirm=option(ROLE_CONFIRM | BIT), **kwargs):
     return Served(tun, option(ROLE_SYN | BIT), confirm, **kwargs)
-
-
-def receive(sock, n):
-    data = b""
-    while len(data) < n:
-        more = sock.recv(n - len(data))
-        expect(more, f"{n} bytes, not an end after {len(data)}")
-        data += more
-    return data
 
 
 def sender(sock, data):

@@ -15,14 +15,8 @@ import sys
 import threading
 import time
 
+import streams
 from withheld import PAGE, Withheld
-
-IPPROTO_RDMASTREAM = 257
-
-
-def framed():
-    told = subprocess.run(["rsctl", "-j", "sockets"], capture_output=True, check=True).stdout
-    return told.count(b'"mode":"framed"')
 
 
 def wait_until(what, seconds, why):
@@ -37,19 +31,15 @@ def main():
     address, n, command = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     resource.setrlimit(resource.RLIMIT_NOFILE, (4 * n, 4 * n))
     threading.stack_size(256 * 1024)
-    listener = socket.socket(proto=IPPROTO_RDMASTREAM)
-    listener.bind((address, 0))
-    listener.listen(n)
+    listener = streams.listening(address, n)
     pairs = []
     for _ in range(n):
-        client = socket.socket(proto=IPPROTO_RDMASTREAM)
-        client.connect(listener.getsockname())
+        client, server = streams.connected(listener)
         client.sendall(b"first")
-        server, _ = listener.accept()
         server.sendall(server.recv(5, socket.MSG_WAITALL))
         client.recv(5, socket.MSG_WAITALL)
         pairs.append((client, server))
-    wait_until(lambda: framed() >= 2 * n, 60, "there are no records")
+    wait_until(lambda: streams.framed() >= 2 * n, 60, "there are no records")
     withheld = Withheld(n)
     threads = [threading.Thread(target=client.sendall, args=(withheld.page(i),), daemon=True)
                for i, (client, _) in enumerate(pairs)]

@@ -14,39 +14,17 @@ Last, the program sends SIZE bytes in all, and ends its stream, before it reads 
 up to the end.
 """
 import os
-import select
 import socket
 import subprocess
 import sys
 import threading
 
-from space import receive
+from streams import fill, pair, receive
 
-IPPROTO_RDMASTREAM = 257
 ROOM = 4 << 20
 LIMIT = 20 * int(os.environ.get("SLOW", 1))
 TURNS = 20
 TURN = 20000		# together more than a prelude and two spans
-
-
-def connect(address):
-    listener = socket.socket(proto=IPPROTO_RDMASTREAM)
-    listener.bind((address, 0))
-    listener.listen()
-    ours = socket.socket(proto=IPPROTO_RDMASTREAM)
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM)
-    ours.connect(listener.getsockname())
-    return ours, listener.accept()[0]
-
-
-def fill(sock, most):
-    """Sends until there is no room for a second.  Return: bytes"""
-    size = 0
-    sock.setblocking(False)
-    while size < most and select.select([], [sock], [], 1)[1]:
-        size += sock.send(bytes(min(TURN, most - size)))
-    sock.settimeout(LIMIT)
-    return size
 
 
 def receive_all(sock, size):
@@ -58,7 +36,7 @@ def receive_all(sock, size):
 def main():
     address, size, steps = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     unread = sent = 0
-    ours, theirs = connect(address)
+    ours, theirs = pair(address, SO_RCVBUF=ROOM)
     for sock in ours, theirs:
         sock.settimeout(LIMIT)
     for _ in range(TURNS):
@@ -69,9 +47,9 @@ def main():
     for step in steps:
         what, _, how = step.partition(":")
         if what == "back":
-            unread += fill(theirs, int(how))
+            unread += fill(theirs, bytes(TURN), int(how), patience=1)
         elif what == "forth":
-            sent += fill(ours, int(how))
+            sent += fill(ours, bytes(TURN), int(how), patience=1)
         elif what == "end":
             theirs.shutdown(socket.SHUT_WR)
         else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""For programs that act in several network namespaces: entering one, reading so many bytes."""
+"""For programs that act in several network namespaces: entering one."""
 import ctypes
 import os
 
@@ -18,13 +18,3 @@ def enter(path):
     fd = os.open(path, os.O_RDONLY)
     enter_fd(fd, path)
     os.close(fd)
-
-
-def receive(sock, size):
-    data = b""
-    while len(data) < size:
-        piece = sock.recv(size - len(data))
-        if not piece:
-            raise EOFError
-        data += piece
-    return data

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 load || bail "cannot load the module"
-on_bg 1 "exec rs_gather serve 7000"
+on_bg 1 "exec rs_autocork serve 7000"
 server=$!
 wait_for 20 listens 1 7000
 
@@ -36,14 +36,14 @@ for how in tcp ring; do
 		title="$how, $([ $nodelay = 1 ] || echo "no ")TCP_NODELAY"
 		ok "$title: a long round-trip time" far
 		mark 0
-		ok "$title: many small writes" rs_gather stream "$ADDR4_1" 7000 20000 $nodelay
+		ok "$title: many small writes" rs_autocork stream "$ADDR4_1" 7000 20000 $nodelay
 		# TCP itself combines them if necessary
 		[ $how$nodelay = tcp1 ] || ok "$title: in fewer messages" few $how
 		ok "$title: a short round-trip time" near
-		ok "$title: bursts" rs_gather bursts "$ADDR4_1" 7000 $nodelay
+		ok "$title: bursts" rs_autocork bursts "$ADDR4_1" 7000 $nodelay
 	done
 	mark 0
-	ok "$how: request and response" rs_gather turns "$ADDR4_1" 7000 500
+	ok "$how: request and response" rs_autocork turns "$ADDR4_1" 7000 500
 	ok "$how: request and response, one message each" alone $how 501
 done
 kill $server

@@ -29,13 +29,13 @@ for what in busy idle; do
 	whole "message of no meaning, $what"
 done
 # A repeated message would count bytes that were never sent.
-on_bg 1 "exec rs_gather serve 7000"
+on_bg 1 "exec rs_autocork serve 7000"
 server=$!
 wait_for 20 listens 1 7000
 for try in 1 2; do
 	ok "message repeated, $try: a link is up" want_link
 	remember
-	rs_gather turns "$ADDR4_1" 7000 $((5000 / SLOW)) &
+	rs_autocork turns "$ADDR4_1" 7000 $((5000 / SLOW)) &
 	client=$!
 	ok "message repeated, $try: the link is lost" forge repeated
 	wait $client

@@ -80,7 +80,7 @@ ok "not accepted: all memory is freed" wait_for 10 few_pages 300
 
 # One after the other: above the limit, TCP resets sockets that close before everything is
 # acknowledged.
-rs_gather serve 7400 &
+rs_autocork serve 7400 &
 server=$!
 ok "tcp_mem: a server starts" wait_for 20 listens 0 7400
 tcp_mem=$(</proc/sys/net/ipv4/tcp_mem)
@@ -93,7 +93,7 @@ for how in tcp ring; do
 	# each may have one packet beyond the limit
 	ok "tcp_mem: $how, the limit is respected" few_pages $((1024 + 24 * 17))
 	# as with TCP: a few KiB with each window probe
-	ok "tcp_mem: $how, other connections continue" rs_gather turns "$ADDR4_0" 7400 1000
+	ok "tcp_mem: $how, other connections continue" rs_autocork turns "$ADDR4_0" 7400 1000
 	# TCP itself needs minutes to retransmit data for which there is no memory
 	echo "$tcp_mem" >/proc/sys/net/ipv4/tcp_mem
 	go_on
@@ -146,15 +146,15 @@ done
 # ---- writers on rings whose peers do not read ----
 
 programs=$(realpath "$(dirname "$0")/../programs")
-rs_orphans() { timeout 120 python3 "$programs/rs_orphans.py" "$ADDR4_0" "$@"; }
+rs_memory() { timeout 120 python3 "$programs/rs_memory.py" "$ADDR4_0" "$@"; }
 at_most_more() {	# MOST CMD...
 	local more
-	more=$(rs_orphans "${@:2}") && echo "$more" && [ "$more" -le "$1" ]
+	more=$(rs_memory "${@:2}") && echo "$more" && [ "$more" -le "$1" ]
 }
 use ring
 scarce() {	# PAGES MS
 	local more
-	more=$(rs_orphans scarce 24) && echo "$more" &&
+	more=$(rs_memory scarce 24) && echo "$more" &&
 		[ "${more% *}" -le "$1" ] && [ "${more#* }" -ge "$2" ]
 }
 ok "writers on rings: tcp_mem is respected, and poll() waits for memory" \
@@ -175,7 +175,7 @@ ok "memory.high: peeking sees as much as with TCP" at_most_more 0 peeks 8 $group
 use tcp
 costs() {	# LEAST
 	local more
-	more=$(rs_orphans accepted 400 $groups/test) && echo "$more" && [ "$more" -ge "$1" ]
+	more=$(rs_memory accepted 400 $groups/test) && echo "$more" && [ "$more" -ge "$1" ]
 }
 # older kernels do not charge the socket, either
 [[ $(uname -r) = 6.1.* ]] ||
@@ -185,14 +185,14 @@ use ring
 # ---- what is charged beside the bytes, closed sockets ----
 
 crumbs() {	# what keeps a byte takes at least 80
-	rs_orphans crumbs 2 >"$tmp/crumbs" && awk '{ print } END { exit !($1 > 200 && ($1 - 1) * 80 <= $2) }' "$tmp/crumbs"
+	rs_memory crumbs 2 >"$tmp/crumbs" && awk '{ print } END { exit !($1 > 200 && ($1 - 1) * 80 <= $2) }' "$tmp/crumbs"
 }
 ok "tiny messages: their memory is charged, not only their bytes" crumbs
 
 max_orphans=$(sysctl -n net.rdmastream.max_orphans)
 tw_buckets=$(sysctl -n net.ipv4.tcp_max_tw_buckets)
 closed() {	# LEAST MOST: that many of 40 are reset
-	rs_orphans closed 40 >"$tmp/reset" && awk -v least="$1" -v most="$2" \
+	rs_memory closed 40 >"$tmp/reset" && awk -v least="$1" -v most="$2" \
 		'{ print } END { exit !($1 >= least && $1 <= most) }' "$tmp/reset"
 }
 none_closed() { rsctl -j sockets mode closed | jq -e 'length == 0' >/dev/null; }

@@ -9,7 +9,7 @@
 load || bail "cannot load the module"
 use ring
 ok "a link comes up" want_link
-on_bg 1 "exec rs_gather serve 7000"
+on_bg 1 "exec rs_autocork serve 7000"
 server=$!
 wait_for 20 listens 1 7000
 
@@ -27,7 +27,7 @@ most() {
 }
 
 begin
-ok "request and response: at most one wake-up each" rs_gather turns "$ADDR4_1" 7000 2000
+ok "request and response: at most one wake-up each" rs_autocork turns "$ADDR4_1" 7000 2000
 end
 for vm in 0 1; do
 	ok "VM $vm: one work request per message" most $vm wrs 105 ring-tx-msgs
