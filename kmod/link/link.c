@@ -158,13 +158,28 @@ void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_even
 	}
 }
 
+/* Can that be how this host notices that the peer has ended the link? */
+static bool peer_ends(enum rstream_link_end end)
+{
+	switch (end) {
+	case RSTREAM_END_PEER_BROKEN:
+	case RSTREAM_END_PEER_RESUMES:
+	case RSTREAM_END_DISCONNECTED:
+	case RSTREAM_END_QP:
+	case RSTREAM_END_WR:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Ends the link; @why is a constant text.  link_lost_work() notifies its streams. */
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
 {
 	lockdep_assert_held(&link->lock);
 	if (!rstream_link_alive(link))
 		return;
-	if (link->peer_renews && ends[end].kind == RSTREAM_END_KIND_FAULT) {
+	if (time_before64(get_jiffies_64(), link->renews_until) && peer_ends(end)) {
 		end = RSTREAM_END_PEER_RENEWS;
 		why = ends[end].text;
 	}

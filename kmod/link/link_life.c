@@ -401,7 +401,9 @@ static void link_probe_work(struct work_struct *work)
 		rstream_link_break_locked(link, end);
 		goto out;
 	}
-	if (rstream_ring_look(link, &balance) > orphans_max(link) && link_renew(link))
+	if (rstream_ring_look(link, &balance) <= orphans_max(link))
+		link->renewing = false;
+	else if (link_renew(link))
 		goto out;
 	link_has_moved(link, surplus - balance.surplus);
 	if (link->state != RSTREAM_LINK_UP)

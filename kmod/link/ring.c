@@ -31,6 +31,9 @@
 #define DONE_TIME	(10 * HZ)
 #define REFUSED_TIME	(2 * HZ)
 
+/* How long after RENEW the end of the link is the peer's. */
+#define RENEW_TIME	(10 * HZ)
+
 static struct rx_ring *to_rx(struct rstream_rxring *ring)
 {
 	return container_of(ring, struct rx_ring, pub);
@@ -511,12 +514,13 @@ static void message_probe(struct rstream_link *link, enum rstream_imm_type type)
 }
 
 /*
- * The peer's end of the link will not count against the path.  Only once the link was up for a
- * second: otherwise, a peer could make this host establish links all the time.
+ * If the peer ends the link now, that will not count against the path.  Only once the link was up
+ * for a second: otherwise, a peer could make this host establish links all the time.
  */
 static void message_renew(struct rstream_link *link)
 {
-	link->peer_renews |= link->was_up && time_after(jiffies, link->up_at + HZ);
+	if (link->was_up && time_after(jiffies, link->up_at + HZ))
+		link->renews_until = get_jiffies_64() + RENEW_TIME;
 }
 
 /* ---- for qp.c and link_life.c ---- */

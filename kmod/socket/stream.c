@@ -8,7 +8,7 @@
  *     with the socket held while it destroys it;
  *  2. queued work: holds the sock and a reference of its own;
  *  3. the timers: hold the sock, by sk_reset_timer();
- *  4. the namespace's list and token table, read under RCU or streams_lock: removed in
+ *  4. the namespace's tables by number and token, read under RCU or streams_lock: removed in
  *     rstream_ulp_release(), and freed by RCU;
  *  5. rings and the peer's waiters: removed in rstream_ulp_release(), under a lock that
  *     ensures that no callback runs afterwards (link.h).
@@ -26,7 +26,13 @@ struct rstream_tcp rstream_tcp4, rstream_tcp6;
 struct socket *rstream_dummy_socket;
 
 static struct kmem_cache *stream_cache;
-static struct workqueue_struct *stream_wq, *abort_wq;
+static struct workqueue_struct *stream_wq;
+/*
+ * tcp_abort() waits for the owner of the socket, who may be a program that owns it for as long as it
+ * likes.  So the second one is for sockets that were owned before: the others need not wait for
+ * them.
+ */
+static struct workqueue_struct *abort_wqs[2];
 
 static void stream_free_rcu(struct rcu_head *head)
 {
@@ -116,7 +122,7 @@ void rstream_queue_abort(struct rstream *rs)
 {
 	sock_hold(rs->sk);
 	refcount_inc(&rs->ref);
-	if (!queue_work(abort_wq, &rs->abort_work)) {
+	if (!queue_work(abort_wqs[READ_ONCE(rs->abort_late)], &rs->abort_work)) {
 		refcount_dec(&rs->ref);		/* as in rstream_queue() */
 		__sock_put(rs->sk);
 	}
@@ -131,15 +137,19 @@ void rstream_abort_wait(struct rstream *rs)
 }
 
 /*
- * With the lock, which is released meanwhile: a program that calls after a failure waits for the
- * abort, so that it cannot own the socket again before.
+ * With the lock, which is released meanwhile: a program that calls after a failure lets the abort go
+ * first, so that it does not own the socket for long before.
  */
 void rstream_abort_first(struct rstream *rs)
 {
-	release_sock(rs->sk);
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	struct sock *sk = rs->sk;
+	long timeo = HZ;
+
 	rstream_queue_abort(rs);
-	rstream_abort_wait(rs);
-	lock_sock(rs->sk);
+	add_wait_queue(sk_sleep(sk), &wait);
+	sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_state) == TCP_CLOSE, &wait);
+	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
 /* Push and parse again at @at, in jiffies, or earlier. */
@@ -424,11 +434,16 @@ int rstream_stream_init(void)
 				    WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!stream_wq)
 		goto no_wq;
-	abort_wq = alloc_workqueue("rdmastream_abort", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!abort_wq)
+	abort_wqs[0] = alloc_workqueue("rdmastream_abort", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!abort_wqs[0])
 		goto no_abort_wq;
+	abort_wqs[1] = alloc_workqueue("rdmastream_late", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!abort_wqs[1])
+		goto no_late_wq;
 	return 0;
 
+no_late_wq:
+	destroy_workqueue(abort_wqs[0]);
 no_abort_wq:
 	destroy_workqueue(stream_wq);
 no_wq:
@@ -440,9 +455,11 @@ no_cache:
 
 void rstream_stream_exit(void)
 {
+	flush_workqueue(stream_wq);	/* may queue aborts, and these work for it */
+	destroy_workqueue(abort_wqs[0]);
+	destroy_workqueue(abort_wqs[1]);
 	destroy_workqueue(stream_wq);
-	destroy_workqueue(abort_wq);
-	rcu_barrier();		/* for kfree_rcu() and pending callbacks */
+	rcu_barrier();		/* for call_rcu() and pending callbacks */
 	kmem_cache_destroy(stream_cache);
 	sock_release(rstream_dummy_socket);
 }

@@ -117,6 +117,7 @@ struct rstream {
 					 * while queued
 					 */
 	struct work_struct abort_work;	/* tcp_abort(), likewise */
+	bool abort_late;		/* the socket was owned when it was to be aborted */
 	struct timer_list timer;	/* for HELLO, rings, and close(): see work_timeout() */
 	struct timer_list retry_timer;	/* to push and parse again, see rstream_retry() */
 	struct hlist_node number_node;	/* in rstream_net.numbered, under its streams_lock */
@@ -128,7 +129,7 @@ struct rstream {
 	struct_group(connection,
 		     /* of one connection: zeroed by rstream_reset_state() */
 		bool server;		/* the accepting side */
-			u8 shutdown;		/* the program's RCV_SHUTDOWN, SEND_SHUTDOWN if FRAMED */
+		u8 shutdown;		/* the program's RCV_SHUTDOWN, SEND_SHUTDOWN if FRAMED */
 		u16 error;		/* positive errno that the program gets for a reset */
 		unsigned long want;	/* bits of enum rstream_want */
 		struct rstream_tx tx;	/* carrier and offsets of what we send */
@@ -263,7 +264,7 @@ static inline bool rstream_lock_ours(struct rstream *rs, struct socket *sock)
 	if (READ_ONCE(sock->ops) != &rstream_proto_ops)
 		return false;
 	lock_sock(rs->sk);
-	while (unlikely(rs->error) && rs->sk->sk_state != TCP_CLOSE)
+	if (unlikely(READ_ONCE(rs->error)) && rs->sk->sk_state != TCP_CLOSE)
 		rstream_abort_first(rs);
 	if (likely(sock->ops == &rstream_proto_ops))
 		return true;
@@ -287,7 +288,7 @@ void rstream_wake_sleepers(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws token and secret */
 static inline bool rstream_registered(const struct rstream *rs)
 {
-	return !hlist_unhashed(&rs->token_node);
+	return !hlist_unhashed_lockless(&rs->token_node);
 }
 
 void rstream_unregister(struct rstream *rs);

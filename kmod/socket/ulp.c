@@ -284,9 +284,9 @@ static bool work_owned(struct sock *sk)
 }
 
 /*
- * tcp_abort() waits for whoever owns the socket, so on_work() does not call it, and this not while
- * the socket is owned: on_work() tries again then.  Programs own it only for a call that had begun
- * before the failure: see rstream_abort_first().
+ * tcp_abort() waits for the owner of the socket, so on_work() does not call it, and this does not
+ * while the socket is owned: on_work() tries again then.  A program may still take the socket
+ * between the two; that keeps only those waiting that were owned before, too.
  */
 static void on_abort(struct work_struct *work)
 {
@@ -294,10 +294,12 @@ static void on_abort(struct work_struct *work)
 	int error = READ_ONCE(rs->error);
 	struct sock *sk = rs->sk;
 
-	if (error && work_owned(sk))	/* no error: the program has disconnected it meanwhile */
+	if (error && work_owned(sk)) {	/* no error: the program has disconnected it meanwhile */
+		WRITE_ONCE(rs->abort_late, true);
 		rstream_queue(rs, RSTREAM_DO_RESET);
-	else if (error)
+	} else if (error) {
 		tcp_abort(sk, error);
+	}
 	rstream_stream_put(rs);
 	sock_put(sk);
 }
