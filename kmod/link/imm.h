@@ -30,7 +30,7 @@ enum rstream_imm_type {
 	RSTREAM_IMM_READY = 7,		/* 0: this end can serve rings */
 	RSTREAM_IMM_PROBE = 8,		/* 0; iWARP only: answer PROBE_ACK */
 	RSTREAM_IMM_PROBE_ACK = 9,	/* 0; iWARP only */
-	RSTREAM_IMM_RENEW = 10,		/* 0: this end is about to end the link, to reclaim memory */
+	RSTREAM_IMM_RENEW = 10,		/* 0: this end will end the link, to reclaim memory */
 };
 
 /**

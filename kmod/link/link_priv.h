@@ -323,7 +323,7 @@ struct rstream_link {
 	ktime_t timed_at;		/* when that was posted */
 	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
 	bool renewing;			/* too many orphans: to end at the next sweep */
-	u64 renews_until;		/* 64-bit jiffies: RENEW has arrived, the peer ends the link */
+	u64 renews_until;		/* 64-bit jiffies: the peer has said RENEW */
 	unsigned int n_refused;		/* DONE without a sending end, for which FREED is due */
 	u32 rtt_us;			/* round trip of the last probe; 0: none yet */
 	struct work_struct event_work;	/* handles events of the QP */

@@ -549,9 +549,11 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	/* in the second case, no DMA addresses are left: a credit will free some */
 	if (full || (waits && starved && total == mapped))
 		pub->stalled = RSTREAM_R_STALL_RING;
-	if (waits)
-		rstream_sched_wait(ring, pub->scheduled && !total &&
-					 pub->stalled != RSTREAM_R_STALL_RING);
+	if (waits) {
+		bool first = pub->scheduled && !total && pub->stalled != RSTREAM_R_STALL_RING;
+
+		rstream_sched_wait(ring, first);
+	}
 	/* a ring that waits to be scheduled for the rest need not ask for a credit */
 	pub->asks = how & RSTREAM_POST_CREDIT && total &&
 		    (!waits || pub->stalled == RSTREAM_R_STALL_RING);

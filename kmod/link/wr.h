@@ -3,8 +3,8 @@
  * Building and posting work requests, with link->lock held: begin one, add SGEs, repeat, post.
  * rstream_wr_room() returns how many may be begun.
  *
- * A message takes one request, an RDMA_WRITE_WITH_IMM, or with iWARP two: an RDMA_WRITE and the SEND
- * that reports it.  A message without data always takes one.
+ * A message takes one request, an RDMA_WRITE_WITH_IMM, or with iWARP two: an RDMA_WRITE and the
+ * SEND that reports it.  A message without data always takes one.
  */
 #ifndef RSTREAM_WR_H
 #define RSTREAM_WR_H

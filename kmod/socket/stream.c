@@ -28,8 +28,8 @@ struct socket *rstream_dummy_socket;
 static struct kmem_cache *stream_cache;
 static struct workqueue_struct *stream_wq;
 /*
- * tcp_abort() waits for the owner of the socket, who may be a program that owns it for as long as it
- * likes.  So the second one is for sockets that were owned before: the others need not wait for
+ * tcp_abort() waits for the owner of the socket, which may be a program that owns it for as long as
+ * it likes.  So the second one is for sockets that were owned before: the others need not wait for
  * them.
  */
 static struct workqueue_struct *abort_wqs[2];
@@ -137,8 +137,8 @@ void rstream_abort_wait(struct rstream *rs)
 }
 
 /*
- * With the lock, which is released meanwhile: a program that calls after a failure lets the abort go
- * first, so that it does not own the socket for long before.
+ * With the lock, which is released meanwhile: a program that calls after a failure lets the abort
+ * go first, so that it does not own the socket for long before.
  */
 void rstream_abort_first(struct rstream *rs)
 {

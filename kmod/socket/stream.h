@@ -57,7 +57,8 @@
  *	                        +-> GUARDED ----^
  *
  * FRAMED: records in both directions, the carriers may change; it may begin with a prelude
- * without records (plain.c).  FALLBACK: plain TCP.  GUARDED: likewise, until the client's first bytes.
+ * without records (plain.c).  FALLBACK: plain TCP.  GUARDED: likewise, but a HELLO
+ * may still arrive.
  */
 enum rstream_mode {
 	RSTREAM_IDLE,
