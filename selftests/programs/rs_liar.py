@@ -385,7 +385,10 @@ def link_abandoned_rings(tun):
     first.sock.close()
     with setting("rmb_max", 16 << 20):
         for _ in range(80):
-            linked = Linked(tun)
+            try:
+                linked = Linked(tun)
+            except Refused:             # the link has ended just now
+                break
             if linked.link["id"] != first.link["id"]:
                 break
             linked.granted()
@@ -406,7 +409,10 @@ def link_abandoned_rings_written(tun):
         stays, rings, bytes_left = liar(tun), [], 5 << 19
         end = stays.end
         while bytes_left > 0:
-            linked = liar(tun)
+            try:
+                linked = liar(tun)
+            except Refused:
+                break
             if linked.end is not end:           # it took so long that the link has ended
                 break
             linked.granted()
