@@ -67,7 +67,7 @@ enum rstream_end_kind {
 	X(NOT_FREED, FAULT, "peer never frees its rings") \
 	X(RQ_CREDITS, FAULT, "too many receive credits") \
 	X(NO_RQ_CREDITS, FAULT, "peer gives no receive credits") \
-	/* link.c: instead of any fault after RENEW */ \
+	/* link.c: after RENEW, instead of faults that the peer's end of the link causes */ \
 	X(PEER_RENEWS, RENEWED, "the peer renews it")
 
 enum rstream_link_end {

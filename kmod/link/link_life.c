@@ -355,8 +355,9 @@ static bool link_renew(struct rstream_link *link)
 		return true;
 	}
 	link->renewing = true;
+	/* if there is no slot or credit, the peer takes the end for a fault */
 	if (link->state == RSTREAM_LINK_UP)
-		rstream_ring_say_renew(link);
+		rstream_ring_say(link, RSTREAM_IMM_RENEW, 0);
 	return false;
 }
 

@@ -476,7 +476,6 @@ void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
 void rstream_ring_sq_done(struct rstream_link *link);
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
 void rstream_ring_say_ready(struct rstream_link *link);
-void rstream_ring_say_renew(struct rstream_link *link);
 void rstream_ring_kick(struct rstream_link *link);
 void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balance);
 u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance);

@@ -101,11 +101,10 @@ static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 	return true;
 }
 
-bool rstream_ring_say_done(struct rstream_link *link, u32 id)
+bool rstream_ring_say(struct rstream_link *link, enum rstream_imm_type type, u32 id)
 {
-	if (!rstream_wr_room(link) || !post_empty(link, RSTREAM_IMM_DONE, id))
-		return false;
-	return !rstream_wr_post(link);
+	lockdep_assert_held(&link->lock);
+	return rstream_wr_room(link) && post_empty(link, type, id) && !rstream_wr_post(link);
 }
 
 void rstream_ring_signal(struct rstream_link *link)
@@ -524,14 +523,6 @@ static void message_renew(struct rstream_link *link)
 }
 
 /* ---- for qp.c and link_life.c ---- */
-
-/* If there is no slot or credit, the peer takes the end for a fault. */
-void rstream_ring_say_renew(struct rstream_link *link)
-{
-	lockdep_assert_held(&link->lock);
-	if (rstream_wr_room(link) && post_empty(link, RSTREAM_IMM_RENEW, 0))
-		rstream_wr_post(link);
-}
 
 void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 {

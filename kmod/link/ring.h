@@ -78,8 +78,8 @@ static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mi
 
 /* Posts a signalled request, whose completion covers the unsignalled ones before it. */
 void rstream_ring_signal(struct rstream_link *link);
-/* Posts DONE for a ring without a sending end.  Return: false if there is no slot or credit. */
-bool rstream_ring_say_done(struct rstream_link *link, u32 id);
+/* Posts a message of no ring_ctrl.  Return: false if there is no slot or credit. */
+bool rstream_ring_say(struct rstream_link *link, enum rstream_imm_type type, u32 id);
 /* Posts what is due, now or later.  Return: false if something is left for later. */
 bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 

@@ -345,7 +345,8 @@ void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 	if (!err)
 		tx_end(link, ring);
 	else if (err == -ENOMEM && link->state == RSTREAM_LINK_UP &&
-		 !idr_find(&link->tx_granted, ring_id) && rstream_ring_say_done(link, ring_id))
+		 !idr_find(&link->tx_granted, ring_id) &&
+		 rstream_ring_say(link, RSTREAM_IMM_DONE, ring_id))
 		link->n_refused++;
 	spin_unlock_bh(&link->lock);
 	if (err)
