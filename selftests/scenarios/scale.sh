@@ -143,7 +143,7 @@ quotient() {	# NAME: in per cent; 0: too few
 			if (!tcp || $1 < tcp) tcp = $1
 			if (!ours || $2 < ours) ours = $2
 		}
-		END { print n >= 9 ? int(100 * ours / tcp + 0.5) : 0 }' "$tmp/rtt.$1"
+		END { print (n >= 9 ? int(100 * ours / tcp + 0.5) : 0) }' "$tmp/rtt.$1"
 }
 one_rtt() {	# KIND PORT: microseconds of 64 bytes there and back
 	rs_bench -c "$ADDR4_1" -k "$1" -p "$2" -t 60 | awk '$1 == "rtt-64" { print $2 }'
