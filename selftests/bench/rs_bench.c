@@ -33,6 +33,7 @@ static const char usage[] =
 "  -i         fixed amounts, and what they cost: nanoseconds of a busy CPU, which\n"
 "             are instructions where the clock counts these; one CPU only\n"
 "  -n N       stream on N connections at once, only that\n"
+"  -r         only round trips of 64 bytes\n"
 "  -P         poll() instead of epoll for them: rsockets' preload library has no other\n"
 "  -w         keep the measured connection until standard input ends; with -n stop at\n"
 "             \"ready\", \"open\", \"moved\", \"streamed\" until there is a line of it\n";
@@ -438,18 +439,29 @@ static void print_sums(void)
 	       (unsigned long long)received);
 }
 
+/* To warm up: windows grow, a ring is agreed on. */
+static int open_warm(void)
+{
+	int fd = open_measured(MEASURE);
+
+	ping_pong(fd, 65536, limit / 2);
+	stream_bytes(fd, 65536, TRIAL);
+	return fd;
+}
+
+static void print_rtt(int fd, uint32_t size)
+{
+	printf("rtt-%s %.1f\n", size_name(size), ping_pong(fd, size, limit) * 1e6);
+}
+
 static void measure(bool wait)
 {
 	int fd;
 
 	printf("connects %.1f\n", connects_per_s(limit));
-	fd = open_measured(MEASURE);
-	/* To warm up: windows grow, a ring is agreed on. */
-	ping_pong(fd, 65536, limit / 2);
-	stream_bytes(fd, 65536, TRIAL);
+	fd = open_warm();
 	for (int i = 0; i < 3; i++)
-		printf("rtt-%s %.1f\n", size_name(rtt_sizes[i]),
-		       ping_pong(fd, rtt_sizes[i], limit) * 1e6);
+		print_rtt(fd, rtt_sizes[i]);
 	for (int i = 0; i < 4; i++) {
 		struct speed speed = stream(fd, write_sizes[i], 2 * limit);
 
@@ -690,12 +702,12 @@ static void set_kind(const char *kind)
 
 int main(int argc, char **argv)
 {
-	bool server = false, client = false, wait = false, count = false;
+	bool server = false, client = false, wait = false, count = false, rtt = false;
 	int crowd = 0, c;
 
 	signal(SIGPIPE, SIG_IGN);
 	addr.sin_port = htons(7300);
-	while ((c = getopt(argc, argv, "sc:k:p:t:in:Pw")) != -1)
+	while ((c = getopt(argc, argv, "sc:k:p:t:in:rPw")) != -1)
 		switch (c) {
 		case 's':
 			server = true;
@@ -718,6 +730,9 @@ int main(int argc, char **argv)
 		case 'n':
 			crowd = atoi(optarg);
 			break;
+		case 'r':
+			rtt = true;
+			break;
 		case 'P':
 			with_poll = true;
 			break;
@@ -735,6 +750,8 @@ int main(int argc, char **argv)
 		count_all();
 	else if (crowd)
 		measure_crowd(crowd, wait);
+	else if (rtt)
+		print_rtt(open_warm(), 64);
 	else
 		measure(wait);
 	return 0;
