@@ -249,6 +249,56 @@ def link_refusal_by_done(tun):
     linked.leave()
 
 
+FAULTS = "/sys/kernel/debug/failslab/"
+
+
+@contextlib.contextmanager
+def no_slabs(*functions):
+    """Allocations below these functions of the module fail.  They stand together."""
+    with open("/proc/kallsyms", encoding="ascii") as file:
+        module = sorted((line.split() for line in file if line.endswith("[rdmastream]\n")))
+    found = [i for i, symbol in enumerate(module) if symbol[2] in functions]
+    if len(found) != len(functions):
+        raise Failed(f"functions {functions}")
+
+    def put(name, value):
+        with open(FAULTS + name, "w", encoding="ascii") as file:
+            file.write(str(value))
+    for name, value in (("task-filter", "N"), ("ignore-gfp-wait", "N"), ("stacktrace-depth", 32),
+                        ("verbose", 0), ("interval", 1), ("times", -1),
+                        ("require-start", "0x" + module[found[0]][0]),
+                        ("require-end", "0x" + module[found[-1] + 1][0]), ("probability", 100)):
+        put(name, value)
+    try:
+        yield
+    finally:
+        put("probability", 0)
+        put("require-start", 0)
+
+
+def link_refused_without_memory(tun):
+    """The refusal of a grant needs no memory."""
+    if not os.path.isdir(FAULTS):       # only the debug kernel
+        return
+    with party() as liar:
+        linked, again = liar(tun), liar(tun)
+        linked.granted()
+        with no_slabs("rstream_txring_open", "rstream_txring_refuse"):
+            linked.peer.write(linked.grant(1, ring=77))
+            linked.switched((0, 0))
+            expect(liar.end.hear(DONE)[1] == 77, "DONE of this ring")
+        linked.left_alone()
+        # after FREED, the id is another ring
+        again.granted()
+        again.peer.write(again.grant(1, ring=77))
+        again.switched((0, 1))
+        again.leave()
+        expect(liar.end.hear(DONE)[1] == 77, "DONE of the other ring")
+        linked.left_alone()
+        linked.leave()
+        liar.forgotten()
+
+
 def link_ring_id_reused(tun):
     """A ring id is reused only after FREED."""
     linked, other = Linked(tun), Linked(tun)
