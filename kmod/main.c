@@ -64,11 +64,11 @@ static int __init rstream_init(void)
 
 	if (err)
 		return err;
-	rstream_option_init();
+	rstream_option_server_init();
 	err = register_pernet_subsys(&net_ops);
 	if (err)
 		goto no_net;
-	err = rstream_link_init(&rstream_ring_ops);
+	err = rstream_link_net_register(&rstream_ring_ops);
 	if (err)
 		goto no_link;
 	err = rstream_netlink_init();
@@ -82,7 +82,7 @@ static int __init rstream_init(void)
 no_family:
 	rstream_netlink_exit();
 no_netlink:
-	rstream_link_exit();
+	rstream_link_net_unregister();
 no_link:
 	unregister_pernet_subsys(&net_ops);
 no_net:
@@ -95,7 +95,7 @@ static void __exit rstream_exit(void)
 	rstream_af_exit();
 	rstream_netlink_exit();
 	unregister_pernet_subsys(&net_ops);
-	rstream_link_exit();
+	rstream_link_net_unregister();
 	rstream_stream_exit();
 }
 

@@ -66,7 +66,7 @@ static int put_memory(struct sk_buff *skb, const struct rstream_net *rn)
 	bool is_short;
 	u64 bytes, max;
 
-	bytes = rstream_rmb_total(rn->net, &max, &is_short);
+	bytes = rstream_link_info_rmb_total(rn->net, &max, &is_short);
 	return put_u64(skb, RDMASTREAM_A_INFO_RMB_BYTES, bytes) ||
 	       put_u64(skb, RDMASTREAM_A_INFO_RMB_MAX, max) ||
 	       (is_short && nla_put_flag(skb, RDMASTREAM_A_INFO_RMB_SHORT));
@@ -91,7 +91,7 @@ static int put_info(struct sk_buff *skb, const struct rstream_net *rn)
 	       nla_put_u8(skb, RDMASTREAM_A_INFO_DRAIN,
 			  rstream_link_drained(rn->net)) ||
 	       nla_put_u32(skb, RDMASTREAM_A_INFO_LINKS,
-			   rstream_link_count(rn->net)) ||
+			   rstream_link_net_count(rn->net)) ||
 	       put_memory(skb, rn);
 }
 
@@ -213,7 +213,7 @@ int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 	on = nla_get_u8(info->attrs[RDMASTREAM_A_INFO_DRAIN]);
 	if (on != rstream_link_drained(net))
 		rstream_event_drain(net, on);
-	rstream_link_drain(net, on);
+	rstream_link_net_drain(net, on);
 	rstream_links_changed(net);
 	return 0;
 }
@@ -278,7 +278,7 @@ int rdmastream_nl_link_make_doit(struct sk_buff *skb, struct genl_info *info)
 	}
 	/* sockets that no program holds have inode 0 */
 	err = nla_get_u64(inode) ?
-	      rstream_link_make(genl_info_net(info), nla_get_u64(inode),
+	      rstream_make_link(genl_info_net(info), nla_get_u64(inode),
 				may_change(skb, info)) : -ENOENT;
 	if (err == -ENOENT)
 		NL_SET_ERR_MSG_ATTR(info->extack, inode,

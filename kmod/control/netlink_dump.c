@@ -295,9 +295,9 @@ static bool wants_device(const struct dump *dump,
 
 	return !want ||
 	       (info->tx.link &&
-		rstream_link_on_device(net, info->tx.link, nla_data(want))) ||
+		rstream_link_info_on_device(net, info->tx.link, nla_data(want))) ||
 	       (info->rx.link &&
-		rstream_link_on_device(net, info->rx.link, nla_data(want)));
+		rstream_link_info_on_device(net, info->rx.link, nla_data(want)));
 }
 
 static bool wants_sock(const struct dump *dump, const struct rstream_info *info)
@@ -470,8 +470,8 @@ int rdmastream_nl_peer_get_dumpit(struct sk_buff *skb,
 	int err;
 
 	dump_start(&dump, skb, cb, RDMASTREAM_CMD_PEER_GET);
-	err = rstream_peer_info_dump(sock_net(cb->skb->sk), dump_skip(&dump),
-				     dump_peer, &dump);
+	err = rstream_link_info_dump_peers(sock_net(cb->skb->sk), dump_skip(&dump),
+					   dump_peer, &dump);
 	return dump_end(&dump, err);
 }
 
@@ -575,8 +575,8 @@ int rdmastream_nl_memory_get_dumpit(struct sk_buff *skb,
 	int err;
 
 	dump_start(&dump, skb, cb, RDMASTREAM_CMD_MEMORY_GET);
-	err = rstream_rmb_info_dump(sock_net(cb->skb->sk), dump_skip(&dump),
-				    dump_rmb, &dump);
+	err = rstream_link_info_dump_rmbs(sock_net(cb->skb->sk), dump_skip(&dump),
+					  dump_rmb, &dump);
 	return dump_end(&dump, err);
 }
 

@@ -179,8 +179,8 @@ static void hello_apply(struct rstream_link *link,
 	spin_unlock_bh(&link->lock);
 }
 
-u64 rstream_link_proof(struct rstream_link *link, bool ours, const void *what,
-		       size_t len)
+u64 rstream_cm_proof(struct rstream_link *link, bool ours, const void *what,
+		     size_t len)
 {
 	siphash_key_t key;
 
@@ -517,7 +517,7 @@ static struct rstream_link *link_requested(const struct rstream_request *req,
 		return NULL;
 	/* the active side of a pair never changes */
 	if (!peer->active || peer->self)
-		link = rstream_link_new(peer, NULL, req->hello.slot);
+		link = rstream_life_new(peer, NULL, req->hello.slot);
 	rstream_peer_put(peer);
 	if (!link && rstream_link_drained(ln->net))
 		*reason = RSTREAM_R_DRAINED;

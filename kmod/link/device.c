@@ -118,7 +118,7 @@ static bool dev_serves(const struct rstream_dev *dev, const struct net *net)
 	return !dev->problem && rdma_dev_access_netns(dev->ib, net);
 }
 
-unsigned int rstream_link_transports(struct net *net)
+unsigned int rstream_dev_transports(struct net *net)
 {
 	struct rstream_dev *dev;
 	unsigned int has = 0;

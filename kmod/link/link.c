@@ -279,7 +279,7 @@ void rstream_link_want_rmb(struct rstream_link *link,
 {
 	bool lost;
 
-	rstream_peer_wait(link->peer, rs);
+	rstream_waiter_wait(link->peer, rs);
 	spin_lock_bh(&link->lock);
 	lost = link->state != RSTREAM_LINK_UP;
 	if (!lost) {
@@ -289,7 +289,7 @@ void rstream_link_want_rmb(struct rstream_link *link,
 	}
 	spin_unlock_bh(&link->lock);
 	if (lost)
-		rstream_peer_failed(link->peer, rs);
+		rstream_waiter_failed(link->peer, rs);
 }
 
 /* ---- references and lookup ---- */

@@ -144,7 +144,7 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 			unsigned int n, u16 port);
 
 /**
- * rstream_link_addrs() - further RDMA addresses of this namespace, for HELLO
+ * rstream_path_addrs() - further RDMA addresses of this namespace, for HELLO
  * @net:	the local network namespace
  * @own:	local address of the TCP connection, IPv6 or v4-mapped
  * @addrs:	result: one address of each RDMA netdev that does not have @own
@@ -152,7 +152,7 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
  *
  * Context: any, does not sleep.  Return: number of addresses.
  */
-unsigned int rstream_link_addrs(struct net *net, const struct in6_addr *own,
+unsigned int rstream_path_addrs(struct net *net, const struct in6_addr *own,
 				struct in6_addr *addrs, unsigned int max);
 
 /**
@@ -171,8 +171,8 @@ bool rstream_peer_active(const struct rstream_peer *peer);
  * @route:	used for this attempt; copied
  * @rs:		the stream that needs the link
  *
- * @rs waits until ops->event() reports UP, or until rstream_peer_forget().  It is also notified of
- * the first attempt that fails after each call.  While an attempt is in progress, or during the
+ * @rs waits until ops->event() reports UP, or until rstream_waiter_forget().  It is also notified
+ * of the first attempt that fails after each call.  While an attempt is in progress, or during the
  * pause after a failed one, this only adds @rs to the waiters: if there are any at the end of the
  * pause, another attempt follows.
  *
@@ -181,7 +181,7 @@ bool rstream_peer_active(const struct rstream_peer *peer);
 void rstream_peer_want_link(struct rstream_peer *peer,
 			    const struct rstream_peer_route *route,
 			    struct rstream *rs);
-void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs);
+void rstream_waiter_forget(struct rstream_peer *peer, struct rstream *rs);
 
 /**
  * rstream_peer_asks() - the peer, which is passive, has requested a link
@@ -259,7 +259,7 @@ enum rstream_reason rstream_link_reason(const struct rstream_link *link);
 u32 rstream_link_peer_id(const struct rstream_link *link);
 
 /**
- * rstream_link_proof() - keyed hash that only the two ends of a link can compute
+ * rstream_cm_proof() - keyed hash that only the two ends of a link can compute
  * @link:	the link
  * @ours:	with the key of this end; otherwise with that of the peer's end
  * @what:	the input
@@ -267,8 +267,8 @@ u32 rstream_link_peer_id(const struct rstream_link *link);
  *
  * Context: any.
  */
-u64 rstream_link_proof(struct rstream_link *link, bool ours, const void *what,
-		       size_t len);
+u64 rstream_cm_proof(struct rstream_link *link, bool ours, const void *what,
+		     size_t len);
 
 /**
  * rstream_link_find() - look up the link of a GRANT
@@ -693,7 +693,7 @@ enum rstream_link_event {
  * a lock of the link.  They only store values, wake tasks and queue work.  They never take a
  * socket lock, and never call a function of this file.  The stream's memory and its sock are
  * valid during the call, because a stream is removed from the tables
- * (rstream_rxring_release(), rstream_txring_close(), rstream_peer_forget()) before its sock
+ * (rstream_rxring_release(), rstream_txring_close(), rstream_waiter_forget()) before its sock
  * is freed.  @find is called in any context, without a lock.
  */
 struct rstream_link_ops {
@@ -709,8 +709,8 @@ struct rstream_link_ops {
 
 int rstream_link_net_init(struct net *net);
 void rstream_link_net_exit(struct net *net);
-int rstream_link_init(const struct rstream_link_ops *ops);	/* ib_client, workqueue */
-void rstream_link_exit(void);
+int rstream_link_net_register(const struct rstream_link_ops *ops);	/* ib_client, workqueue */
+void rstream_link_net_unregister(void);
 
 /*
  * The rdma_cm listener of a namespace exists while it has users.  The first user starts
@@ -719,12 +719,12 @@ void rstream_link_exit(void);
  * listener, because an rdma_cm_id pins its namespace.
  */
 /* @memcg: the user's, see account.h.  Any context. */
-void rstream_link_use(struct net *net, struct mem_cgroup *memcg);
+void rstream_link_net_use(struct net *net, struct mem_cgroup *memcg);
 /*
  * For an accepted socket, which already uses links: offers its memory control group, because
  * the socket may have had none until accept().  Any context.
  */
-void rstream_link_pays(struct net *net, struct mem_cgroup *memcg);
+void rstream_link_net_pays(struct net *net, struct mem_cgroup *memcg);
 /*
  * Can a task charge @size bytes to @memcg, or NULL, without being put to sleep because the group
  * or a parent is above memory.high or memory.swap.high then?  Any context.
@@ -732,7 +732,7 @@ void rstream_link_pays(struct net *net, struct mem_cgroup *memcg);
 bool rstream_account_can_charge(struct mem_cgroup *memcg, size_t size);
 /* Are there @size bytes left to memory.max of @memcg, or NULL, and its parents?  Any context. */
 bool rstream_account_has_room(struct mem_cgroup *memcg, size_t size);
-void rstream_link_unuse(struct net *net);	/* any context */
+void rstream_link_net_unuse(struct net *net);	/* any context */
 
 /* A link needs devices of the same transport at both ends. */
 #define RSTREAM_TRANSPORT_IB	0x1	/* InfiniBand's, also over Ethernet (RoCE) */
@@ -742,15 +742,15 @@ void rstream_link_unuse(struct net *net);	/* any context */
  * The transports of the usable RDMA devices of this namespace.  In a drain that started with a
  * device, all transports: devices may be gone now and return later.  Cheap, any context.
  */
-unsigned int rstream_link_transports(struct net *net);
+unsigned int rstream_dev_transports(struct net *net);
 
 static inline bool rstream_link_possible(struct net *net)
 {
-	return rstream_link_transports(net);
+	return rstream_dev_transports(net);
 }
 
 /**
- * rstream_link_drain() - start or end a drain
+ * rstream_link_net_drain() - start or end a drain
  * @net:	the namespace
  * @on:		start
  *
@@ -759,11 +759,11 @@ static inline bool rstream_link_possible(struct net *net)
  * the streams.
  * Context: process.
  */
-void rstream_link_drain(struct net *net, bool on);
+void rstream_link_net_drain(struct net *net, bool on);
 bool rstream_link_drained(const struct net *net);	/* any context */
 
 /**
- * rstream_dev_protects() - may @dev encrypt packets?
+ * rstream_life_protects() - may @dev encrypt packets?
  * @dev:	the device of a route
  *
  * True if it is a tunnel, or if there is MACsec below it.  RDMA would bypass it, and send the
@@ -771,12 +771,12 @@ bool rstream_link_drained(const struct net *net);	/* any context */
  *
  * Context: RCU read lock.
  */
-bool rstream_dev_protects(struct net_device *dev);
+bool rstream_life_protects(struct net_device *dev);
 
 /* Changes with routes and IPsec policies.  Any context. */
 int rstream_routes_genid(const struct net *net);
 
 /* Number of links that may still use a device: 0 when a drain has completed. */
-unsigned int rstream_link_count(const struct net *net);
+unsigned int rstream_link_net_count(const struct net *net);
 
 #endif

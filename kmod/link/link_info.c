@@ -73,7 +73,7 @@ int rstream_link_info_dump(struct net *net, unsigned int skip,
 	return err;
 }
 
-bool rstream_link_on_device(struct net *net, u32 id, const char *name)
+bool rstream_link_info_on_device(struct net *net, u32 id, const char *name)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	struct rstream_link *link;
@@ -129,9 +129,9 @@ static void peer_info(struct rstream_peer *peer, struct rstream_peer_info *info)
 	spin_unlock_bh(&peer->lock);
 }
 
-int rstream_peer_info_dump(struct net *net, unsigned int skip,
-			   int (*fn)(const struct rstream_peer_info *info,
-				     void *arg), void *arg)
+int rstream_link_info_dump_peers(struct net *net, unsigned int skip,
+				 int (*fn)(const struct rstream_peer_info *info,
+					   void *arg), void *arg)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	struct rstream_peer_info *info;
@@ -162,9 +162,9 @@ int rstream_peer_info_dump(struct net *net, unsigned int skip,
 
 /* ---- memory ---- */
 
-int rstream_rmb_info_dump(struct net *net, unsigned int skip,
-			  int (*fn)(const struct rstream_rmb_info *info,
-				    void *arg), void *arg)
+int rstream_link_info_dump_rmbs(struct net *net, unsigned int skip,
+				int (*fn)(const struct rstream_rmb_info *info,
+					  void *arg), void *arg)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	struct rstream_rmb_info info;
@@ -185,7 +185,7 @@ int rstream_rmb_info_dump(struct net *net, unsigned int skip,
 	return err;
 }
 
-u64 rstream_rmb_total(struct net *net, u64 *max, bool *is_short)
+u64 rstream_link_info_rmb_total(struct net *net, u64 *max, bool *is_short)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 

@@ -47,7 +47,7 @@ int rstream_link_info_dump(struct net *net, unsigned int skip,
 			   void *arg);
 
 /* Does the link with this id use the device of this name?  Any context. */
-bool rstream_link_on_device(struct net *net, u32 id, const char *name);
+bool rstream_link_info_on_device(struct net *net, u32 id, const char *name);
 
 /* A pair of addresses over which links to a peer can be established. */
 struct rstream_path_info {
@@ -71,10 +71,10 @@ struct rstream_peer_info {
 	struct rstream_path_info paths[RSTREAM_INFO_PATHS];
 };
 
-int rstream_peer_info_dump(struct net *net, unsigned int skip,
-			   int (*fn)(const struct rstream_peer_info *info,
-				     void *arg),
-			   void *arg);
+int rstream_link_info_dump_peers(struct net *net, unsigned int skip,
+				 int (*fn)(const struct rstream_peer_info *info,
+					   void *arg),
+				 void *arg);
 
 enum rstream_rmb_kind_info {		/* as in the netlink spec */
 	RSTREAM_INFO_RMB_RINGS,
@@ -89,16 +89,16 @@ struct rstream_rmb_info {
 	u64 bytes, used;
 };
 
-int rstream_rmb_info_dump(struct net *net, unsigned int skip,
-			  int (*fn)(const struct rstream_rmb_info *info,
-				    void *arg),
-			  void *arg);
+int rstream_link_info_dump_rmbs(struct net *net, unsigned int skip,
+				int (*fn)(const struct rstream_rmb_info *info,
+					  void *arg),
+				void *arg);
 
 /*
  * Return: bytes of registered memory of the namespace.  Sets @max to the limit on these, and
  * @is_short if memory for rings is short.
  */
-u64 rstream_rmb_total(struct net *net, u64 *max, bool *is_short);
+u64 rstream_link_info_rmb_total(struct net *net, u64 *max, bool *is_short);
 
 enum rstream_dev_problem {		/* as in the netlink spec */
 	RSTREAM_DEV_GOOD,

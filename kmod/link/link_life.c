@@ -2,7 +2,7 @@
 /*
  * Links: setup, bring-up, periodic work and teardown.
  *
- * Lifetime of a link.  rstream_link_new() takes two references, for the tables and for its caller.
+ * Lifetime of a link.  rstream_life_new() takes two references, for the tables and for its caller.
  * Every link becomes BROKEN exactly once; that queues link_lost_work(), which notifies the streams,
  * then link_down_work(), which drains the queue pair, then link_end_work(), which releases
  * everything and finally drops the reference of the tables.  The following may use the link until
@@ -82,7 +82,7 @@ static void link_register_work(struct work_struct *work)
 	spin_lock_bh(&link->lock);
 	if (rstream_link_alive(link)) {
 		link->setup = RSTREAM_SETUP_REGISTERED;
-		rstream_ring_say_ready(link);
+		rstream_msg_say_ready(link);
 		rstream_link_try_up(link);
 		link_nudge(link);
 	}
@@ -153,7 +153,7 @@ static void link_rmb_work(struct work_struct *work)
 		ring_had(link, least, !err);
 	}
 	if (asked)
-		rstream_peer_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
+		rstream_waiter_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
 }
 
 /* The device has released all RMBs; this frees those that no stream reads any more. */
@@ -212,7 +212,7 @@ static void link_probe(struct rstream_link *link, bool quiet)
 		return;
 	if (link->iwarp) {
 		if (link->timed || !link->rq_credits) {
-			rstream_ring_signal(link);
+			rstream_msg_signal(link);
 			return;
 		}
 		link->rq_credits--;
@@ -258,7 +258,7 @@ static int is_macsec(struct net_device *dev, struct netdev_nested_priv *unused)
 	return netif_is_macsec(dev);
 }
 
-bool rstream_dev_protects(struct net_device *dev)
+bool rstream_life_protects(struct net_device *dev)
 {
 	return is_tunnel(dev) || (!list_empty(&dev->adj_list.lower) &&
 				  netdev_walk_all_lower_dev_rcu(dev, is_macsec, NULL));
@@ -276,7 +276,7 @@ static bool net_protects(struct net *net)
 #endif
 	rcu_read_lock();
 	for_each_netdev_rcu(net, dev) {
-		found = dev->flags & IFF_UP && rstream_dev_protects(dev);
+		found = dev->flags & IFF_UP && rstream_life_protects(dev);
 		if (found)
 			break;
 	}
@@ -357,7 +357,7 @@ static bool link_renew(struct rstream_link *link)
 	link->renewing = true;
 	/* if there is no slot or credit, the peer takes the end for a fault */
 	if (link->state == RSTREAM_LINK_UP)
-		rstream_ring_say(link, RSTREAM_IMM_RENEW, 0);
+		rstream_msg_say(link, RSTREAM_IMM_RENEW, 0);
 	return false;
 }
 
@@ -393,16 +393,16 @@ static void link_probe_work(struct work_struct *work)
 	link_may_move(link, &balance);
 	surplus = balance.surplus;
 	if (link->state == RSTREAM_LINK_UP)
-		rstream_ring_sweep(link, &balance);
+		rstream_txring_sweep(link, &balance);
 	link_look_at_routes(link);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
-	end = rstream_ring_withheld(link);
+	end = rstream_txring_withheld(link);
 	if (end) {
 		rstream_link_break_locked(link, end);
 		goto out;
 	}
-	if (rstream_ring_look(link, &balance) <= orphans_max(link))
+	if (rstream_rxring_look(link, &balance) <= orphans_max(link))
 		link->renewing = false;
 	else if (link_renew(link))
 		goto out;
@@ -456,14 +456,14 @@ static void link_down_work(struct work_struct *work)
 
 	rstream_cm_disconnect(link);
 	rstream_qp_drain(link);
-	rstream_ring_unmap(link);
+	rstream_txring_unmap(link);
 	spin_lock_bh(&link->lock);
 	rstream_link_attempt_over(link);
-	rstream_ring_drained(link);
+	rstream_txring_drained(link);
 	rstream_link_set_state(link, RSTREAM_LINK_DEAD);
 	rstream_link_tell_streams(link, RSTREAM_LINK_EV_DRAINED);
-	rstream_ring_dead(link);
-	rstream_tx_unlock(link);
+	rstream_txring_dead(link);
+	rstream_txring_unlock(link);
 	link_unlist(link);
 	/* this also notifies streams that wait for the link, or for memory of it */
 	rstream_peer_link_down(link);
@@ -505,7 +505,7 @@ static void link_free_work(struct work_struct *work)
 	struct rstream_link_net *ln = link->ln;
 	struct rstream_peer *peer = link->peer;
 
-	rstream_ring_free_all(link);
+	rstream_rxring_free_all(link);
 	rstream_rmb_free_all(link);
 	kfree(link);
 	spin_lock_bh(&ln->lock);
@@ -586,7 +586,7 @@ static bool link_enlist(struct rstream_link *link)
  * connects it.  The link ends by itself if it is not established in time.  Return: the link with a
  * reference for the caller besides that of the tables, or NULL.
  */
-struct rstream_link *rstream_link_new(struct rstream_peer *peer,
+struct rstream_link *rstream_life_new(struct rstream_peer *peer,
 				      struct rstream_path *path, u8 slot)
 {
 	struct rstream_link *link = rstream_account_zalloc(peer->ln, sizeof(*link),

@@ -32,12 +32,12 @@ static void links_break(struct rstream_link_net *ln, enum rstream_link_end idle,
 	}
 }
 
-unsigned int rstream_link_count(const struct net *net)
+unsigned int rstream_link_net_count(const struct net *net)
 {
 	return READ_ONCE(rstream_net(net)->links->n_attached);
 }
 
-void rstream_link_drain(struct net *net, bool on)
+void rstream_link_net_drain(struct net *net, bool on)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	bool dev = rstream_link_possible(net);
@@ -71,7 +71,7 @@ static void listen_or_not(struct rstream_link_net *ln)
 		return;
 	}
 	rstream_cm_unlisten(ln);
-	smp_mb();	/* pairs with rstream_link_use(): one sees the other */
+	smp_mb();	/* pairs with rstream_link_net_use(): one sees the other */
 	if (atomic_read(&ln->users))
 		rstream_cm_listen(ln);
 }
@@ -89,12 +89,12 @@ static void link_listen_work(struct work_struct *work)
 	put_net(ln->net);
 }
 
-void rstream_link_pays(struct net *net, struct mem_cgroup *memcg)
+void rstream_link_net_pays(struct net *net, struct mem_cgroup *memcg)
 {
 	rstream_account_to(rstream_net(net)->links, memcg);
 }
 
-void rstream_link_use(struct net *net, struct mem_cgroup *memcg)
+void rstream_link_net_use(struct net *net, struct mem_cgroup *memcg)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 
@@ -105,7 +105,7 @@ void rstream_link_use(struct net *net, struct mem_cgroup *memcg)
 		mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work, 0);
 }
 
-void rstream_link_unuse(struct net *net)
+void rstream_link_net_unuse(struct net *net)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	unsigned long ms = 0;
@@ -205,7 +205,7 @@ static int wqs_init(void)
 	return 0;
 }
 
-int rstream_link_init(const struct rstream_link_ops *ops)
+int rstream_link_net_register(const struct rstream_link_ops *ops)
 {
 	int err;
 
@@ -238,7 +238,7 @@ err_wq:
 	return err;
 }
 
-void rstream_link_exit(void)
+void rstream_link_net_unregister(void)
 {
 	rstream_dev_exit();
 	wqs_exit();

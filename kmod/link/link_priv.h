@@ -128,7 +128,7 @@ struct rstream_balance {
  * @drained:	no link may be established; read locklessly where a delay is harmless
  * @drained_dev: there was a device when the drain started
  * @wait:	woken when @n_links, @n_peers or @n_requests decreases
- * @users:	calls of rstream_link_use() minus calls of rstream_link_unuse()
+ * @users:	calls of rstream_link_net_use() minus calls of rstream_link_net_unuse()
  * @memcg:	group to charge, see account.h; NULL: none
  * @rmb_bytes:	registered memory, bytes
  * @n_ends:	sending ends of its links, including zombies
@@ -365,7 +365,7 @@ struct rstream_link {
 	unsigned int move_pause;	/* sweeps without moves after the last sweep with moves */
 	unsigned int move_at;		/* @sweeps when rings may move next */
 	unsigned int poor_sweeps;	/* sweeps that found no credit, since the last RQ_CREDIT */
-	struct list_head tx_dead;	/* frags, see rstream_tx_unlock() */
+	struct list_head tx_dead;	/* frags, see rstream_txring_unlock() */
 	struct list_head tx_sent;	/* rings to notify of completions */
 	unsigned long used_at;		/* jiffies, last change of n_rx or n_tx */
 	struct page *page_cache[RSTREAM_CACHED_PAGES];	/* see page_cache.h */
@@ -415,7 +415,7 @@ static inline bool rstream_link_alive(const struct rstream_link *link)
 }
 
 /* link_life.c */
-struct rstream_link *rstream_link_new(struct rstream_peer *peer,
+struct rstream_link *rstream_life_new(struct rstream_peer *peer,
 				      struct rstream_path *path, u8 slot);
 
 /* link.c */
@@ -471,18 +471,18 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms);
 void rstream_path_broke(struct rstream_link *link);
 
 /* ring.c and ring_tx.c, with link->lock held unless noted */
-void rstream_tx_unlock(struct rstream_link *link)	/* and frees frags */
+void rstream_txring_unlock(struct rstream_link *link)	/* and frees frags */
 	__releases(&link->lock);
-void rstream_ring_sq_done(struct rstream_link *link);
-void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len);
-void rstream_ring_say_ready(struct rstream_link *link);
-void rstream_ring_kick(struct rstream_link *link);
-void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balance);
-u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance);
-enum rstream_link_end rstream_ring_withheld(struct rstream_link *link);
-void rstream_ring_unmap(struct rstream_link *link);	/* without the lock */
-void rstream_ring_drained(struct rstream_link *link);
-void rstream_ring_dead(struct rstream_link *link);
-void rstream_ring_free_all(struct rstream_link *link);	/* without the lock */
+void rstream_txring_sq_done(struct rstream_link *link);
+void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len);
+void rstream_msg_say_ready(struct rstream_link *link);
+void rstream_msg_kick(struct rstream_link *link);
+void rstream_txring_sweep(struct rstream_link *link, struct rstream_balance *balance);
+u64 rstream_rxring_look(struct rstream_link *link, struct rstream_balance *balance);
+enum rstream_link_end rstream_txring_withheld(struct rstream_link *link);
+void rstream_txring_unmap(struct rstream_link *link);	/* without the lock */
+void rstream_txring_drained(struct rstream_link *link);
+void rstream_txring_dead(struct rstream_link *link);
+void rstream_rxring_free_all(struct rstream_link *link);	/* without the lock */
 
 #endif

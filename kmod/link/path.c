@@ -440,7 +440,7 @@ static bool same_dev(const struct rstream_link_net *ln, int ifindex,
 	return false;
 }
 
-unsigned int rstream_link_addrs(struct net *net, const struct in6_addr *own,
+unsigned int rstream_path_addrs(struct net *net, const struct in6_addr *own,
 				struct in6_addr *addrs, unsigned int max)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;

@@ -359,7 +359,7 @@ static int peer_try(struct rstream_peer *peer, struct rstream_path *path,
 
 	if (slot < 0)
 		return -EAGAIN;
-	link = rstream_link_new(peer, path, slot);
+	link = rstream_life_new(peer, path, slot);
 	if (!link)
 		return -EAGAIN;	/* at a limit: not the path's fault */
 	err = rstream_cm_connect(link, route);
@@ -445,7 +445,7 @@ static void peer_work(struct work_struct *work)
 	if (err && peer_up_link(peer))
 		peer->more_at = get_jiffies_64() + MORE_PAUSE;
 	else if (err)
-		rstream_waiters_tell(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
+		rstream_waiter_tell_some(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
 	peer_schedule(peer);
 	spin_unlock_bh(&peer->lock);
 	rstream_peer_put(peer);
@@ -719,8 +719,8 @@ static void tell_up(struct rstream_peer *peer)
 {
 	unsigned int share = peer_connecting(peer) + 1;
 
-	rstream_waiters_tell(peer, RSTREAM_LINK_EV_UP,
-			     DIV_ROUND_UP(peer->n_waiters, share));
+	rstream_waiter_tell_some(peer, RSTREAM_LINK_EV_UP,
+				 DIV_ROUND_UP(peer->n_waiters, share));
 }
 
 /*
@@ -786,7 +786,7 @@ void rstream_peer_link_down(struct rstream_link *link)
 	if (peer_up_link(peer))
 		tell_up(peer);
 	else if (!peer_connecting(peer))
-		rstream_waiters_tell(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
+		rstream_waiter_tell_some(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
 						    RSTREAM_LINK_EV_FAILED,
 			     UINT_MAX);
 	if (peer->declined && peer->asked)

@@ -106,7 +106,7 @@ static void received(struct rstream_link *link, const struct ib_wc *wc, unsigned
 	post_recv(link, i);
 	/* if that has broken the link, the counts of the streams are final */
 	if (rstream_link_alive(link))
-		rstream_ring_message(link, imm, len);
+		rstream_msg_got(link, imm, len);
 }
 
 static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -150,11 +150,11 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (link->timed && link->sq_done >= link->timed && !link->iwarp)
 		rstream_link_probed(link);
 	if (rstream_link_alive(link))
-		rstream_ring_sq_done(link);
+		rstream_txring_sq_done(link);
 	if (wq_has_sleeper(&link->wait))
 		wake_up_all(&link->wait);
 out:
-	rstream_tx_unlock(link);
+	rstream_txring_unlock(link);
 }
 
 /* Bits of link->events. */

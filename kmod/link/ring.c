@@ -101,13 +101,13 @@ static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 	return true;
 }
 
-bool rstream_ring_say(struct rstream_link *link, enum rstream_imm_type type, u32 id)
+bool rstream_msg_say(struct rstream_link *link, enum rstream_imm_type type, u32 id)
 {
 	lockdep_assert_held(&link->lock);
 	return rstream_wr_room(link) && post_empty(link, type, id) && !rstream_wr_post(link);
 }
 
-void rstream_ring_signal(struct rstream_link *link)
+void rstream_msg_signal(struct rstream_link *link)
 {
 	if (link->sq_signalled == link->sq_posted || !rstream_wr_room(link))
 		return;
@@ -118,14 +118,14 @@ void rstream_ring_signal(struct rstream_link *link)
 
 /*
  * Have all writes to the peer for this ring completed?  If not, makes sure that their completion
- * calls rstream_ring_kick().  A device must not repeat a write to memory that the peer has reused.
+ * calls rstream_msg_kick().  A device must not repeat a write to memory that the peer has reused.
  */
 static bool ctrl_completed(struct rstream_link *link, const struct ring_ctrl *ctrl)
 {
 	if (link->sq_done >= ctrl->last_sq)
 		return true;
 	if (link->sq_signalled < ctrl->last_sq)
-		rstream_ring_signal(link);
+		rstream_msg_signal(link);
 	return false;
 }
 
@@ -177,8 +177,8 @@ static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
 	ctrl->poor = poor;
 }
 
-/* Posts what is due, now or in rstream_ring_kick().  May free @ctrl. */
-bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
+/* Posts what is due, now or in rstream_msg_kick().  May free @ctrl. */
+bool rstream_msg_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
 	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
 
@@ -218,7 +218,7 @@ static void answer_probe(struct rstream_link *link)
  * Sends READY once this end has registered its memory.  With iWARP, the active side must be the
  * first to send (RFC 5044, 7.1.2), so the passive side waits for its READY.
  */
-void rstream_ring_say_ready(struct rstream_link *link)
+void rstream_msg_say_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
 	if (!rstream_link_alive(link) || link->setup != RSTREAM_SETUP_REGISTERED ||
@@ -231,7 +231,7 @@ void rstream_ring_say_ready(struct rstream_link *link)
 }
 
 /* There may be slots or credits again: serves the waiters, control messages first. */
-void rstream_ring_kick(struct rstream_link *link)
+void rstream_msg_kick(struct rstream_link *link)
 {
 	struct ring_ctrl *ctrl, *next_ctrl;
 
@@ -240,12 +240,12 @@ void rstream_ring_kick(struct rstream_link *link)
 	answer_probe(link);
 	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
 		/* without slots, stop; without credits, go on: silent credits need none */
-		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_fits(link))
+		if (!rstream_msg_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
 	while (link->rq_credits && !list_empty(&link->ctrl_poor)) {
 		ctrl = list_first_entry(&link->ctrl_poor, struct ring_ctrl, list);
-		if (!rstream_ring_flush(link, ctrl) && !rstream_wr_fits(link))
+		if (!rstream_msg_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
 	if (rstream_link_alive(link))
@@ -323,7 +323,7 @@ void rstream_rxring_switched(struct rstream_rxring *pub, u64 cell_addr,
 	ring->switched = true;
 	if (!ring->done && ring->consumed > ring->credited)
 		ring->ctrl.due |= DUE_CREDIT;
-	rstream_ring_flush(link, &ring->ctrl);
+	rstream_msg_flush(link, &ring->ctrl);
 	spin_unlock_bh(&link->lock);
 }
 
@@ -338,7 +338,7 @@ void rstream_rxring_credit(struct rstream_rxring *pub, u64 consumed,
 	/* after FREED, which answers DONE, the cell may belong to another ring */
 	if (ring->switched && !ring->done && rstream_link_alive(link)) {
 		ring->ctrl.due |= DUE_CREDIT | (interrupt ? DUE_INTR : 0);
-		rstream_ring_flush(link, &ring->ctrl);
+		rstream_msg_flush(link, &ring->ctrl);
 	}
 	spin_unlock_bh(&link->lock);
 }
@@ -496,7 +496,7 @@ static void message_done(struct rstream_link *link, u32 id)
 	}
 	WRITE_ONCE(ring->done, true);
 	ring->ctrl.due = DUE_FREED;
-	rstream_ring_flush(link, &ring->ctrl);
+	rstream_msg_flush(link, &ring->ctrl);
 }
 
 /* Only on iWARP does the peer's software answer probes; elsewhere, its device does. */
@@ -524,7 +524,7 @@ static void message_renew(struct rstream_link *link)
 
 /* ---- for qp.c and link_life.c ---- */
 
-void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
+void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
 {
 	u32 id = rstream_imm_id(imm);
 
@@ -544,17 +544,17 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		message_data(link, id, len, true);
 		break;
 	case RSTREAM_IMM_CREDIT:
-		rstream_tx_credit(link, id);
+		rstream_txring_credit(link, id);
 		break;
 	case RSTREAM_IMM_DONE:
 		message_done(link, id);
 		break;
 	case RSTREAM_IMM_FREED:
-		rstream_tx_freed(link, id);
+		rstream_txring_freed(link, id);
 		break;
 	case RSTREAM_IMM_READY:
 		rstream_link_peer_ready(link);
-		rstream_ring_say_ready(link);
+		rstream_msg_say_ready(link);
 		break;
 	case RSTREAM_IMM_PROBE:
 	case RSTREAM_IMM_PROBE_ACK:
@@ -572,7 +572,7 @@ void rstream_ring_message(struct rstream_link *link, __be32 imm, u32 len)
 		/* return_receives() reports at least a quarter: less counts as withholding */
 		if (id >= link->rq_credits_max / 4)
 			link->poor_sweeps = 0;
-		rstream_ring_kick(link);
+		rstream_msg_kick(link);
 		break;
 	default:
 		rstream_link_break_locked(link, RSTREAM_END_UNKNOWN);
@@ -621,7 +621,7 @@ static bool rx_is_orphan(const struct rx_ring *ring)
  * Notifies the streams of rings that are idle (for less time if memory is short) or should move.
  * Return: bytes of orphaned rings.
  */
-u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance)
+u64 rstream_rxring_look(struct rstream_link *link, struct rstream_balance *balance)
 {
 	unsigned long ms = READ_ONCE(rstream_link_set(link->ln)->ring_idle_ms);
 	struct rx_ring *ring;
@@ -644,7 +644,7 @@ u64 rstream_ring_look(struct rstream_link *link, struct rstream_balance *balance
 	return bytes;
 }
 
-void rstream_ring_abandon(struct rstream_link *link)
+void rstream_rxring_abandon(struct rstream_link *link)
 {
 	struct rx_ring *ring;
 	unsigned int n = 0;
@@ -659,7 +659,7 @@ void rstream_ring_abandon(struct rstream_link *link)
 }
 
 /* The last reference to the link is gone. */
-void rstream_ring_free_all(struct rstream_link *link)
+void rstream_rxring_free_all(struct rstream_link *link)
 {
 	WARN_ON_ONCE(!idr_is_empty(&link->rx_rings));
 	WARN_ON_ONCE(!idr_is_empty(&link->tx_rings));

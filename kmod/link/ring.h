@@ -77,18 +77,18 @@ static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mi
 }
 
 /* Posts a signalled request, whose completion covers the unsignalled ones before it. */
-void rstream_ring_signal(struct rstream_link *link);
+void rstream_msg_signal(struct rstream_link *link);
 /* Posts a message of no ring_ctrl.  Return: false if there is no slot or credit. */
-bool rstream_ring_say(struct rstream_link *link, enum rstream_imm_type type, u32 id);
+bool rstream_msg_say(struct rstream_link *link, enum rstream_imm_type type, u32 id);
 /* Posts what is due, now or later.  Return: false if something is left for later. */
-bool rstream_ring_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
+bool rstream_msg_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 
 /* The link is DEAD, so nothing is written any more: frees receiving ends without a stream. */
-void rstream_ring_abandon(struct rstream_link *link);
+void rstream_rxring_abandon(struct rstream_link *link);
 
 /* ring_tx.c: messages for the sending end */
-void rstream_tx_credit(struct rstream_link *link, u32 id);
-void rstream_tx_freed(struct rstream_link *link, u32 id);
+void rstream_txring_credit(struct rstream_link *link, u32 id);
+void rstream_txring_freed(struct rstream_link *link, u32 id);
 
 /* ring_sched.c: return the bytes that @ring may post now */
 u64 rstream_sched_budget(const struct tx_ring *ring, const struct list_head *frags);

@@ -28,7 +28,7 @@
  * either posted, or unmapped before rcu_read_unlock().  Posted frags are unmapped when they are
  * freed, or when the link is drained, whichever comes first.
  */
-void rstream_tx_unlock(struct rstream_link *link)
+void rstream_txring_unlock(struct rstream_link *link)
 	__releases(&link->lock)
 {
 	LIST_HEAD(dead);
@@ -244,7 +244,7 @@ static void tx_end(struct rstream_link *link, struct tx_ring *ring)
 	ring->ctrl.due = DUE_DONE;
 	list_add_tail(&ring->zombie, &link->tx_zombies);
 	link->n_zombies++;
-	rstream_ring_flush(link, &ring->ctrl);
+	rstream_msg_flush(link, &ring->ctrl);
 }
 
 /*
@@ -346,7 +346,7 @@ void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 		tx_end(link, ring);
 	else if (err == -ENOMEM && link->state == RSTREAM_LINK_UP &&
 		 !idr_find(&link->tx_granted, ring_id) &&
-		 rstream_ring_say(link, RSTREAM_IMM_DONE, ring_id))
+		 rstream_msg_say(link, RSTREAM_IMM_DONE, ring_id))
 		link->n_refused++;
 	spin_unlock_bh(&link->lock);
 	if (err)
@@ -502,7 +502,7 @@ static void tx_notify_all(struct tx_ring *ring)
 	if (list_empty(&ring->sent))
 		list_add_tail(&ring->sent, &link->tx_sent);
 	if (link->sq_signalled < ring->ctrl.last_sq)
-		rstream_ring_signal(link);
+		rstream_msg_signal(link);
 }
 
 ssize_t rstream_txring_post(struct rstream_txring *pub,
@@ -564,7 +564,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		rstream_wr_signal(link);
 	} else if (pub->asks) {
 		ring->ctrl.due |= DUE_ASK;
-		rstream_ring_flush(link, &ring->ctrl);
+		rstream_msg_flush(link, &ring->ctrl);
 	}
 	if (how & RSTREAM_POST_NOTIFY && b->n && !pub->notify)
 		tx_notify(ring);
@@ -593,7 +593,7 @@ int rstream_txring_ask(struct rstream_txring *pub)
 	spin_lock_bh(&link->lock);
 	if (link->state == RSTREAM_LINK_UP) {
 		ring->ctrl.due |= DUE_ASK;
-		rstream_ring_flush(link, &ring->ctrl);
+		rstream_msg_flush(link, &ring->ctrl);
 		err = 0;
 	}
 	spin_unlock_bh(&link->lock);
@@ -691,7 +691,7 @@ void rstream_txring_close(struct rstream_txring *pub)
 		tx_free(link, ring);
 	else
 		tx_end(link, ring);
-	rstream_tx_unlock(link);
+	rstream_txring_unlock(link);
 	rstream_link_put(link);
 }
 
@@ -706,7 +706,7 @@ static void tx_ended(struct rstream_link *link, struct tx_ring *ring)
 		list_splice_init(&ring->flight, &link->tx_dead);
 }
 
-void rstream_tx_credit(struct rstream_link *link, u32 id)
+void rstream_txring_credit(struct rstream_link *link, u32 id)
 {
 	struct tx_ring *ring = idr_find(&link->tx_rings, id);
 
@@ -716,7 +716,7 @@ void rstream_tx_credit(struct rstream_link *link, u32 id)
 		rstream_link_ops->space(ring->rs, &ring->pub, true);
 }
 
-void rstream_tx_freed(struct rstream_link *link, u32 id)
+void rstream_txring_freed(struct rstream_link *link, u32 id)
 {
 	struct tx_ring *ring = idr_find(&link->tx_granted, id);
 
@@ -739,7 +739,7 @@ void rstream_tx_freed(struct rstream_link *link, u32 id)
  * DONE, and RQ_CREDIT must follow messages.  This counts sweeps instead of time, because a host
  * that was stopped for a while misses only one.
  */
-enum rstream_link_end rstream_ring_withheld(struct rstream_link *link)
+enum rstream_link_end rstream_txring_withheld(struct rstream_link *link)
 {
 	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_probe_ms);
 	unsigned int most = DIV_ROUND_UP(OWED_MS, ms);
@@ -759,7 +759,7 @@ enum rstream_link_end rstream_ring_withheld(struct rstream_link *link)
 /* ---- for qp.c and link_life.c ---- */
 
 /* Work requests have completed up to link->sq_done. */
-void rstream_ring_sq_done(struct rstream_link *link)
+void rstream_txring_sq_done(struct rstream_link *link)
 {
 	struct tx_ring *ring, *next;
 	bool more = false;
@@ -788,8 +788,8 @@ void rstream_ring_sq_done(struct rstream_link *link)
 			list_del_init(&ring->sent);
 	}
 	if (more)
-		rstream_ring_signal(link);
-	rstream_ring_kick(link);
+		rstream_msg_signal(link);
+	rstream_msg_kick(link);
 }
 
 /* Notifies the stream of @ring if it can free memory. */
@@ -822,7 +822,7 @@ static void tx_ask_link(struct rstream_link *link, struct rstream_balance *balan
 }
 
 /* Notifies streams that do not send any more, but can free memory.  Unused rings cost nothing. */
-void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balance)
+void rstream_txring_sweep(struct rstream_link *link, struct rstream_balance *balance)
 {
 	unsigned int n, all = link->n_busy;
 	struct tx_ring *ring, *next;
@@ -839,14 +839,14 @@ void rstream_ring_sweep(struct rstream_link *link, struct rstream_balance *balan
 			return;
 	}
 	rstream_page_cache_trim(link);
-	rstream_ring_kick(link);
+	rstream_msg_kick(link);
 }
 
 /*
  * The QP is drained, so the device does not need the frags any more: unmaps them, without the lock.
  * To their streams, they remain in flight until the link is DEAD.
  */
-void rstream_ring_unmap(struct rstream_link *link)
+void rstream_txring_unmap(struct rstream_link *link)
 {
 	struct rstream_frag *frag;
 	struct tx_ring *ring;
@@ -867,7 +867,7 @@ void rstream_ring_unmap(struct rstream_link *link)
 }
 
 /* Nothing is posted any more, so no ring need wait. */
-void rstream_ring_drained(struct rstream_link *link)
+void rstream_txring_drained(struct rstream_link *link)
 {
 	struct tx_ring *ring;
 	unsigned int n = 0;
@@ -899,14 +899,14 @@ static void tx_keep_cell(struct tx_ring *ring)
  * The link is DEAD.  Frees the rings without a stream.  Streams may keep theirs for long, so the
  * credit cells of these are released.
  */
-void rstream_ring_dead(struct rstream_link *link)
+void rstream_txring_dead(struct rstream_link *link)
 {
 	struct tx_ring *ring;
 	unsigned int n = 0;
 	int id;
 
 	lockdep_assert_held(&link->lock);
-	rstream_ring_abandon(link);
+	rstream_rxring_abandon(link);
 	for (id = 0; (ring = idr_get_next(&link->tx_rings, &id)); id++) {
 		tx_keep_cell(ring);
 		rstream_link_pause(link, ++n);

@@ -82,8 +82,8 @@ static void waiter_tell(struct rstream_peer *peer, struct rstream_waiter *w,
  * Notifies @n waiters, of a failure only those that have asked since the last one.  Those that ask
  * meanwhile come last, so that it ends.
  */
-void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
-			  unsigned int n)
+void rstream_waiter_tell_some(struct rstream_peer *peer, enum rstream_link_event ev,
+			      unsigned int n)
 {
 	bool up = ev == RSTREAM_LINK_EV_UP;
 	struct rstream_waiter *w;
@@ -105,21 +105,21 @@ void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
 	}
 }
 
-void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs)
+void rstream_waiter_wait(struct rstream_peer *peer, struct rstream *rs)
 {
 	spin_lock_bh(&peer->lock);
 	rstream_waiter_add(peer, rs);
 	spin_unlock_bh(&peer->lock);
 }
 
-void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev)
+void rstream_waiter_tell(struct rstream_peer *peer, enum rstream_link_event ev)
 {
 	spin_lock_bh(&peer->lock);
-	rstream_waiters_tell(peer, ev, UINT_MAX);
+	rstream_waiter_tell_some(peer, ev, UINT_MAX);
 	spin_unlock_bh(&peer->lock);
 }
 
-void rstream_peer_failed(struct rstream_peer *peer, struct rstream *rs)
+void rstream_waiter_failed(struct rstream_peer *peer, struct rstream *rs)
 {
 	struct rstream_waiter *w;
 
@@ -130,7 +130,7 @@ void rstream_peer_failed(struct rstream_peer *peer, struct rstream *rs)
 	spin_unlock_bh(&peer->lock);
 }
 
-void rstream_peer_forget(struct rstream_peer *peer, struct rstream *rs)
+void rstream_waiter_forget(struct rstream_peer *peer, struct rstream *rs)
 {
 	struct rstream_waiter *w;
 

@@ -20,15 +20,15 @@ struct rstream_waiter {
  */
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs);
 /* Process context; may drop and retake peer->lock. */
-void rstream_waiters_tell(struct rstream_peer *peer, enum rstream_link_event ev,
-			  unsigned int n);
+void rstream_waiter_tell_some(struct rstream_peer *peer, enum rstream_link_event ev,
+			      unsigned int n);
 
 /*
- * Called without peer->lock held.  rstream_peer_tell() notifies all waiters, in process context;
- * rstream_peer_failed() notifies @rs, if it waits, of a failure.
+ * Called without peer->lock held.  rstream_waiter_tell() notifies all waiters, in process context;
+ * rstream_waiter_failed() notifies @rs, if it waits, of a failure.
  */
-void rstream_peer_wait(struct rstream_peer *peer, struct rstream *rs);
-void rstream_peer_tell(struct rstream_peer *peer, enum rstream_link_event ev);
-void rstream_peer_failed(struct rstream_peer *peer, struct rstream *rs);
+void rstream_waiter_wait(struct rstream_peer *peer, struct rstream *rs);
+void rstream_waiter_tell(struct rstream_peer *peer, enum rstream_link_event ev);
+void rstream_waiter_failed(struct rstream_peer *peer, struct rstream *rs);
 
 #endif

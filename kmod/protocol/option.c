@@ -12,7 +12,7 @@
 #define TCPOPT_END	0	/* RFC 9293, 3.2 */
 #define TCPOPT_PAD	1
 
-void rstream_opt_write(__u8 *to, const struct rstream_opt *opt)
+void rstream_option_write(__u8 *to, const struct rstream_opt *opt)
 {
 	struct rsw_option raw = {
 		.kind = RSW_OPT_KIND,
@@ -51,8 +51,8 @@ static bool read_one(const __u8 *at, struct rstream_opt *opt)
 	       opt->role <= RSW_ROLE_CONFIRM;
 }
 
-enum rstream_opt_found rstream_opt_find(const __u8 *opts, unsigned int len,
-					struct rstream_opt *opt)
+enum rstream_opt_found rstream_option_find(const __u8 *opts, unsigned int len,
+					   struct rstream_opt *opt)
 {
 	enum rstream_opt_found found = RSTREAM_OPT_NONE;
 	const __u8 *at = opts, *end = opts + len;

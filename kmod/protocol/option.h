@@ -27,15 +27,15 @@ struct rstream_opt {
 };
 
 /* Writes @opt to @to: RSW_OPT_LEN bytes, no alignment needed. */
-void rstream_opt_write(__u8 *to, const struct rstream_opt *opt);
+void rstream_option_write(__u8 *to, const struct rstream_opt *opt);
 
 /**
- * rstream_opt_find() - look for our option
+ * rstream_option_find() - look for our option
  * @opts: options part of a TCP header
  * @len: length of @opts, 0 to 40 bytes
  * @opt: filled in if RSTREAM_OPT_GOOD is returned
  */
-enum rstream_opt_found rstream_opt_find(const __u8 *opts, unsigned int len,
-					struct rstream_opt *opt);
+enum rstream_opt_found rstream_option_find(const __u8 *opts, unsigned int len,
+					   struct rstream_opt *opt);
 
 #endif

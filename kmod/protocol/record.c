@@ -17,7 +17,7 @@ static __be32 role_nonce(__u8 role, __u64 nonce)
 			   (__u32)((nonce & RSW_NONCE_MASK) >> 32));
 }
 
-unsigned int rstream_hello_write(__u8 *to, const struct rstream_hello *hello)
+unsigned int rstream_record_write_hello(__u8 *to, const struct rstream_hello *hello)
 {
 	unsigned int addrs = sizeof(hello->addr[0]) * hello->naddr;
 	struct rsw_hello raw = {
@@ -67,10 +67,10 @@ static bool hello_unpack(const __u8 *from, struct rstream_hello *hello,
 	       *used == sizeof(raw) + 16 * hello->naddr;
 }
 
-enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
-					    __u8 role, __u64 nonce,
-					    struct rstream_hello *hello,
-					    unsigned int *used)
+enum rstream_hello_state rstream_record_read_hello(const __u8 *from, unsigned int len,
+						   __u8 role, __u64 nonce,
+						   struct rstream_hello *hello,
+						   unsigned int *used)
 {
 	static const unsigned int nonce_at =
 		offsetof(struct rsw_hello, role_nonce);

@@ -21,7 +21,7 @@ struct rstream_hello {
 };
 
 /* Writes a HELLO.  Return: bytes written, at most RSW_HELLO_MAX. */
-unsigned int rstream_hello_write(__u8 *to, const struct rstream_hello *hello);
+unsigned int rstream_record_write_hello(__u8 *to, const struct rstream_hello *hello);
 
 enum rstream_hello_state {
 	RSTREAM_HELLO_NOT,	/* these bytes do not begin a HELLO with this role and nonce */
@@ -31,7 +31,7 @@ enum rstream_hello_state {
 };
 
 /**
- * rstream_hello_read() - are these bytes a HELLO?
+ * rstream_record_read_hello() - are these bytes a HELLO?
  * @from: the bytes so far
  * @len: number of bytes in @from
  * @role: role that the HELLO must contain
@@ -39,10 +39,10 @@ enum rstream_hello_state {
  * @hello: filled in if RSTREAM_HELLO_COMPLETE is returned
  * @used: set to the length of the HELLO if RSTREAM_HELLO_COMPLETE is returned
  */
-enum rstream_hello_state rstream_hello_read(const __u8 *from, unsigned int len,
-					    __u8 role, __u64 nonce,
-					    struct rstream_hello *hello,
-					    unsigned int *used);
+enum rstream_hello_state rstream_record_read_hello(const __u8 *from, unsigned int len,
+						   __u8 role, __u64 nonce,
+						   struct rstream_hello *hello,
+						   unsigned int *used);
 
 /* A record in host order; @type determines which member of the union is valid. */
 struct rstream_record {

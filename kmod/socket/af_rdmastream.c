@@ -117,7 +117,7 @@ static void connect_prepare(struct rstream *rs, const struct socket *sock,
 	rs->offer.nonce = get_random_u64() & RSW_NONCE_MASK;
 	rs->offer.mapped = is_mapped(rs->sk, addr, len);
 	rstream_set_mode(rs, RSTREAM_CONNECTING, RSTREAM_R_NONE);
-	rstream_hook_callbacks(rs);
+	rstream_ulp_hook(rs);
 	if (!rs->offer.mapped)
 		rstream_option_client(rs);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_ACTIVE_OPENS);
@@ -176,7 +176,7 @@ static int rstream_connect(struct socket *sock, struct sockaddr_unsized *addr, i
 	rstream_abort_wait(rs);
 	/* only the SYN to a v4-mapped address needs the hook */
 	hook = rstream_mode(rs) == RSTREAM_IDLE && is_mapped(sk, addr, len);
-	if (hook && rstream_hook_get(sock_net(sk)))
+	if (hook && rstream_option_server_get(sock_net(sk)))
 		hook = false;
 	lock_sock(sk);
 	err = connect_locked(rs, sock, addr, len, flags);
@@ -184,7 +184,7 @@ static int rstream_connect(struct socket *sock, struct sockaddr_unsized *addr, i
 	if (rstream_mode(rs) == RSTREAM_IDLE)
 		rstream_abort_wait(rs);
 	if (hook)
-		rstream_hook_put(sock_net(sk));
+		rstream_option_server_put(sock_net(sk));
 	return err;
 }
 
@@ -201,7 +201,7 @@ static int rstream_listen(struct socket *sock, int backlog)
 	 */
 	if (rstream_mode(rs) == RSTREAM_IDLE &&
 	    rs->rn->set.negotiate) {
-		int err = rstream_option_listen(rs);
+		int err = rstream_option_server_listen(rs);
 
 		if (err)
 			return err;
@@ -298,14 +298,14 @@ static bool accept_stream(struct rstream *listener, struct rstream *rs, struct s
 	/* as TCP does with the sock: softirq, where it was allocated, has no group to charge */
 	rstream_slab_charge(rs, GFP_KERNEL | __GFP_NOFAIL);
 	lock_sock(newsock->sk);
-	rstream_link_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
-	rstream_rx_accepted(rs);
+	rstream_link_net_pays(sock_net(newsock->sk), newsock->sk->sk_memcg);
+	rstream_recv_accepted(rs);
 	if (kern && !rstream_listener_ours(listener->sk) &&
 	    rs->mode != RSTREAM_FALLBACK) {
 		accept_reset(newsock);
 		return false;
 	}
-	rstream_grant_try(rs);
+	rstream_ring_grant_try(rs);
 	if (rs->out.waits)	/* was set in rstream_dummy_socket only */
 		set_bit(SOCK_NOSPACE, &newsock->flags);
 	if (!listener->user_save_syn)
@@ -348,8 +348,8 @@ static bool all_here(const struct rstream *rs)
 	/* pairs with rstream_rx_fin() */
 	if (!smp_load_acquire(&rs->rx.fin))
 		return false;
-	ready = rstream_rx_ready(rs);
-	smp_rmb();	/* pairs with rstream_rx_consume() */
+	ready = rstream_rxq_ready(rs);
+	smp_rmb();	/* pairs with rstream_recv_consume() */
 	return ready + READ_ONCE(rs->rx.consumed) >= READ_ONCE(rs->rx.fin_at);
 }
 
@@ -361,18 +361,18 @@ static __poll_t poll_framed(const struct rstream *rs)
 
 	if (all_here(rs))
 		down |= RCV_SHUTDOWN;
-	if (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_ring_owes(rs) &&
+	if (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_rxq_ring_owes(rs) &&
 	    READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)
 		down = SHUTDOWN_MASK;
 	if (down == SHUTDOWN_MASK)
 		mask |= EPOLLHUP;
 	if (down & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (rstream_rx_enough(rs))
+	if (rstream_rxq_enough(rs))
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (rstream_urg_here(rs))
+	if (rstream_rxq_urg_here(rs))
 		mask |= EPOLLPRI;
-	if (down & SEND_SHUTDOWN || rstream_tx_room(rs))
+	if (down & SEND_SHUTDOWN || rstream_txq_room(rs))
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	/* pairs with rstream_fail() and tcp_reset() */
 	smp_rmb();
@@ -469,7 +469,7 @@ static int shutdown_framed(struct rstream *rs, struct socket *sock, int how)
 	if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
 	WRITE_ONCE(rs->shutdown, rs->shutdown | how);
-	rstream_cork(rs, false);
+	rstream_txq_cork(rs, false);
 	rstream_flush(rs);
 	return 0;
 }
@@ -512,7 +512,7 @@ static int rstream_release(struct socket *sock)
 	if (!rs)
 		return ops->release(sock);
 	if (rstream_mode(rs) == RSTREAM_LISTEN) {
-		rstream_option_unlisten(rs);
+		rstream_option_server_unlisten(rs);
 	} else {
 		sock_hold(sk);	/* until the last of these calls, as in tcp_close() */
 		lock_sock(sk);

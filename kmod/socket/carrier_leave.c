@@ -21,7 +21,7 @@
  * first.  From then on the receiver moves the ring's bytes to its queue and credits them.  It does
  * not do so before STOPPED, because a sender that kept writing would fill the queue without limit.
  *
- * Nothing here sleeps.  rstream_ring_check() is called after each event: a link is lost or
+ * Nothing here sleeps.  rstream_leave_check() is called after each event: a link is lost or
  * drained (EV_LOST, EV_DRAINED), a record names a ring, TCP has closed.  It acts on the
  * present state, whatever the event was.  Socket held.
  */
@@ -58,7 +58,7 @@ static void peer_owes(struct rstream *rs)
 }
 
 /* A grant was impossible or refused: try again, after pauses that grow. */
-void rstream_ring_later(struct rstream *rs)
+void rstream_leave_later(struct rstream *rs)
 {
 	tick(rs, REFUSED_MS << rs->leave.refused);
 	if (rs->leave.refused < REFUSED_MAX)
@@ -86,27 +86,27 @@ static void rx_drop(struct rstream *rs,
 static void ring_moved(struct rstream *rs, u64 n)
 {
 	rs->stats.rx.ring_bytes += n;
-	WRITE_ONCE(rs->granted.moved, rs->rx.base + rstream_ring_at(rs) + n);
-	/* lockless readers must not count them twice: pairs with rstream_rx_ready() */
+	WRITE_ONCE(rs->granted.moved, rs->rx.base + rstream_rxq_ring_at(rs) + n);
+	/* lockless readers must not count them twice: pairs with rstream_rxq_ready() */
 	smp_store_release(&rs->rxq.bytes, rs->rxq.bytes + n);
 	if (n)
-		rstream_wake_readers(rs);	/* between the two writes, it saw too few */
+		rstream_rxq_wake(rs);	/* between the two writes, it saw too few */
 }
 
 /*
  * Move what the program has not read from the ring to rxq.
  * Return: false if there was no memory for some of it.
  */
-bool rstream_ring_move(struct rstream *rs)
+bool rstream_leave_move(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
-	u64 from = rstream_ring_at(rs);
+	u64 from = rstream_rxq_ring_at(rs);
 	u64 to = rs->rx.arrived - rs->rx.base, n;
 
 	/* the program has read bytes that were refused later: the connection is being reset */
 	if (from > to)
 		return true;
-	n = rstream_rx_save(rs, ring->mem, ring->size, from, to, false);
+	n = rstream_rxq_save(rs, ring->mem, ring->size, from, to, false);
 	ring_moved(rs, n);
 	return from + n == to;
 }
@@ -115,19 +115,19 @@ bool rstream_ring_move(struct rstream *rs)
  * Move the ring's next @n bytes to rxq, or as many as there is memory for.  They are credited
  * when the program reads them.
  */
-void rstream_ring_keep(struct rstream *rs, u64 n)
+void rstream_leave_keep(struct rstream *rs, u64 n)
 {
-	u64 from = rstream_ring_at(rs);
+	u64 from = rstream_rxq_ring_at(rs);
 
 	if (n)
-		ring_moved(rs, rstream_rx_save(rs, rs->rxring->mem, rs->rxring->size,
-					       from, from + n, true));
+		ring_moved(rs, rstream_rxq_save(rs, rs->rxring->mem, rs->rxring->size,
+						from, from + n, true));
 }
 
 /* Empty and release the ring.  Return: false without memory; records then wait for a retry. */
-bool rstream_ring_leave(struct rstream *rs)
+bool rstream_leave_ring(struct rstream *rs)
 {
-	if (!rstream_ring_move(rs))
+	if (!rstream_leave_move(rs))
 		return false;
 	rx_drop(rs, rstream_rxring_release);
 	rstream_queue(rs, RSTREAM_DO_GRANT);
@@ -140,8 +140,8 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 	if (rs->rx.fin)
 		return;
 	if (refused && !lost) {
-		rstream_no_ring(rs, RSTREAM_R_GRANT_REFUSED);
-		rstream_ring_later(rs);
+		rstream_ring_impossible(rs, RSTREAM_R_GRANT_REFUSED);
+		rstream_leave_later(rs);
 		return;
 	}
 	rs->leave.refused = 0;
@@ -162,12 +162,12 @@ static void rx_left(struct rstream *rs, bool refused)
 		rx_drop(rs, test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want) ?
 			rstream_rxring_withdraw : rstream_rxring_release);
 	} else {
-		rstream_ring_leave(rs);
+		rstream_leave_ring(rs);
 	}
 	set_bit(RSTREAM_WANT_ACK, &rs->want);	/* tcp's window counts again */
 }
 
-enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
+enum rstream_reason rstream_leave_switch_got(struct rstream *rs, u64 offset)
 {
 	bool refused = rs->rx.state == RSTREAM_GRANTED;
 	bool lost, revoked = rs->rx.recall != RSTREAM_KEPT;
@@ -194,14 +194,14 @@ enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset)
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rx_left(rs, refused);
 	if (revoked && !lost && rs->leave.revoked_for)
-		rstream_no_ring(rs, rs->leave.revoked_for);
+		rstream_ring_impossible(rs, rs->leave.revoked_for);
 	else
 		grant_next(rs, refused && !revoked, lost);
-	rstream_wake_readers(rs);
+	rstream_rxq_wake(rs);
 	return RSTREAM_R_NONE;
 }
 
-enum rstream_reason rstream_stopped_got(struct rstream *rs, u32 epoch)
+enum rstream_reason rstream_leave_stopped_got(struct rstream *rs, u32 epoch)
 {
 	u64 most = rs->rxring ? rs->granted.credited + rs->rxring->size : 0;
 	enum rstream_reason reason = rstream_rx_stopped(&rs->rx, epoch, most);
@@ -225,12 +225,12 @@ static bool grant_withdraw(struct rstream *rs)
  * Take the ring back.  @why: RING_IDLE; NONE: to grant another one instead, or because the
  * program closes.
  */
-void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why)
+void rstream_leave_revoke(struct rstream *rs, enum rstream_reason why)
 {
 	if (!rs->rxring || rs->rx.fin || rs->leave.leaving)
 		return;
 	if (grant_withdraw(rs)) {
-		rstream_no_ring(rs, why);
+		rstream_ring_impossible(rs, why);
 		return;
 	}
 	if (!rstream_rx_revoke(&rs->rx))
@@ -247,7 +247,7 @@ static void rx_check(struct rstream *rs)
 {
 	struct rstream_rxring *ring;
 
-	if (rs->leave.leaving && !rstream_ring_leave(rs))
+	if (rs->leave.leaving && !rstream_leave_ring(rs))
 		rstream_retry(rs, RSTREAM_RETRY_MS);
 	if (rs->rx.recall != RSTREAM_KEPT)
 		rstream_ring_answer(rs);
@@ -256,7 +256,7 @@ static void rx_check(struct rstream *rs)
 	if (!ring || rs->leave.leaving || rs->rx.lost ||
 	    rstream_link_is_up(ring->link))
 		return;
-	rstream_no_ring(rs, rstream_link_reason(ring->link));
+	rstream_ring_impossible(rs, rstream_link_reason(ring->link));
 	if (grant_withdraw(rs)) {
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		return;
@@ -273,10 +273,10 @@ static void rx_check(struct rstream *rs)
 	set_bit(RSTREAM_WANT_RESUME, &rs->want);
 	set_bit(RSTREAM_WANT_ACK, &rs->want);
 	peer_owes(rs);
-	rstream_wake_readers(rs);	/* perhaps no further bytes will arrive */
+	rstream_rxq_wake(rs);	/* perhaps no further bytes will arrive */
 }
 
-enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch)
+enum rstream_reason rstream_leave_broken_got(struct rstream *rs, u32 epoch)
 {
 	/* before SWITCH has proved its identity, the peer may not end the link */
 	if (epoch != rs->rx.epoch || rs->rx.state == RSTREAM_GRANTED)
@@ -305,7 +305,7 @@ static void tx_close_ring(struct rstream *rs)
 }
 
 /* The grant can't be used: tell the peer, by SWITCH to tcp. */
-void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason)
+void rstream_leave_refuse(struct rstream *rs, enum rstream_reason reason)
 {
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_GRANTS_REFUSED_RX);
 	if (reason)
@@ -335,7 +335,7 @@ static u64 trim(struct rstream *rs, struct list_head *frags, u64 count)
 		frag->off += gone;
 		frag->len -= gone;
 		left += frag->len;
-		rstream_tx_gone(rs, gone, frag->len ? 0 : frag->charged);
+		rstream_txq_gone(rs, gone, frag->len ? 0 : frag->charged);
 		if (!frag->len) {
 			list_del(&frag->list);
 			rstream_frag_free(frag);
@@ -358,7 +358,7 @@ static void tx_rewind(struct rstream *rs)
 	tx_close_ring(rs);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESUMES);
 	rstream_mib_add(rs->rn, RSTREAM_MIB_RESENT_BYTES, again);
-	rstream_wake_writers(rs);
+	rstream_txq_wake(rs);
 }
 
 /*
@@ -381,12 +381,12 @@ static void tx_unanswered(struct rstream *rs)
  */
 static bool tx_reaped(struct rstream *rs)
 {
-	rstream_tx_reap(rs);
+	rstream_ring_reap(rs);
 	if (rs->txq.mem == rs->tx.written - rs->tx.sent)
 		return true;
 	if (!rstream_txring_sent(rs->txring))
 		return false;		/* ring_space() will tell */
-	rstream_tx_reap(rs);
+	rstream_ring_reap(rs);
 	if (rs->txq.mem == rs->tx.written - rs->tx.sent)
 		return true;
 	rstream_retry(rs, RSTREAM_RETRY_MS);
@@ -398,7 +398,7 @@ static void tx_leave(struct rstream *rs)
 {
 	s64 acked;
 
-	rstream_tx_reap(rs);
+	rstream_ring_reap(rs);
 	acked = rstream_txring_acked(rs->txring);
 	if (acked < 0)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
@@ -407,10 +407,10 @@ static void tx_leave(struct rstream *rs)
 	else if (rstream_tx_left(&rs->tx, acked))
 		tx_close_ring(rs);
 	else
-		rstream_tx_waits(rs);
+		rstream_ring_waits(rs);
 }
 
-enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
+enum rstream_reason rstream_leave_revoke_got(struct rstream *rs, u32 epoch)
 {
 	enum rstream_reason reason = rstream_tx_revoke(&rs->tx, epoch);
 
@@ -419,7 +419,7 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_RX);
 	rs->leave.tx_why = RSTREAM_R_RING_REVOKED;
 	if (rs->tx.state == RSTREAM_GRANTED)
-		rstream_grant_refuse(rs, RSTREAM_R_RING_REVOKED);
+		rstream_leave_refuse(rs, RSTREAM_R_RING_REVOKED);
 	else if (rs->tx.state == RSTREAM_LEAVING)
 		tx_leave(rs);
 	/* perhaps not everything has been read: after STOPPED the peer credits it all the same */
@@ -434,16 +434,16 @@ enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch)
  */
 static void tx_over(struct rstream *rs)
 {
-	rstream_tx_drop(rs);
+	rstream_txq_drop(rs);
 	if (!rs->txring || rs->tx.state < RSTREAM_ON_RING)
 		return;
-	rstream_tx_reap(rs);
+	rstream_ring_reap(rs);
 	rs->txq.lost = rstream_txring_sent(rs->txring) ? 0 : rs->txq.mem;
 	rstream_tx_lost(&rs->tx);
 	rs->tx.resume_at = rs->tx.sent;
 	rstream_tx_rewind(&rs->tx);
 	tx_close_ring(rs);
-	rstream_tx_free(rs);
+	rstream_txq_free(rs);
 }
 
 static void tx_check(struct rstream *rs)
@@ -452,15 +452,15 @@ static void tx_check(struct rstream *rs)
 		return;
 	if (!rstream_link_is_up(rs->txring->link)) {
 		if (rs->tx.state == RSTREAM_GRANTED) {
-			rstream_grant_refuse(rs, rstream_link_reason(rs->txring->link));
+			rstream_leave_refuse(rs, rstream_link_reason(rs->txring->link));
 			return;
 		}
-		rstream_tx_reap(rs);
+		rstream_ring_reap(rs);
 		if (rs->tx.state != RSTREAM_LOST) {
 			if (rstream_tx_lost(&rs->tx))
 				set_bit(RSTREAM_WANT_BROKEN, &rs->want);
 			rs->leave.tx_why = rstream_link_reason(rs->txring->link);
-			rstream_no_ring(rs, rs->leave.tx_why);
+			rstream_ring_impossible(rs, rs->leave.tx_why);
 			peer_owes(rs);
 		}
 	}
@@ -474,11 +474,11 @@ static void tx_check(struct rstream *rs)
 		tx_rewind(rs);
 }
 
-enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
+enum rstream_reason rstream_leave_resume_got(struct rstream *rs, u32 epoch, u64 count)
 {
 	enum rstream_reason reason;
 
-	rstream_tx_reap(rs);	/* first take in the last credits */
+	rstream_ring_reap(rs);	/* first take in the last credits */
 	reason = rstream_tx_resume(&rs->tx, epoch, count);
 	if (reason || !rs->txring)
 		return reason;
@@ -493,7 +493,7 @@ enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count)
 /* ---- both ---- */
 
 /* Are the links of our rings still there? */
-void rstream_ring_check(struct rstream *rs)
+void rstream_leave_check(struct rstream *rs)
 {
 	bool over = rs->sk->sk_state == TCP_CLOSE;
 
@@ -534,14 +534,14 @@ static bool is_told(const struct rstream *rs)
 }
 
 /* Timer of a stream after both HELLOs have been exchanged. */
-void rstream_ring_tick(struct rstream *rs)
+void rstream_leave_tick(struct rstream *rs)
 {
 	if (rs->sk->sk_state == TCP_CLOSE)
 		return;
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->leave.owed_since = 0;
 	} else {
-		if (!is_told(rs) || rstream_rx_paused(rs))
+		if (!is_told(rs) || rstream_plain_paused(rs))
 			rs->leave.owed_since = jiffies | 1;
 		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
 		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.lost))
@@ -552,5 +552,5 @@ void rstream_ring_tick(struct rstream *rs)
 		}
 		tick(rs, TICK_MS);
 	}
-	rstream_grant_try(rs);
+	rstream_ring_grant_try(rs);
 }

@@ -18,7 +18,7 @@ struct rstream_leave {
 				 * the peer has to answer
 				 */
 	u8 refused;		/* grants in a row that were impossible or refused */
-	u8 revoked_for;		/* enum rstream_reason, as for rstream_ring_revoke() */
+	u8 revoked_for;		/* enum rstream_reason, as for rstream_leave_revoke() */
 	u8 idle_msgs;		/* DATA records since the ring was taken back, while RING_IDLE */
 	u8 tx_why;		/* enum rstream_reason: why we switch to tcp */
 	bool leaving;		/* the sender has left the ring we granted, but unread bytes are
@@ -27,22 +27,22 @@ struct rstream_leave {
 };
 
 /* All with the socket held. */
-void rstream_ring_check(struct rstream *rs);
-void rstream_ring_tick(struct rstream *rs);
-void rstream_ring_later(struct rstream *rs);
+void rstream_leave_check(struct rstream *rs);
+void rstream_leave_tick(struct rstream *rs);
+void rstream_leave_later(struct rstream *rs);
 
 /* receiving end */
-bool rstream_ring_move(struct rstream *rs);
-void rstream_ring_keep(struct rstream *rs, u64 n);
-bool rstream_ring_leave(struct rstream *rs);
-void rstream_ring_revoke(struct rstream *rs, enum rstream_reason why);
-enum rstream_reason rstream_stopped_got(struct rstream *rs, u32 epoch);
-enum rstream_reason rstream_switch_back_got(struct rstream *rs, u64 offset);
-enum rstream_reason rstream_broken_got(struct rstream *rs, u32 epoch);
+bool rstream_leave_move(struct rstream *rs);
+void rstream_leave_keep(struct rstream *rs, u64 n);
+bool rstream_leave_ring(struct rstream *rs);
+void rstream_leave_revoke(struct rstream *rs, enum rstream_reason why);
+enum rstream_reason rstream_leave_stopped_got(struct rstream *rs, u32 epoch);
+enum rstream_reason rstream_leave_switch_got(struct rstream *rs, u64 offset);
+enum rstream_reason rstream_leave_broken_got(struct rstream *rs, u32 epoch);
 
 /* sending end */
-void rstream_grant_refuse(struct rstream *rs, enum rstream_reason reason);
-enum rstream_reason rstream_revoke_got(struct rstream *rs, u32 epoch);
-enum rstream_reason rstream_resume_got(struct rstream *rs, u32 epoch, u64 count);
+void rstream_leave_refuse(struct rstream *rs, enum rstream_reason reason);
+enum rstream_reason rstream_leave_revoke_got(struct rstream *rs, u32 epoch);
+enum rstream_reason rstream_leave_resume_got(struct rstream *rs, u32 epoch, u64 count);
 
 #endif

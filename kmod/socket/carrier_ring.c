@@ -46,7 +46,7 @@ static void put_addr(const struct sock *sk, bool remote, u16 port,
 		sin6->sin6_scope_id = link_local_dev(sk);
 }
 
-void rstream_peer_fill(struct rstream *rs, const u8 *instance)
+void rstream_ring_fill_peer(struct rstream *rs, const u8 *instance)
 {
 	struct rstream_peer_name *name = &rs->hello.name;
 	const struct sock *sk = rs->sk;
@@ -79,7 +79,7 @@ static void want_link(struct rstream *rs)
 	rstream_peer_want_link(rs->hello.peer, &route, rs);
 }
 
-void rstream_link_want_more(struct rstream *rs)
+void rstream_ring_want_more_links(struct rstream *rs)
 {
 	struct rstream_peer_route route;
 
@@ -99,7 +99,7 @@ static void ask_link(struct rstream *rs)
 	}
 }
 
-void rstream_link_asked(struct rstream *rs)
+void rstream_ring_link_asked(struct rstream *rs)
 {
 	if (!rs->hello.peer || !rstream_peer_active(rs->hello.peer))
 		return;
@@ -127,12 +127,12 @@ static u64 record_proof(const struct rstream *rs, struct rstream_link *link,
 	what.to = cpu_to_be64(ours ? rs->ticket.theirs.token :
 				rs->ticket.ours.token);
 	len = rstream_record_write(what.rec, rec) - sizeof(__be64);
-	return rstream_link_proof(link, ours, &what,
-				  offsetof(typeof(what), rec) + len);
+	return rstream_cm_proof(link, ours, &what,
+				offsetof(typeof(what), rec) + len);
 }
 
-u64 rstream_switch_proof(const struct rstream *rs,
-			 const struct rstream_record *rec)
+u64 rstream_ring_switch_proof(const struct rstream *rs,
+			      const struct rstream_record *rec)
 {
 	return record_proof(rs, rs->txring->link, true, rec);
 }
@@ -179,7 +179,7 @@ static u32 ring_most(const struct rstream *rs)
 	const struct rstream_net *rn = rs->rn;
 
 	if (rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK)
-		return rounddown_pow_of_two(min_t(u64, rstream_window_most(rs), SZ_4M));
+		return rounddown_pow_of_two(min_t(u64, rstream_rxq_window_most(rs), SZ_4M));
 	return READ_ONCE(rn->set.ring_size);
 }
 
@@ -196,9 +196,9 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	struct rstream_rxring *ring;
 
 	/* the memory is the link's, but the socket that uses it pays */
-	if (!rstream_try_charge(rs, size)) {
+	if (!rstream_rxq_charge(rs, size)) {
 		rs->granted.next = 0;
-		rstream_ring_later(rs);
+		rstream_leave_later(rs);
 		return RSTREAM_R_NO_MEMORY;
 	}
 	ring = rstream_rxring_alloc(link, size, rs);
@@ -206,7 +206,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 		sk_mem_reclaim(rs->sk);
 		if (PTR_ERR(ring) == -ENOMEM) {
 			rs->granted.next = 0;
-			rstream_ring_later(rs);
+			rstream_leave_later(rs);
 			return RSTREAM_R_RMB_LIMIT;
 		}
 		/* after -EAGAIN, the link tells us when it has more memory */
@@ -245,7 +245,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
  * Note why we have not granted a ring; NONE: nothing prevents it.  Counted only when it changes.
  * Any context.
  */
-void rstream_no_ring(struct rstream *rs, enum rstream_reason why)
+void rstream_ring_impossible(struct rstream *rs, enum rstream_reason why)
 {
 	if (xchg(&rs->reason, why) == why || !why)
 		return;
@@ -253,7 +253,7 @@ void rstream_no_ring(struct rstream *rs, enum rstream_reason why)
 	trace_rstream_no_ring(rs->sk, 0, why);
 }
 
-void rstream_grant_try(struct rstream *rs)
+void rstream_ring_grant_try(struct rstream *rs)
 {
 	enum rstream_reason reason;
 	struct rstream_link *link;
@@ -275,7 +275,7 @@ void rstream_grant_try(struct rstream *rs)
 		return;
 	reason = grant_policy(rs) ?: rstream_ipsec(rs);
 	if (reason == RSTREAM_R_WAIT_LINK) {
-		rstream_ring_later(rs);
+		rstream_leave_later(rs);
 	} else if (!reason) {
 		link = rstream_peer_link(rs->hello.peer, ring_size(rs));
 		if (link && rstream_tx_plain(rs)) {
@@ -294,11 +294,11 @@ void rstream_grant_try(struct rstream *rs)
 				 rs->reason : RSTREAM_R_WAIT_LINK;
 		}
 	}
-	rstream_no_ring(rs, reason);
+	rstream_ring_impossible(rs, reason);
 }
 
 /* Request a link, even if the stream does not want a ring yet. */
-void rstream_link_try(struct rstream *rs)
+void rstream_ring_try_link(struct rstream *rs)
 {
 	enum rstream_reason reason = grant_policy(rs);
 
@@ -308,7 +308,7 @@ void rstream_link_try(struct rstream *rs)
 }
 
 /* Bytes have moved on tcp: is it time for a ring? */
-void rstream_grant_look(struct rstream *rs)
+void rstream_ring_grant_look(struct rstream *rs)
 {
 	const struct rstream_net *rn = rs->rn;
 
@@ -325,7 +325,7 @@ void rstream_grant_look(struct rstream *rs)
 	default:
 		return;
 	}
-	rstream_no_ring(rs, RSTREAM_R_NONE);
+	rstream_ring_impossible(rs, RSTREAM_R_NONE);
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 }
 
@@ -338,11 +338,11 @@ static u64 ring_consumed(const struct rstream *rs)
 /* Replace this ring by one of @next bytes.  Return: false if the socket cannot pay for it. */
 static bool ring_replace(struct rstream *rs, u32 next)
 {
-	if (!rstream_try_charge(rs, next))
+	if (!rstream_rxq_charge(rs, next))
 		return false;
 	sk_mem_reclaim(rs->sk);		/* grant_ring() charges it for good */
 	rs->granted.next = next;
-	rstream_ring_revoke(rs, RSTREAM_R_NONE);
+	rstream_leave_revoke(rs, RSTREAM_R_NONE);
 	return true;
 }
 
@@ -365,12 +365,12 @@ void rstream_ring_idle(struct rstream *rs)
 	rstream_ring_landed(rs);
 	if (rs->rxring && rs->rx.arrived == rs->rx.consumed) {
 		rs->granted.next = 0;
-		rstream_ring_revoke(rs, RSTREAM_R_RING_IDLE);
+		rstream_leave_revoke(rs, RSTREAM_R_RING_IDLE);
 	}
 }
 
-enum rstream_reason rstream_switch_got(struct rstream *rs,
-				       const struct rstream_record *rec)
+enum rstream_reason rstream_ring_switch_got(struct rstream *rs,
+					    const struct rstream_record *rec)
 {
 	enum rstream_reason reason;
 
@@ -381,7 +381,7 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	if (reason)
 		return reason;
 	rs->leave.refused = 0;
-	rstream_span_reset(rs);
+	rstream_plain_span_reset(rs);
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
 	rstream_switched(rs, RSTREAM_DIR_RX, RSTREAM_INFO_CARRIER_RING,
@@ -389,8 +389,8 @@ enum rstream_reason rstream_switch_got(struct rstream *rs,
 	rstream_ring_landed(rs);
 	if (rstream_closing(rs) && rs->rx.arrived > rs->rx.consumed)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
-	rstream_ring_check(rs);	/* its link may have been lost meanwhile */
-	rstream_wake_readers(rs);
+	rstream_leave_check(rs);	/* its link may have been lost meanwhile */
+	rstream_rxq_wake(rs);
 	return RSTREAM_R_NONE;
 }
 
@@ -460,7 +460,7 @@ static void credit_told(struct rstream *rs, u64 until)
 static void credit_all(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
-	bool ended = rstream_ring_ended(rs) || rs->rx.recall == RSTREAM_STOPPED;
+	bool ended = rstream_rxq_ring_ended(rs) || rs->rx.recall == RSTREAM_STOPPED;
 	u64 until = ended ? rs->rx.arrived - rs->rx.base : ring_consumed(rs);
 
 	if (until > rs->granted.credited || !rs->granted.end_told ||
@@ -481,11 +481,11 @@ static void credit(struct rstream *rs)
 	bool waits;
 
 	rstream_ring_landed(rs);
-	if (rs->rx.recall == RSTREAM_STOPPED && !rstream_ring_move(rs)) {
+	if (rs->rx.recall == RSTREAM_STOPPED && !rstream_leave_move(rs)) {
 		rstream_retry(rs, RSTREAM_RETRY_MS);
 		return;
 	}
-	if (rs->rx.recall != RSTREAM_KEPT || rstream_ring_ended(rs)) {
+	if (rs->rx.recall != RSTREAM_KEPT || rstream_rxq_ring_ended(rs)) {
 		credit_all(rs);
 		return;
 	}
@@ -494,7 +494,7 @@ static void credit(struct rstream *rs)
 	smp_mb();
 	waits = READ_ONCE(ring->want_credit);
 	if (waits && (news >= ring->size / 4 ||
-		      /* a slow reader, as in rstream_rx_ack() */
+		      /* a slow reader, as in rstream_recv_ack() */
 		      (news && tcp_jiffies32 - READ_ONCE(rs->rxq.at) >= 10 * HZ) ||
 		      /* pairs with message_data() */
 		      consumed == smp_load_acquire(&ring->landed))) {
@@ -514,7 +514,7 @@ static void credit(struct rstream *rs)
  */
 void rstream_ring_closing(struct rstream *rs)
 {
-	rstream_ring_revoke(rs, RSTREAM_R_NONE);
+	rstream_leave_revoke(rs, RSTREAM_R_NONE);
 }
 
 /* The program has read @len bytes of the ring. */
@@ -553,8 +553,8 @@ static struct rstream_link *grant_link(struct rstream *rs,
 	return link;
 }
 
-enum rstream_reason rstream_grant_got(struct rstream *rs,
-				      const struct rstream_record *rec)
+enum rstream_reason rstream_ring_grant_got(struct rstream *rs,
+					   const struct rstream_record *rec)
 {
 	struct rstream_txring *ring;
 	enum rstream_reason reason;
@@ -573,14 +573,14 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 		return RSTREAM_R_BAD_GRANT;
 	link = grant_link(rs, rec);
 	if (!link) {
-		rstream_grant_refuse(rs, RSTREAM_R_LINK_LOST);
+		rstream_leave_refuse(rs, RSTREAM_R_LINK_LOST);
 		return RSTREAM_R_NONE;
 	}
 	reason = rstream_ipsec(rs);
 	if (reason) {
 		rstream_txring_refuse(link, rec->grant.ring);
 		rstream_link_put(link);
-		rstream_grant_refuse(rs, reason);
+		rstream_leave_refuse(rs, reason);
 		return RSTREAM_R_NONE;
 	}
 	ring = rstream_txring_open(link, rec->grant.ring, rec->grant.rkey,
@@ -591,13 +591,13 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 	if (PTR_ERR_OR_ZERO(ring) == -EINVAL)
 		return RSTREAM_R_BAD_GRANT;
 	if (IS_ERR(ring)) {
-		rstream_grant_refuse(rs, PTR_ERR(ring) == -ENOTCONN ?
+		rstream_leave_refuse(rs, PTR_ERR(ring) == -ENOTCONN ?
 				     RSTREAM_R_LINK_LOST : RSTREAM_R_NO_MEMORY);
 		return RSTREAM_R_NONE;
 	}
 	rs->txring = ring;
 	if (rs->tx.fin || rstream_closed(rs) || test_bit(RSTREAM_WANT_FIN, &rs->want)) {
-		rstream_grant_refuse(rs, RSTREAM_R_NONE);	/* we need no ring any more */
+		rstream_leave_refuse(rs, RSTREAM_R_NONE);	/* we need no ring any more */
 		return RSTREAM_R_NONE;
 	}
 	rs->taken.link = rstream_link_id(ring->link);
@@ -607,7 +607,7 @@ enum rstream_reason rstream_grant_got(struct rstream *rs,
 }
 
 /* Free frags that nobody needs any more.  Return: bytes freed. */
-size_t rstream_tx_reap(struct rstream *rs)
+size_t rstream_ring_reap(struct rstream *rs)
 {
 	size_t freed, cost;
 	s64 acked;
@@ -624,9 +624,9 @@ size_t rstream_tx_reap(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	}
 	if (freed)
-		rstream_tx_gone(rs, freed, cost);
+		rstream_txq_gone(rs, freed, cost);
 	/* writers don't reap for less, because it takes a lock of the link */
-	rs->txq.reap_at = rs->txq.mem + rstream_autocork_max(rs);
+	rs->txq.reap_at = rs->txq.mem + rstream_txq_autocork_max(rs);
 	return freed;
 }
 
@@ -685,7 +685,7 @@ void rstream_ring_push(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent;
 	/* if the peer has sent nothing since our last post, more may be written before it does */
-	bool few = rstream_may_autocork(rs, queued), ask = !rs->taken.asked;
+	bool few = rstream_txq_may_autocork(rs, queued), ask = !rs->taken.asked;
 	unsigned int how = few && rs->taken.heard == rs->rx.arrived ? RSTREAM_POST_NOTIFY : 0;
 	ssize_t n;
 
@@ -701,7 +701,7 @@ void rstream_ring_push(struct rstream *rs)
 	/* before the post, because the answer may come at once */
 	if (ask) {
 		WRITE_ONCE(rs->taken.asked, true);
-		how |= rs->zc.awaited || !rstream_tx_room(rs) ? RSTREAM_POST_CREDIT :
+		how |= rs->zc.awaited || !rstream_txq_room(rs) ? RSTREAM_POST_CREDIT :
 								RSTREAM_POST_CREDIT_FULL;
 	}
 	n = rstream_txring_post(rs->txring, &rs->txq.frags, queued, how);
@@ -721,7 +721,7 @@ void rstream_ring_push(struct rstream *rs)
 }
 
 /* A writer is about to sleep: make sure that something will wake it. */
-void rstream_tx_waits(struct rstream *rs)
+void rstream_ring_waits(struct rstream *rs)
 {
 	s64 acked;
 
@@ -742,14 +742,14 @@ void rstream_tx_waits(struct rstream *rs)
 
 /* ---- both ---- */
 
-void rstream_rings_close(struct rstream *rs)
+void rstream_ring_close(struct rstream *rs)
 {
 	struct rstream_txring *tx = rs->txring;
 	struct rstream_rxring *rx = rs->rxring;
 
 	if (tx) {
 		/* the remaining frags in flight now belong to the link */
-		rstream_tx_reap(rs);
+		rstream_ring_reap(rs);
 		rs->txring = NULL;
 		rstream_txring_close(tx);
 	}
@@ -774,7 +774,7 @@ static void mark_napi(struct rstream *rs, const struct rstream_rxring *ring)
 #endif
 }
 
-/* Like rstream_wake_readers(), but cheaper if readers can only wait for data. */
+/* Like rstream_rxq_wake(), but cheaper if readers can only wait for data. */
 static void wake_readers(struct rstream *rs, const struct rstream_rxring *ring)
 {
 	u64 here = READ_ONCE(rs->rx.base) + ring->landed;
@@ -782,7 +782,7 @@ static void wake_readers(struct rstream *rs, const struct rstream_rxring *ring)
 	if (rs->sk->sk_rcvlowat > 1 || READ_ONCE(rs->urg.state) || READ_ONCE(rs->rx.fin) ||
 	    READ_ONCE(rs->error) || READ_ONCE(rs->rx.state) != RSTREAM_ON_RING ||
 	    here <= READ_ONCE(rs->rxq.told)) {
-		rstream_wake_readers(rs);
+		rstream_rxq_wake(rs);
 		return;
 	}
 	WRITE_ONCE(rs->rxq.told, here);
@@ -865,7 +865,7 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 		/* it does not wait for a ring of its own; the peer wanted the link */
 		if (READ_ONCE(rs->reason) == RSTREAM_R_RING_IDLE)
 			break;
-		rstream_no_ring(rs, no_link_reason(rs, ev));
+		rstream_ring_impossible(rs, no_link_reason(rs, ev));
 		/* links are retried for waiters, but this one may never get what it waits for */
 		rstream_queue(rs, RSTREAM_DO_LATER);
 		break;
@@ -883,7 +883,7 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 		break;
 	case RSTREAM_LINK_EV_LOST:
 	case RSTREAM_LINK_EV_DRAINED:
-		rstream_queue(rs, RSTREAM_DO_PUSH);	/* rstream_ring_check() */
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* rstream_leave_check() */
 		break;
 	}
 }

@@ -40,16 +40,16 @@ struct rstream_taken {
 };
 
 /* All with the socket held, unless stated otherwise. */
-void rstream_link_want_more(struct rstream *rs);
-void rstream_link_try(struct rstream *rs);
-void rstream_link_asked(struct rstream *rs);
-void rstream_peer_fill(struct rstream *rs, const u8 *instance);
+void rstream_ring_want_more_links(struct rstream *rs);
+void rstream_ring_try_link(struct rstream *rs);
+void rstream_ring_link_asked(struct rstream *rs);
+void rstream_ring_fill_peer(struct rstream *rs, const u8 *instance);
 
 /* receiving end */
-void rstream_no_ring(struct rstream *rs, enum rstream_reason why);	/* any context */
-void rstream_grant_try(struct rstream *rs);
-void rstream_grant_look(struct rstream *rs);
-enum rstream_reason rstream_switch_got(struct rstream *rs, const struct rstream_record *rec);
+void rstream_ring_impossible(struct rstream *rs, enum rstream_reason why);	/* any context */
+void rstream_ring_grant_try(struct rstream *rs);
+void rstream_ring_grant_look(struct rstream *rs);
+enum rstream_reason rstream_ring_switch_got(struct rstream *rs, const struct rstream_record *rec);
 void rstream_ring_landed(struct rstream *rs);
 void rstream_ring_closing(struct rstream *rs);
 void rstream_ring_read(struct rstream *rs, size_t len);
@@ -58,14 +58,14 @@ void rstream_ring_idle(struct rstream *rs);
 void rstream_ring_relocate(struct rstream *rs);
 
 /* sending end */
-enum rstream_reason rstream_grant_got(struct rstream *rs, const struct rstream_record *rec);
-u64 rstream_switch_proof(const struct rstream *rs, const struct rstream_record *rec);
+enum rstream_reason rstream_ring_grant_got(struct rstream *rs, const struct rstream_record *rec);
+u64 rstream_ring_switch_proof(const struct rstream *rs, const struct rstream_record *rec);
 void rstream_ring_push(struct rstream *rs);
 void rstream_ring_yield(struct rstream *rs);
 bool rstream_ring_autocorks(const struct rstream *rs);
-void rstream_tx_waits(struct rstream *rs);
-size_t rstream_tx_reap(struct rstream *rs);
+void rstream_ring_waits(struct rstream *rs);
+size_t rstream_ring_reap(struct rstream *rs);
 
-void rstream_rings_close(struct rstream *rs);
+void rstream_ring_close(struct rstream *rs);
 
 #endif

@@ -50,7 +50,7 @@ static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 	rs->out.rec_left -= n;
 	if (!rstream_tx_plain(rs))
 		rs->out.payload_end = rstream_tcp_acked_at(rs);
-	rstream_tx_gone(rs, n, frag->len ? 0 : frag->charged);
+	rstream_txq_gone(rs, n, frag->len ? 0 : frag->charged);
 	if (frag->len)
 		return;
 	list_del(&frag->list);
@@ -185,8 +185,8 @@ static void put_switch(struct rstream *rs)
 		rec.sw.ring = ring->id;
 		rec.sw.cell_addr = ring->cell_addr;
 		rec.sw.cell_rkey = ring->cell_rkey;
-		rec.sw.proof = rstream_switch_proof(rs, &rec);
-		rstream_span_reset(rs);
+		rec.sw.proof = rstream_ring_switch_proof(rs, &rec);
+		rstream_plain_span_reset(rs);
 		rstream_switched(rs, RSTREAM_DIR_TX, RSTREAM_INFO_CARRIER_RING,
 				 rs->tx.sent, RSTREAM_R_RING_GRANTED);
 	} else if (rs->tx.taken) {
@@ -282,7 +282,7 @@ static bool next_control(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_LINK };
 
-	if (rs->plain.phase.tx == RSTREAM_SPAN && rstream_span_control(rs, &rec)) {
+	if (rs->plain.phase.tx == RSTREAM_SPAN && rstream_plain_span_control(rs, &rec)) {
 		put_record(rs, &rec);
 		return true;
 	}
@@ -323,7 +323,7 @@ static bool next_control(struct rstream *rs)
 		put_question(rs, &rs->granted.rec);
 	else if (is_wanted(rs, RSTREAM_WANT_REVOKE))
 		put_revoke(rs);
-	else if (rstream_span_control(rs, &rec))
+	else if (rstream_plain_span_control(rs, &rec))
 		put_record(rs, &rec);
 	else if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || !put_fin(rs))
 		return false;
@@ -349,7 +349,7 @@ static bool autocorks(const struct rstream *rs, u64 queued)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	if (!rstream_may_autocork(rs, queued))
+	if (!rstream_txq_may_autocork(rs, queued))
 		return false;
 	return tcp_is_full(tp) ||
 	       (rs->out.nagle && queued < tp->mss_cache && tp->snd_una != tp->snd_nxt &&
@@ -399,7 +399,7 @@ static bool next_data(struct rstream *rs)
 	rs->stats.tx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, rec.len);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
-	rstream_grant_look(rs);
+	rstream_ring_grant_look(rs);
 	return true;
 }
 
@@ -426,7 +426,7 @@ static bool next_records(struct rstream *rs)
 		rs->out.rec_left = rstream_plain_data(rs);
 		return rs->out.rec_left || next_control(rs);
 	}
-	if (rs->tx.written != rs->tx.sent && rstream_span_due(rs))
+	if (rs->tx.written != rs->tx.sent && rstream_plain_span_due(rs))
 		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	while (ctl_room(rs)) {
 		if (!next_control(rs))
@@ -457,7 +457,7 @@ static void push_all(struct rstream *rs)
 	/* both streams have ended and everything is here: no further record is needed */
 	if (rs->tx.fin && rs->rx.fin && !rs->want &&
 	    rs->rx.arrived == rs->rx.fin_at &&
-	    !(rs->sk->sk_shutdown & SEND_SHUTDOWN) && rstream_tx_done(rs)) {
+	    !(rs->sk->sk_shutdown & SEND_SHUTDOWN) && rstream_txq_done(rs)) {
 		WRITE_ONCE(rs->sk->sk_shutdown,
 			   rs->sk->sk_shutdown | SEND_SHUTDOWN);
 		rs->sk->sk_prot->shutdown(rs->sk, SEND_SHUTDOWN);
@@ -519,13 +519,13 @@ static enum rstream_reason got_control(struct rstream *rs,
 	case RSW_ACK:
 		return got_ack(rs, rec);
 	case RSW_GRANT:
-		return rstream_grant_got(rs, rec);
+		return rstream_ring_grant_got(rs, rec);
 	case RSW_SWITCH:
 		/* nobody can answer a GRANT that has not been sent */
 		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))
 			return RSTREAM_R_BAD_SWITCH;
-		return rec->sw.epoch ? rstream_switch_got(rs, rec) :
-		       rstream_switch_back_got(rs, rec->sw.offset);
+		return rec->sw.epoch ? rstream_ring_switch_got(rs, rec) :
+		       rstream_leave_switch_got(rs, rec->sw.offset);
 	case RSW_FIN:
 		reason = rstream_rx_fin(&rs->rx, rec->offset);
 		if (!reason) {
@@ -534,21 +534,21 @@ static enum rstream_reason got_control(struct rstream *rs,
 		}
 		return reason;
 	case RSW_LINK:
-		rstream_link_asked(rs);
+		rstream_ring_link_asked(rs);
 		return RSTREAM_R_NONE;
 	case RSW_BROKEN:
-		return rstream_broken_got(rs, rec->epoch);
+		return rstream_leave_broken_got(rs, rec->epoch);
 	case RSW_RESUME:
-		return rstream_resume_got(rs, rec->resume.epoch,
-					  rec->resume.count);
+		return rstream_leave_resume_got(rs, rec->resume.epoch,
+						rec->resume.count);
 	case RSW_REVOKE:
-		return rstream_revoke_got(rs, rec->epoch);
+		return rstream_leave_revoke_got(rs, rec->epoch);
 	case RSW_STOPPED:
-		return rstream_stopped_got(rs, rec->epoch);
+		return rstream_leave_stopped_got(rs, rec->epoch);
 	case RSW_URG:
 		return rstream_urg_got(rs, rec->offset);
 	case RSW_PLAIN:
-		return rstream_span_received(rs, rec->span, rs->in.seq);
+		return rstream_plain_span_received(rs, rec->span, rs->in.seq);
 	default:
 		return RSTREAM_R_BAD_RECORD;
 	}
@@ -595,9 +595,9 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 	struct rstream_hello hello;
 
 	n = gather(rs, skb, off, len, need);
-	switch (rstream_hello_read(rs->part, rs->in.part_len, role,
-				   rstream_role_nonce(rs, role), &hello,
-				   &used)) {
+	switch (rstream_record_read_hello(rs->part, rs->in.part_len, role,
+					  rstream_role_nonce(rs, role), &hello,
+					  &used)) {
 	case RSTREAM_HELLO_PART:
 		if (!rs->hello.in && rstream_tx_plain(rs))	/* perhaps it is not one */
 			rstream_timer(rs, rs->rn->set.hello_timeout_ms);
@@ -641,7 +641,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
 	if (rs->leave.idle_msgs < U8_MAX)
 		rs->leave.idle_msgs++;
-	rstream_grant_look(rs);
+	rstream_ring_grant_look(rs);
 }
 
 static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
@@ -704,7 +704,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	bool hello;
 
 	/* bytes in the ring precede those that follow here */
-	if (rs->leave.leaving && !rstream_ring_leave(rs))
+	if (rs->leave.leaving && !rstream_leave_ring(rs))
 		return 0;
 	if (rs->plain.part_is_data || rstream_plain_rx_full(rs))
 		return 0;
@@ -713,7 +713,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		return 0;
 	}
 	if (rs->in.data_left) {
-		n = rstream_rx_add(rs, skb, off, min(len, rs->in.data_left));
+		n = rstream_rxq_add(rs, skb, off, min(len, rs->in.data_left));
 		rs->in.data_left -= n;
 		if (!rs->in.data_left)
 			rstream_hist_arrived(rs, rs->rx.arrived);
@@ -819,7 +819,7 @@ static void parse_queue(struct rstream *rs)
 	if (urgent_in_record(rs))
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 	if (rs->rxq.bytes != ready || rs->rx.fin)
-		rstream_wake_readers(rs);
+		rstream_rxq_wake(rs);
 	/* the flush may send more now, or close TCP */
 	if (rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))
 		rs->out.due = true;

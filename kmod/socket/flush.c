@@ -24,7 +24,7 @@ static enum rstream_reason stall_reason(const struct rstream *rs)
 		return all_sent || rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
 								RSTREAM_R_STALL_WINDOW;
 	if (all_sent)
-		return rstream_tx_room(rs) ? RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
+		return rstream_txq_room(rs) ? RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
 	if (rs->txring && rstream_link_is_up(rs->txring->link))
 		return rs->txring->stalled;
 	return RSTREAM_R_NONE;
@@ -107,9 +107,9 @@ void rstream_flush(struct rstream *rs)
 	look_again(rs);
 	stall_look(rs);
 	if (rstream_hist_sent(rs))
-		rstream_tx_waits(rs);
+		rstream_ring_waits(rs);
 	if (rs->txq.mem < mem)
-		rstream_wake_writers(rs);
+		rstream_txq_wake(rs);
 }
 
 void rstream_flush_due(struct rstream *rs)

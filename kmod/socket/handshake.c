@@ -42,7 +42,7 @@ static unsigned int hello_timeout(const struct rstream *rs)
 static void set_window(struct rstream *rs)
 {
 	/* the window grows as the program reads */
-	rs->rxq.window = min_t(u64, rstream_window_most(rs), RSW_FIRST_WINDOW);
+	rs->rxq.window = min_t(u64, rstream_rxq_window_most(rs), RSW_FIRST_WINDOW);
 	rs->rx.limit = rs->rxq.window;
 	rs->tx.limit = rs->server && !rs->offer.prelude ? 0 : RSW_FIRST_WINDOW;
 }
@@ -70,7 +70,7 @@ static void go_framed(struct rstream *rs)
 	if (rs->offer.prelude)
 		rstream_plain_begin(rs);
 	else
-		rstream_hello_want(rs);
+		rstream_plain_want_hello(rs);
 }
 
 /* Plain TCP for good: restore TCP's callbacks. */
@@ -79,7 +79,7 @@ static void leave_alone(struct rstream *rs)
 	struct sock *sk = rs->sk;
 
 	rstream_timer(rs, 0);
-	rstream_unhook_callbacks(sk);
+	rstream_ulp_unhook(sk);
 	/* undo rstream_hear_all(), unless TCP's FIN has really arrived */
 	if ((1 << sk->sk_state) & ~(TCPF_CLOSE_WAIT | TCPF_CLOSING |
 				    TCPF_LAST_ACK | TCPF_CLOSE))
@@ -109,7 +109,7 @@ static void fall_back(struct rstream *rs, enum rstream_mode mode, enum rstream_r
 	rstream_set_mode(rs, mode, reason);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
 	rstream_mib_reason(rs->rn, reason);
-	rstream_option_off(rs);
+	rstream_option_client_off(rs);
 	if (mode == RSTREAM_FALLBACK)
 		leave_alone(rs);
 	/* wake those who wait for the decision */
@@ -197,9 +197,9 @@ static enum rstream_hello_state peek_state(struct rstream *rs,
 	unsigned int used;
 
 	*have = peek_bytes(rs, bytes, sizeof(bytes));
-	return rstream_hello_read(bytes, *have, RSW_ROLE_SYN,
-				  rstream_role_nonce(rs, RSW_ROLE_SYN),
-				  &hello, &used);
+	return rstream_record_read_hello(bytes, *have, RSW_ROLE_SYN,
+					 rstream_role_nonce(rs, RSW_ROLE_SYN),
+					 &hello, &used);
 }
 
 /* Reset if a HELLO follows. */
@@ -276,7 +276,7 @@ static void framed_late(struct rstream *rs)
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
 	if (rs->hello.in) {
-		rstream_ring_tick(rs);
+		rstream_leave_tick(rs);
 		return;
 	}
 	if (rstream_tx_plain(rs)) {
@@ -285,7 +285,7 @@ static void framed_late(struct rstream *rs)
 	}
 	/* until ours is acked, TCP's timeouts apply; and the peer's may be behind unread data */
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
-	    before(tp->snd_una, rs->hello.end) || rstream_rx_paused(rs)) {
+	    before(tp->snd_una, rs->hello.end) || rstream_plain_paused(rs)) {
 		rs->hello.late = 0;
 		rstream_timer(rs, hello_timeout(rs));
 	} else if (!rstream_hello_wait_on(rs)) {
@@ -363,7 +363,7 @@ static unsigned int other_addrs(const struct rstream *rs,
 		own = inet6_sk(sk)->saddr;
 	else
 		ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr, &own);
-	n = rstream_link_addrs(sock_net(sk), &own, addrs, RSW_HELLO_ADDRS);
+	n = rstream_path_addrs(sock_net(sk), &own, addrs, RSW_HELLO_ADDRS);
 	memcpy(hello->addr, addrs, n * sizeof(addrs[0]));
 	return n;
 }
@@ -371,7 +371,7 @@ static unsigned int other_addrs(const struct rstream *rs,
 /* Our option has promised a device: if it is gone now, it may come back. */
 static u32 transport_caps(struct net *net)
 {
-	unsigned int has = rstream_link_transports(net) ?:
+	unsigned int has = rstream_dev_transports(net) ?:
 			   RSTREAM_TRANSPORT_IB | RSTREAM_TRANSPORT_IWARP;
 
 	return (has & RSTREAM_TRANSPORT_IB ? RSW_CAP_IB : 0) |
@@ -402,7 +402,7 @@ unsigned int rstream_hello_put(struct rstream *rs, u8 *to)
 	memcpy(hello.secret, rs->ticket.ours.secret, sizeof(hello.secret));
 	if (READ_ONCE(rn->set.advertise_addrs))
 		hello.naddr = other_addrs(rs, &hello);
-	len = rstream_hello_write(to, &hello);
+	len = rstream_record_write_hello(to, &hello);
 	rs->hello.end = tcp_sk(rs->sk)->write_seq + len;
 	return len;
 }
@@ -418,7 +418,7 @@ static enum rstream_reason hello_again(struct rstream *rs, const struct rstream_
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	if (rs->hello.peer)
 		rstream_peer_set_drained(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
-	rstream_grant_try(rs);
+	rstream_ring_grant_try(rs);
 	return RSTREAM_R_NONE;
 }
 
@@ -455,7 +455,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 		rstream_plain_got_hello(rs);
 	rs->hello.in = true;
 	rs->hello.cm_port = hello->cm_port;
-	rstream_peer_fill(rs, hello->instance);
+	rstream_ring_fill_peer(rs, hello->instance);
 	memcpy(rs->ticket.theirs.secret, hello->secret, sizeof(hello->secret));
 	/* pairs with rstream_ticket_find() */
 	smp_store_release(&rs->ticket.theirs.token, hello->token);
@@ -469,11 +469,11 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 			rstream_peer_addrs(rs->hello.peer, hello->addr, hello->naddr,
 					   hello->cm_port);
 	}
-	rstream_option_off(rs);
+	rstream_option_client_off(rs);
 	if (!rstream_closed(rs))
 		rstream_timer(rs, 0);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
-	rstream_grant_try(rs);
+	rstream_ring_grant_try(rs);
 	return RSTREAM_R_NONE;
 }
 

@@ -32,7 +32,7 @@ static bool device_protects(const struct dst_entry *dst)
 	bool protects;
 
 	rcu_read_lock();	/* the device may be going away */
-	protects = rstream_dev_protects(READ_ONCE(dst->dev));
+	protects = rstream_life_protects(READ_ONCE(dst->dev));
 	rcu_read_unlock();
 	return protects;
 }

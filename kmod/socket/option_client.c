@@ -46,7 +46,7 @@ static bool is_signed(const struct tcphdr *th)
 }
 
 /* Append @opt to the TCP header.  The skb may start with an IP header. */
-bool rstream_opt_insert(struct sk_buff *skb, const struct rstream_opt *opt)
+bool rstream_option_client_insert(struct sk_buff *skb, const struct rstream_opt *opt)
 {
 	unsigned int front = skb_transport_offset(skb);
 	unsigned int th_len = tcp_hdrlen(skb);
@@ -63,7 +63,7 @@ bool rstream_opt_insert(struct sk_buff *skb, const struct rstream_opt *opt)
 	skb_reset_network_header(skb);
 	skb_set_transport_header(skb, front);
 	th = tcp_hdr(skb);
-	rstream_opt_write((u8 *)th + th_len, opt);
+	rstream_option_write((u8 *)th + th_len, opt);
 	th->doff += RSW_OPT_LEN / 4;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
 	/* the pseudo header contains TCP's length */
@@ -79,11 +79,11 @@ u64 rstream_role_nonce(const struct rstream *rs, u8 role)
 	return siphash_1u64(role, &key) & RSW_NONCE_MASK;
 }
 
-enum rstream_opt_found rstream_opt_of_header(const struct tcphdr *th,
-					     struct rstream_opt *opt)
+enum rstream_opt_found rstream_option_client_find(const struct tcphdr *th,
+						  struct rstream_opt *opt)
 {
-	return rstream_opt_find((const u8 *)(th + 1),
-				th->doff * 4 - sizeof(*th), opt);
+	return rstream_option_find((const u8 *)(th + 1),
+				   th->doff * 4 - sizeof(*th), opt);
 }
 
 /* ---- the client's connection ops ---- */
@@ -139,7 +139,7 @@ static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 		opt.prelude = rs->offer.prelude;
 		opt.role = client_role(rs, skb);
 		opt.nonce = opt.role == RSW_ROLE_SYN ? rs->offer.nonce : rs->offer.confirm;
-		room = opt.role && rstream_opt_insert(skb, &opt);
+		room = opt.role && rstream_option_client_insert(skb, &opt);
 		if (opt.role == RSW_ROLE_SYN)
 			rs->reason = room ? RSTREAM_R_NONE : RSTREAM_R_NO_OPTION_SPACE;
 	}
@@ -159,7 +159,7 @@ static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 	if (rs && rs->af_ops) {
 		orig = rs->af_ops;
 		if (rs->mode == RSTREAM_CONNECTING && th->syn && th->ack) {
-			switch (rstream_opt_of_header(th, &opt)) {
+			switch (rstream_option_client_find(th, &opt)) {
 			case RSTREAM_OPT_GOOD:
 				if (rs->reason)		/* our SYN had none */
 					break;
@@ -201,7 +201,7 @@ mapped_ops(const struct inet_connection_sock_af_ops *orig)
 	return orig == mapped_orig ? &client_mapped : NULL;
 }
 
-void rstream_option_on(struct rstream *rs, const struct inet_connection_sock_af_ops *ours)
+void rstream_option_client_on(struct rstream *rs, const struct inet_connection_sock_af_ops *ours)
 {
 	struct inet_connection_sock *icsk = inet_csk(rs->sk);
 
@@ -225,11 +225,11 @@ void rstream_option_client(struct rstream *rs)
 	else
 		ours = mapped_ops(now);
 	if (ours)
-		rstream_option_on(rs, ours);
+		rstream_option_client_on(rs, ours);
 }
 
 /* TCP may have replaced our ops. */
-void rstream_option_off(struct rstream *rs)
+void rstream_option_client_off(struct rstream *rs)
 {
 	struct inet_connection_sock *icsk = inet_csk(rs->sk);
 

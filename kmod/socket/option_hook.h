@@ -45,25 +45,25 @@ void rstream_option_client(struct rstream *rs);
 u64 rstream_role_nonce(const struct rstream *rs, u8 role);
 
 /* Replace TCP's connection ops by ours, and restore them.  Context: held. */
-void rstream_option_on(struct rstream *rs, const struct inet_connection_sock_af_ops *ours);
-void rstream_option_off(struct rstream *rs);
+void rstream_option_client_on(struct rstream *rs, const struct inet_connection_sock_af_ops *ours);
+void rstream_option_client_off(struct rstream *rs);
 
 /* May a client's SYN have the option on this route?  If not, rstream.reason says why. */
 bool rstream_route_serves(struct rstream *rs, const struct dst_entry *dst);
 
 /* Segments.  An skb to which the option is added may start with an IP header. */
-bool rstream_opt_insert(struct sk_buff *skb, const struct rstream_opt *opt);
-enum rstream_opt_found rstream_opt_of_header(const struct tcphdr *th, struct rstream_opt *opt);
+bool rstream_option_client_insert(struct sk_buff *skb, const struct rstream_opt *opt);
+enum rstream_opt_found rstream_option_client_find(const struct tcphdr *th, struct rstream_opt *opt);
 void rstream_option_client_init(void);
 
 /**
- * rstream_option_listen() - answer SYNs that have the option
+ * rstream_option_server_listen() - answer SYNs that have the option
  * @rs:	the listener
  *
  * The first listener of a namespace registers its LOCAL_OUT hook.  May sleep.
  */
-int rstream_option_listen(struct rstream *rs);
-void rstream_option_unlisten(struct rstream *rs);
+int rstream_option_server_listen(struct rstream *rs);
+void rstream_option_server_unlisten(struct rstream *rs);
 
 /**
  * rstream_listener_ours() - do all connections of a listener reach its program through us?
@@ -74,7 +74,7 @@ void rstream_option_unlisten(struct rstream *rs);
 bool rstream_listener_ours(const struct sock *sk);
 
 /* References to the hook of a namespace; may sleep. */
-int rstream_hook_get(struct net *net);
-void rstream_hook_put(struct net *net);
+int rstream_option_server_get(struct net *net);
+void rstream_option_server_put(struct net *net);
 
 #endif

@@ -112,8 +112,9 @@ static bool saved_option(const struct saved_syn *syn, struct rstream_opt *opt)
 	if (!syn || syn->tcp_hdrlen < sizeof(struct tcphdr))
 		return false;
 	th = syn->data + syn->mac_hdrlen + syn->network_hdrlen;
-	return rstream_opt_find(th + sizeof(struct tcphdr), syn->tcp_hdrlen - sizeof(struct tcphdr),
-				opt) == RSTREAM_OPT_GOOD &&
+	return rstream_option_find(th + sizeof(struct tcphdr),
+				   syn->tcp_hdrlen - sizeof(struct tcphdr),
+				   opt) == RSTREAM_OPT_GOOD &&
 	       opt->role == RSW_ROLE_SYN;
 }
 
@@ -142,12 +143,12 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rs->server = true;
 	rs->offer.nonce = syn->nonce;
 	rs->offer.answer = synack->nonce;
-	rs->offer.confirmed = rstream_opt_of_header(th, &opt) == RSTREAM_OPT_GOOD &&
+	rs->offer.confirmed = rstream_option_client_find(th, &opt) == RSTREAM_OPT_GOOD &&
 			opt.role == RSW_ROLE_CONFIRM &&
 			opt.nonce == rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
 	rs->offer.prelude = syn->prelude && synack->prelude;
 	rstream_hear_all(rs);
-	rstream_hook_callbacks(rs);
+	rstream_ulp_hook(rs);
 	rstream_asked(rs);
 }
 
@@ -161,7 +162,7 @@ static int opt_conn_request(struct sock *sk, struct sk_buff *skb)
 	struct syn_here *here = this_cpu_ptr(&syn_here);
 	int ret;
 
-	here->asked = rstream_opt_of_header(tcp_hdr(skb), &here->opt) == RSTREAM_OPT_GOOD &&
+	here->asked = rstream_option_client_find(tcp_hdr(skb), &here->opt) == RSTREAM_OPT_GOOD &&
 		      here->opt.role == RSW_ROLE_SYN;
 	here->isn = TCP_SKB_CB(skb)->seq;
 	here->listener = sk;
@@ -313,7 +314,7 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 	if (!tcp_hdr(skb)->syn)
 		return NF_ACCEPT;
 	/* with a VRF device the hook runs twice */
-	if (rstream_opt_of_header(tcp_hdr(skb), &opt) != RSTREAM_OPT_NONE)
+	if (rstream_option_client_find(tcp_hdr(skb), &opt) != RSTREAM_OPT_NONE)
 		return NF_ACCEPT;
 	if (sk->sk_state == TCP_NEW_SYN_RECV) {
 		req = inet_reqsk(sk);
@@ -322,7 +323,7 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 	} else if (sk->sk_protocol == IPPROTO_TCP) {	/* SYN_SENT: a full sock */
 		add = hook_mapped_syn(skb, &opt);
 	}
-	if (!add || !rstream_opt_insert(skb, &opt))
+	if (!add || !rstream_option_client_insert(skb, &opt))
 		return NF_ACCEPT;
 	if (first)
 		mark(req, &opt);
@@ -355,7 +356,7 @@ static const struct nf_hook_ops opt_hooks[] = {
 	},
 };
 
-int rstream_hook_get(struct net *net)
+int rstream_option_server_get(struct net *net)
 {
 	struct rstream_net *rn = rstream_net(net);
 	int err = 0;
@@ -370,7 +371,7 @@ int rstream_hook_get(struct net *net)
 	return err;
 }
 
-void rstream_hook_put(struct net *net)
+void rstream_option_server_put(struct net *net)
 {
 	struct rstream_net *rn = rstream_net(net);
 
@@ -380,10 +381,10 @@ void rstream_hook_put(struct net *net)
 	mutex_unlock(&rn->hook_lock);
 }
 
-int rstream_option_listen(struct rstream *rs)
+int rstream_option_server_listen(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
-	int err = rstream_hook_get(sock_net(sk));
+	int err = rstream_option_server_get(sock_net(sk));
 
 	if (err)
 		return err;
@@ -392,26 +393,26 @@ int rstream_option_listen(struct rstream *rs)
 	    sk->sk_socket->ops != &rstream_proto_ops) {
 		/* another thread has called listen() or connect() meanwhile */
 		release_sock(sk);
-		rstream_hook_put(sock_net(sk));
+		rstream_option_server_put(sock_net(sk));
 		return 0;
 	}
 	rs->user_save_syn = tcp_sk(sk)->save_syn;
 	if (!rs->user_save_syn)
 		tcp_sk(sk)->save_syn = 1;
-	rstream_option_on(rs, sk->sk_family == AF_INET ? &listener4 : &listener6);
+	rstream_option_client_on(rs, sk->sk_family == AF_INET ? &listener4 : &listener6);
 	rstream_set_mode(rs, RSTREAM_LISTEN, RSTREAM_R_NONE);
-	rstream_link_use(sock_net(sk), sk->sk_memcg);
+	rstream_link_net_use(sock_net(sk), sk->sk_memcg);
 	release_sock(sk);
 	return 0;
 }
 
-void rstream_option_unlisten(struct rstream *rs)
+void rstream_option_server_unlisten(struct rstream *rs)
 {
 	struct net *net = sock_net(rs->sk);
 
 	/* our ops remain until TCP has destroyed it: a client may still confirm our answer */
-	rstream_link_unuse(net);
-	rstream_hook_put(net);
+	rstream_link_net_unuse(net);
+	rstream_option_server_put(net);
 }
 
 static void make_listener(struct inet_connection_sock_af_ops *ours,
@@ -424,7 +425,7 @@ static void make_listener(struct inet_connection_sock_af_ops *ours,
 	ours->syn_recv_sock = opt_syn_recv_sock;
 }
 
-void rstream_option_init(void)
+void rstream_option_server_init(void)
 {
 	get_random_bytes(&answer_key, sizeof(answer_key));
 	make_listener(&listener4, &rstream_tcp4);

@@ -85,7 +85,7 @@ static u64 tx_room(const struct rstream *rs)
 }
 
 /* Send HELLO next, and expect the peer's. */
-void rstream_hello_want(struct rstream *rs)
+void rstream_plain_want_hello(struct rstream *rs)
 {
 	if (rstream_registered(rs)) {		/* after a span: it repeats the first HELLO */
 		set_bit(RSTREAM_WANT_HELLO, &rs->want);
@@ -112,7 +112,7 @@ static void span_leave(struct rstream *rs)
 	rs->plain.ring = false;
 	clear_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	rstream_span_leave(&rs->plain.phase);
-	rstream_hello_want(rs);
+	rstream_plain_want_hello(rs);
 	/* we return to answer a GRANT, but the peer has sent FIN since: its HELLO won't come */
 	if (rs->rx.fin && rs->plain.phase.rx == RSTREAM_SPAN)
 		one_way(rs);
@@ -126,7 +126,8 @@ static bool ring_likely(struct rstream *rs)
 {
 	struct rstream_link *link;
 
-	if (rstream_rx_paused(rs) || rs->plain.in_tcp + rs->rxq.bytes > rstream_window_most(rs))
+	if (rstream_plain_paused(rs) ||
+	    rs->plain.in_tcp + rs->rxq.bytes > rstream_rxq_window_most(rs))
 		return false;
 	if (rs->plain.ring || rs->rx.fin || !rs->hello.peer)
 		return rs->plain.ring && !rs->rx.fin;
@@ -149,7 +150,7 @@ void rstream_plain_tx_end(struct rstream *rs)
 			set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	} else if (rstream_phase_full(&rs->plain.phase, rs->rx.fin,
 				      !rs->server || rs->offer.confirmed, rs->hello.may_speak)) {
-		rstream_hello_want(rs);
+		rstream_plain_want_hello(rs);
 	}
 }
 
@@ -307,7 +308,7 @@ static bool ring_unlikely(const struct rstream *rs)
 }
 
 /* There are bytes to send in records: should they go in a span instead? */
-bool rstream_span_due(const struct rstream *rs)
+bool rstream_plain_span_due(const struct rstream *rs)
 {
 	return rs->hello.plain && !rs->txring && !rs->rxring && !rs->want &&
 	       rs->tx.state == RSTREAM_ON_TCP && rs->rx.state == RSTREAM_ON_TCP &&
@@ -338,7 +339,7 @@ static void put_plain(struct rstream *rs, struct rstream_record *rec)
  * PLAIN or HELLO.  To answer a GRANT we return to records at once: the peer then looks for
  * our HELLO.  Return: true if a record is due, in @rec
  */
-bool rstream_span_control(struct rstream *rs, struct rstream_record *rec)
+bool rstream_plain_span_control(struct rstream *rs, struct rstream_record *rec)
 {
 	if (test_and_clear_bit(RSTREAM_WANT_LINK, &rs->want)) {
 		rs->granted.link_asked = false;
@@ -355,13 +356,13 @@ bool rstream_span_control(struct rstream *rs, struct rstream_record *rec)
 }
 
 /* A ring is in use.  The next time without one may be short, so begin with short spans. */
-void rstream_span_reset(struct rstream *rs)
+void rstream_plain_span_reset(struct rstream *rs)
 {
 	rs->plain.grown = 0;
 }
 
 /* PLAIN has arrived; @seq: TCP sequence number of the byte after it. */
-enum rstream_reason rstream_span_received(struct rstream *rs, u64 len, u32 seq)
+enum rstream_reason rstream_plain_span_received(struct rstream *rs, u64 len, u32 seq)
 {
 	enum rstream_reason reason;
 	bool answer;
@@ -412,7 +413,7 @@ static bool arrived(struct rstream *rs, size_t n)
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
 	if (rs->af_ops)
-		rstream_option_off(rs);		/* the server needs no CONFIRM now */
+		rstream_option_client_off(rs);		/* the server needs no CONFIRM now */
 	if (rs->hist)
 		rstream_hist_arrived(rs, rs->rx.arrived);
 	return true;
@@ -467,7 +468,7 @@ static void got_tcp_fin(struct rstream *rs)
 	rstream_rx_fin(&rs->rx, rs->rx.arrived);
 	/* the peer can send nothing after it, not even an answer to our GRANT */
 	if (rs->rx.state == RSTREAM_GRANTED)
-		rstream_switch_back_got(rs, rs->rx.arrived);
+		rstream_leave_switch_got(rs, rs->rx.arrived);
 	if (!one_way(rs) || rs->hello.in)
 		return;
 	rs->hello.in = true;
@@ -566,7 +567,7 @@ bool rstream_plain_rx(struct rstream *rs)
 	if (!more)
 		rstream_plain_rx_eof(rs);
 	if (news || rs->rx.fin != fin)
-		rstream_wake_readers(rs);
+		rstream_rxq_wake(rs);
 	return true;
 }
 
@@ -592,7 +593,7 @@ bool rstream_plain_rx_fast(struct rstream *rs)
 	if (rs->rx.fin || !arrived(rs, news))
 		return false;
 	WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp + news);
-	WRITE_ONCE(rs->rxq.told, here);		/* as rstream_wake_readers() */
+	WRITE_ONCE(rs->rxq.told, here);		/* as rstream_rxq_wake() */
 	rstream_wake(rs);
 	return true;
 }
@@ -652,11 +653,11 @@ static unsigned int move_to_rxq(struct rstream *rs, struct sk_buff *skb,
 	unsigned int n = min_t(u64, len, rs->plain.in_tcp);
 
 	if (n) {
-		n = rstream_rx_add(rs, skb, off, n);
+		n = rstream_rxq_add(rs, skb, off, n);
 		WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp - n);
 		return n;
 	}
-	len = rstream_rx_add(rs, skb, off, len);
+	len = rstream_rxq_add(rs, skb, off, len);
 	if (len)
 		arrived(rs, len);
 	return len;
@@ -706,7 +707,7 @@ unsigned int rstream_plain_parse(struct rstream *rs, struct sk_buff *skb,
 /* The first @n bytes of rstream.part have turned out to be data. */
 static bool queue_part(struct rstream *rs, unsigned int n)
 {
-	if (!rstream_rx_add_bytes(rs, rs->part, n))
+	if (!rstream_rxq_add_bytes(rs, rs->part, n))
 		return false;
 	arrived(rs, n);
 	rs->in.part_len -= n;
@@ -753,9 +754,9 @@ void rstream_plain_not_hello(struct rstream *rs, bool none)
 			return;
 		}
 	} while (rs->in.part_len &&
-		 (none || rstream_hello_read(rs->part, rs->in.part_len, role, nonce,
-					     &hello, &used) == RSTREAM_HELLO_NOT));
-	rstream_wake_readers(rs);
+		 (none || rstream_record_read_hello(rs->part, rs->in.part_len, role, nonce,
+						    &hello, &used) == RSTREAM_HELLO_NOT));
+	rstream_rxq_wake(rs);
 }
 
 /* The peer's HELLO has arrived: send ours, unless we have. */
@@ -765,7 +766,7 @@ void rstream_plain_got_hello(struct rstream *rs)
 	if (rs->plain.phase.tx == RSTREAM_SPAN)
 		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* no further span */
 	if (rstream_phase_hello(&rs->plain.phase, rs->sk->sk_shutdown & SEND_SHUTDOWN))
-		rstream_hello_want(rs);
+		rstream_plain_want_hello(rs);
 	else if (rs->plain.phase.tx == RSTREAM_ENDED)
 		rs->rx.limit = ENDLESS;
 	else
@@ -796,7 +797,7 @@ bool rstream_plain_rx_full(struct rstream *rs)
 }
 
 /* Does unread data, or a lack of memory, keep us from taking more from TCP? */
-bool rstream_rx_paused(struct rstream *rs)
+bool rstream_plain_paused(struct rstream *rs)
 {
 	return rs->in.throttled || rs->plain.more || rstream_plain_rx_full(rs);
 }
@@ -882,7 +883,7 @@ int rstream_plain_copy(struct rstream *rs, struct msghdr *msg, size_t len)
 	if (n <= 0)
 		return desc.error ?: -EFAULT;
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + n);
-	/* as rstream_rx_consume() */
+	/* as rstream_recv_consume() */
 	smp_store_release(&rs->plain.in_tcp, rs->plain.in_tcp - n);
 	rstream_hist_read(rs);
 	return n;

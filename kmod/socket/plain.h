@@ -31,14 +31,14 @@ struct rstream_plain {
 /* All with the socket held. */
 void rstream_plain_begin(struct rstream *rs);
 bool rstream_plain_only(const struct rstream *rs);
-void rstream_hello_want(struct rstream *rs);
+void rstream_plain_want_hello(struct rstream *rs);
 void rstream_plain_timeout(struct rstream *rs);
 
 /* Spans: no records while no ring is available. */
-bool rstream_span_due(const struct rstream *rs);
-bool rstream_span_control(struct rstream *rs, struct rstream_record *rec);
-enum rstream_reason rstream_span_received(struct rstream *rs, u64 len, u32 seq);
-void rstream_span_reset(struct rstream *rs);
+bool rstream_plain_span_due(const struct rstream *rs);
+bool rstream_plain_span_control(struct rstream *rs, struct rstream_record *rec);
+enum rstream_reason rstream_plain_span_received(struct rstream *rs, u64 len, u32 seq);
+void rstream_plain_span_reset(struct rstream *rs);
 
 /* what we send */
 bool rstream_plain_tx_idle(const struct rstream *rs);
@@ -60,7 +60,7 @@ void rstream_plain_rx_eof(struct rstream *rs);
 void rstream_plain_check_truncated(struct rstream *rs);
 bool rstream_plain_rx_full(struct rstream *rs);
 bool rstream_plain_rx_span_over(const struct rstream *rs);
-bool rstream_rx_paused(struct rstream *rs);
+bool rstream_plain_paused(struct rstream *rs);
 
 /* to the program */
 bool rstream_plain_partial(const struct rstream *rs);

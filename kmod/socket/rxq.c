@@ -26,7 +26,7 @@
 /* Likewise for bytes that it needs; the kernel charges a batch of 64 pages at once. */
 #define PEEK_LEAVES	(2 * 64 * PAGE_SIZE)
 
-bool rstream_try_charge(struct rstream *rs, u32 size)
+bool rstream_rxq_charge(struct rstream *rs, u32 size)
 {
 	u32 most = size + CHARGE_LEAVES;
 	struct sock *sk = rs->sk;
@@ -158,7 +158,7 @@ static struct sk_buff *rx_clone(struct rstream *rs, struct sk_buff *skb, u32 off
  * Queue up to @len bytes at @off of TCP's @skb: small pieces are copied together into an skb of
  * ours, large ones cloned.  Return: bytes; 0 without memory, or if we may not have more.
  */
-u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
+u32 rstream_rxq_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 {
 	ktime_t stamp = skb->tstamp;
 	struct sk_buff *to;
@@ -183,7 +183,7 @@ u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len)
 }
 
 /* Likewise for a few bytes that are not in an skb, all or none.  Return: false without memory. */
-bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
+bool rstream_rxq_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
 {
 	struct sk_buff *to = rx_own_tail(rs, NULL, len);
 
@@ -196,7 +196,7 @@ bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len)
 	return true;
 }
 
-void rstream_rx_drop(struct rstream *rs, struct sk_buff *skb)
+void rstream_rxq_drop(struct rstream *rs, struct sk_buff *skb)
 {
 	if (skb == rs->rxq.clone)
 		rs->rxq.clone = NULL;
@@ -205,12 +205,12 @@ void rstream_rx_drop(struct rstream *rs, struct sk_buff *skb)
 	__kfree_skb(skb);
 }
 
-void rstream_rx_free(struct rstream *rs)
+void rstream_rxq_free(struct rstream *rs)
 {
 	struct sk_buff *skb;
 
 	while ((skb = skb_peek(&rs->rxq.skbs)))
-		rstream_rx_drop(rs, skb);
+		rstream_rxq_drop(rs, skb);
 	rs->rxq.bytes = 0;
 }
 
@@ -220,7 +220,7 @@ void rstream_rx_free(struct rstream *rs)
  */
 static bool charge_peeked(struct rstream *rs, u32 size)
 {
-	return rstream_try_charge(rs, size) ||
+	return rstream_rxq_charge(rs, size) ||
 	       (rstream_account_has_room(rs->sk->sk_memcg, size + PEEK_LEAVES) &&
 		__sk_mem_schedule(rs->sk, size, SK_MEM_RECV));
 }
@@ -231,7 +231,7 @@ static bool charge_peeked(struct rstream *rs, u32 size)
  * caller adds them to rxq.bytes.  @peek: charge by charge_peeked(); not in softirq.
  * Return: bytes copied.
  */
-u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool peek)
+u64 rstream_rxq_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool peek)
 {
 	struct sk_buff *skb = skb_peek_tail(&rs->rxq.skbs);
 	bool empty = !skb;
@@ -278,7 +278,7 @@ u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 t
  * their data.  TCP's autotuning enlarges that buffer when we take much from it in a round trip;
  * on average, that is what the program reads.
  */
-u64 rstream_window_most(const struct rstream *rs)
+u64 rstream_rxq_window_most(const struct rstream *rs)
 {
 	/* a peer that sends HELLO first may send this much before it knows our window */
 	u64 least = rs->server || rs->offer.prelude ? RSW_FIRST_WINDOW : SZ_4K;
@@ -289,7 +289,7 @@ u64 rstream_window_most(const struct rstream *rs)
 /* ---- what there is ---- */
 
 /* Ring offset of the next byte to be read from the ring.  Without the lock, too. */
-u64 rstream_ring_at(const struct rstream *rs)
+u64 rstream_rxq_ring_at(const struct rstream *rs)
 {
 	u64 base = READ_ONCE(rs->rx.base);
 
@@ -298,7 +298,7 @@ u64 rstream_ring_at(const struct rstream *rs)
 }
 
 /* Has everything arrived that the peer will ever send? */
-bool rstream_ring_ended(const struct rstream *rs)
+bool rstream_rxq_ring_ended(const struct rstream *rs)
 {
 	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at;
 }
@@ -307,23 +307,23 @@ bool rstream_ring_ended(const struct rstream *rs)
  * Are bytes of the ring still to be read?  They may be counted after TCP is closed, and the stream
  * is not over before they are.
  */
-bool rstream_ring_owes(const struct rstream *rs)
+bool rstream_rxq_ring_owes(const struct rstream *rs)
 {
 	return READ_ONCE(rs->rx.fin) && rs->rx.state == RSTREAM_ON_RING &&
 	       READ_ONCE(rs->rx.consumed) < rs->rx.fin_at &&
 	       !READ_ONCE(rs->rx.lost) && !READ_ONCE(rs->error);
 }
 
-bool rstream_rx_over(const struct rstream *rs)
+bool rstream_rxq_over(const struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 
 	return rstream_rx_eof(&rs->rx) || READ_ONCE(sk->sk_err) ||
 	       READ_ONCE(rs->shutdown) & RCV_SHUTDOWN ||
-	       (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_ring_owes(rs));
+	       (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_rxq_ring_owes(rs));
 }
 
-u64 rstream_ring_ready(const struct rstream *rs)
+u64 rstream_rxq_ring_ready(const struct rstream *rs)
 {
 	const struct rstream_rxring *ring;
 	u64 ready = 0;
@@ -335,7 +335,7 @@ u64 rstream_ring_ready(const struct rstream *rs)
 	ring = READ_ONCE(rs->rxring);
 	if (ring && (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING ||
 		     READ_ONCE(rs->leave.leaving))) {
-		u64 at = rstream_ring_at(rs);
+		u64 at = rstream_rxq_ring_at(rs);
 		/* pairs with message_data(): the bytes are in memory */
 		u64 end = smp_load_acquire(&ring->landed);
 
@@ -350,36 +350,36 @@ u64 rstream_ring_ready(const struct rstream *rs)
 }
 
 /* How many bytes a read would find.  Only a hint without the lock. */
-u64 rstream_rx_ready(const struct rstream *rs)
+u64 rstream_rxq_ready(const struct rstream *rs)
 {
 	u64 in_tcp = smp_load_acquire(&rs->plain.in_tcp);	/* first, because it moves to rxq */
 
 	/* pairs with ring_moved() */
-	return in_tcp + smp_load_acquire(&rs->rxq.bytes) + rstream_ring_ready(rs);
+	return in_tcp + smp_load_acquire(&rs->rxq.bytes) + rstream_rxq_ring_ready(rs);
 }
 
 /* Is stream offset @at the mark? */
-bool rstream_urg_at_mark(const struct rstream *rs, u64 at)
+bool rstream_rxq_at_mark(const struct rstream *rs, u64 at)
 {
 	return READ_ONCE(rs->urg.state) && READ_ONCE(rs->urg.at) == at;
 }
 
 /* Can the urgent byte be read?  Without the lock, too. */
-bool rstream_urg_here(const struct rstream *rs)
+bool rstream_rxq_urg_here(const struct rstream *rs)
 {
 	return READ_ONCE(rs->urg.state) == RSTREAM_URG_NEW &&
-	       rstream_rx_ready(rs) >
+	       rstream_rxq_ready(rs) >
 	       READ_ONCE(rs->urg.at) - READ_ONCE(rs->rx.consumed);
 }
 
 /*
  * Are SO_RCVLOWAT bytes ready?  We never wait for more than half of what can be here at once, nor
- * for memory.  Without the lock, too, as rstream_rx_ready().
+ * for memory.  Without the lock, too, as rstream_rxq_ready().
  */
-bool rstream_rx_enough(const struct rstream *rs)
+bool rstream_rxq_enough(const struct rstream *rs)
 {
 	u64 target = sock_rcvlowat(rs->sk, 0, INT_MAX);
-	u64 ready = rstream_rx_ready(rs);
+	u64 ready = rstream_rxq_ready(rs);
 	u64 most;
 
 	if (target <= 1 && !READ_ONCE(rs->urg.state))
@@ -388,7 +388,7 @@ bool rstream_rx_enough(const struct rstream *rs)
 						 READ_ONCE(rs->rxq.window) / 2;
 	target = min(target, max_t(u64, 1, most));
 	/* the urgent byte at the mark does not count */
-	if (rstream_urg_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&
+	if (rstream_rxq_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE))
 		target++;
 	/* for data that is left with TCP, whose window may be smaller than the target */
@@ -401,7 +401,7 @@ static bool rx_news(struct rstream *rs)
 {
 	/* first: what is read meanwhile makes the sum smaller, never larger */
 	u64 consumed = READ_ONCE(rs->rx.consumed);
-	u64 here = consumed + rstream_rx_ready(rs) + READ_ONCE(rs->rx.fin);
+	u64 here = consumed + rstream_rxq_ready(rs) + READ_ONCE(rs->rx.fin);
 
 	if (here <= READ_ONCE(rs->rxq.told))
 		return false;
@@ -414,11 +414,11 @@ static bool rx_news(struct rstream *rs)
  * new bytes only, not for those that were just moved from a ring to the queue; sleepers are woken
  * in any case.
  */
-void rstream_wake_readers(struct rstream *rs)
+void rstream_rxq_wake(struct rstream *rs)
 {
-	bool over = rstream_urg_here(rs) || rstream_rx_over(rs);
+	bool over = rstream_rxq_urg_here(rs) || rstream_rxq_over(rs);
 
-	if (!over && !READ_ONCE(rs->rx.fin) && !rstream_rx_enough(rs))
+	if (!over && !READ_ONCE(rs->rx.fin) && !rstream_rxq_enough(rs))
 		return;
 	if (rx_news(rs) || over)
 		rstream_wake(rs);

@@ -34,24 +34,24 @@ static inline struct rstream_skb_cb *rstream_skb_cb(struct sk_buff *skb)
 }
 
 /* The queue.  Held. */
-bool rstream_try_charge(struct rstream *rs, u32 size);
-u32 rstream_rx_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
-bool rstream_rx_add_bytes(struct rstream *rs, const u8 *bytes, u32 len);
-u64 rstream_rx_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool peek);
-void rstream_rx_drop(struct rstream *rs, struct sk_buff *skb);
-void rstream_rx_free(struct rstream *rs);
-u64 rstream_window_most(const struct rstream *rs);
+bool rstream_rxq_charge(struct rstream *rs, u32 size);
+u32 rstream_rxq_add(struct rstream *rs, struct sk_buff *skb, u32 off, u32 len);
+bool rstream_rxq_add_bytes(struct rstream *rs, const u8 *bytes, u32 len);
+u64 rstream_rxq_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 to, bool peek);
+void rstream_rxq_drop(struct rstream *rs, struct sk_buff *skb);
+void rstream_rxq_free(struct rstream *rs);
+u64 rstream_rxq_window_most(const struct rstream *rs);
 
 /* How much there is to read.  Without the lock, too. */
-u64 rstream_rx_ready(const struct rstream *rs);
-bool rstream_rx_enough(const struct rstream *rs);
-bool rstream_rx_over(const struct rstream *rs);
-void rstream_wake_readers(struct rstream *rs);
-u64 rstream_ring_ready(const struct rstream *rs);
-u64 rstream_ring_at(const struct rstream *rs);
-bool rstream_ring_ended(const struct rstream *rs);
-bool rstream_ring_owes(const struct rstream *rs);
-bool rstream_urg_at_mark(const struct rstream *rs, u64 at);
-bool rstream_urg_here(const struct rstream *rs);
+u64 rstream_rxq_ready(const struct rstream *rs);
+bool rstream_rxq_enough(const struct rstream *rs);
+bool rstream_rxq_over(const struct rstream *rs);
+void rstream_rxq_wake(struct rstream *rs);
+u64 rstream_rxq_ring_ready(const struct rstream *rs);
+u64 rstream_rxq_ring_at(const struct rstream *rs);
+bool rstream_rxq_ring_ended(const struct rstream *rs);
+bool rstream_rxq_ring_owes(const struct rstream *rs);
+bool rstream_rxq_at_mark(const struct rstream *rs, u64 at);
+bool rstream_rxq_urg_here(const struct rstream *rs);
 
 #endif

@@ -19,7 +19,7 @@ extern const struct rstream_link_ops rstream_ring_ops;	/* callbacks of links */
 int rstream_stream_init(void);
 void rstream_stream_exit(void);
 void rstream_stream_net_init(struct rstream_net *rn);
-void rstream_option_init(void);
+void rstream_option_server_init(void);
 int rstream_af_init(void);
 void rstream_af_exit(void);
 
@@ -27,13 +27,13 @@ void rstream_af_exit(void);
 void rstream_links_changed(struct net *net);
 
 /**
- * rstream_link_make() - request a link to a socket's peer, for an administrator
+ * rstream_make_link() - request a link to a socket's peer, for an administrator
  * @net:	namespace of the caller
  * @inode:	of the socket
  * @any_user:	the caller may do this for sockets of other users
  *
  * Return: 0, -ENOENT no such socket, -ENOTCONN it has no records, -EPERM.
  */
-int rstream_link_make(struct net *net, u64 inode, bool any_user);
+int rstream_make_link(struct net *net, u64 inode, bool any_user);
 
 #endif

@@ -51,7 +51,7 @@ void rstream_stream_put(struct rstream *rs)
 
 /* ---- TCP's callbacks and wake-ups, socket held ---- */
 
-void rstream_unhook_callbacks(struct sock *sk)
+void rstream_ulp_unhook(struct sock *sk)
 {
 	WRITE_ONCE(sk->sk_data_ready, rstream_tcp4.data_ready);
 	WRITE_ONCE(sk->sk_write_space, rstream_tcp4.write_space);
@@ -260,7 +260,7 @@ static struct rstream *find_inode(struct rstream_net *rn, u64 inode)
  * Request a link for the connection with this inode.  Return: 0, -ENOENT: there is none,
  * -ENOTCONN: it has no records, -EPERM: it is another user's.
  */
-int rstream_link_make(struct net *net, u64 inode, bool any_user)
+int rstream_make_link(struct net *net, u64 inode, bool any_user)
 {
 	struct rstream *rs;
 	int err = 0;
@@ -317,7 +317,7 @@ void rstream_register(struct rstream *rs)
 	hlist_add_head_rcu(&rs->token_node,
 			   &rn->tokens[rs->ticket.ours.token & 0xff]);
 	spin_unlock_bh(&rn->streams_lock);
-	rstream_link_use(rn->net, rs->sk->sk_memcg);
+	rstream_link_net_use(rn->net, rs->sk->sk_memcg);
 }
 
 void rstream_unregister(struct rstream *rs)
@@ -332,7 +332,7 @@ void rstream_unregister(struct rstream *rs)
 	spin_lock_bh(&rn->streams_lock);
 	hlist_del_init_rcu(&rs->token_node);
 	spin_unlock_bh(&rn->streams_lock);
-	rstream_link_unuse(rn->net);
+	rstream_link_net_unuse(rn->net);
 }
 
 bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,

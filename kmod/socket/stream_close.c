@@ -46,7 +46,7 @@ static bool too_many(const struct rstream *rs, unsigned int shift)
 	struct sock *sk = rs->sk;
 
 	return (u64)atomic_read(&n_closed) << shift > READ_ONCE(rs->rn->set.max_orphans) ||
-	       (rstream_tx_used(rs) > SOCK_MIN_SNDBUF &&
+	       (rstream_txq_used(rs) > SOCK_MIN_SNDBUF &&
 		sk_memory_allocated(sk) > sk_prot_mem_limits(sk, 2));
 }
 
@@ -148,8 +148,8 @@ static void linger(struct rstream *rs)
 		return;
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (timeo && !signal_pending(current) && !sk->sk_err &&
-	       !rs->error && !rstream_tx_done(rs)) {
-		rstream_ask_room(rs);
+	       !rs->error && !rstream_txq_done(rs)) {
+		rstream_send_room(rs);
 		sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_err) ||
 			      READ_ONCE(rs->error), &wait);
 	}
@@ -162,7 +162,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	struct sock *sk = rs->sk;
 
 	rs->shutdown = SHUTDOWN_MASK;
-	rstream_cork(rs, false);
+	rstream_txq_cork(rs, false);
 	rstream_parse(rs);
 	rstream_flush_due(rs);
 	rstream_ring_landed(rs);
@@ -171,7 +171,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 		sock_error(sk);
 	if (sk->sk_state == TCP_CLOSE || rs->error)
 		return true;
-	if (rstream_rx_ready(rs) || rstream_plain_partial(rs) ||
+	if (rstream_rxq_ready(rs) || rstream_plain_partial(rs) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
 		/* RFC 2525, 2.17: unread data is lost, so reset, after what was corked */
 		rstream_flush(rs);
@@ -191,17 +191,17 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	close_set(rs, RSTREAM_CLOSING);
 	smp_mb();	/* pairs with ring_data(): it sees CLOSING, or we see what has landed */
 	rstream_ring_landed(rs);
-	if (rstream_rx_ready(rs))
+	if (rstream_rxq_ready(rs))
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 	rstream_flush(rs);
 	linger(rs);
 	/* TCP's FIN has arrived: the peer will send nothing more */
-	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_tx_done(rs))
+	if (sk->sk_shutdown & RCV_SHUTDOWN && rstream_txq_done(rs))
 		return true;
 	/* from here on rstream_close_end(), rstream_close_unlocked() or the worker releases it */
 	close_set(rs, RSTREAM_CLOSED);
 	detach_program(rs, sock);
-	if (!rstream_tx_done(rs))
+	if (!rstream_txq_done(rs))
 		limited(rs, 0);
 	rstream_close_step(rs);
 	if (sk->sk_state == TCP_CLOSE)
@@ -215,7 +215,7 @@ bool rstream_close(struct rstream *rs, struct socket *sock)
 	if (!close_now(rs, sock))
 		return false;
 	close_set(rs, RSTREAM_RELEASED);
-	rstream_rings_close(rs);	/* links need not wait for TCP */
+	rstream_ring_close(rs);	/* links need not wait for TCP */
 	return true;
 }
 
@@ -257,7 +257,7 @@ void rstream_close_step(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	if (rstream_released(rs) || sk->sk_state == TCP_CLOSE || !rstream_tx_done(rs))
+	if (rstream_released(rs) || sk->sk_state == TCP_CLOSE || !rstream_txq_done(rs))
 		return;
 	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
@@ -322,7 +322,7 @@ bool rstream_close_over(struct rstream *rs)
 				     rs->close.state != RSTREAM_ORPHANED))
 		return false;
 	rstream_close_release(rs);
-	rstream_rings_close(rs);
+	rstream_ring_close(rs);
 	return true;
 }
 

@@ -27,13 +27,13 @@ int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 		n = rstream_urg_inq(rs);
 		break;
 	case SIOCATMARK:
-		n = rstream_urg_at_mark(rs, rs->rx.consumed);
+		n = rstream_rxq_at_mark(rs, rs->rx.consumed);
 		break;
 	case SIOCOUTQ:
-		n = rstream_tx_unacked(rs);
+		n = rstream_send_unacked(rs);
 		break;
 	case SIOCOUTQNSD:
-		n = rstream_tx_unsent(rs);
+		n = rstream_txq_unsent(rs);
 		break;
 	default:
 		release_sock(sock->sk);
@@ -53,7 +53,7 @@ int rstream_set_rcvlowat(struct sock *sk, int val)
 	if (rstream_may_have_records(rs))
 		rstream_hear_all(rs);
 	if (rs->mode == RSTREAM_FRAMED)
-		rstream_wake_readers(rs);
+		rstream_rxq_wake(rs);
 	return err;
 }
 
@@ -107,7 +107,7 @@ void rstream_uncork(struct rstream *rs, bool now)
 	lock_sock(rs->sk);
 	if (rs->mode == RSTREAM_FRAMED &&
 	    (now || !(tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK))) {
-		rstream_cork(rs, false);
+		rstream_txq_cork(rs, false);
 		if (rs->tx.written != rs->tx.sent || !rstream_hello_waits(rs))
 			rstream_flush(rs);
 	}
@@ -168,7 +168,7 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 /* TCP's FINs follow both FIN records: the state in which TCP would be without records. */
 static u8 info_state(struct rstream *rs)
 {
-	bool ended = rstream_ring_ended(rs);
+	bool ended = rstream_rxq_ring_ended(rs);
 
 	if (rs->sk->sk_state != TCP_ESTABLISHED)
 		return rs->sk->sk_state;
@@ -176,7 +176,7 @@ static u8 info_state(struct rstream *rs)
 		return ended ? TCP_CLOSE_WAIT : TCP_ESTABLISHED;
 	if (ended)
 		return TCP_LAST_ACK;
-	return rs->tx.fin && !rstream_tx_unacked(rs) ? TCP_FIN_WAIT2 :
+	return rs->tx.fin && !rstream_send_unacked(rs) ? TCP_FIN_WAIT2 :
 						       TCP_FIN_WAIT1;
 }
 
@@ -186,14 +186,14 @@ static void info_fill(struct rstream *rs, struct tcp_info *info)
 	u64 unacked;
 
 	rstream_ring_landed(rs);
-	unacked = min(rstream_tx_unacked(rs), rs->tx.written);
+	unacked = min(rstream_send_unacked(rs), rs->tx.written);
 	/* unacked may include records in flight, but bytes_acked must never decrease */
 	rs->txq.told = max(rs->txq.told, rs->tx.written - unacked);
 	info->tcpi_state = info_state(rs);
 	info->tcpi_bytes_acked = rs->txq.told;
 	info->tcpi_bytes_sent = rs->stats.tx.tcp_bytes + rs->stats.tx.ring_bytes;
 	info->tcpi_bytes_received = rs->rx.arrived;
-	info->tcpi_notsent_bytes = min_t(u64, rstream_tx_unsent(rs), U32_MAX);
+	info->tcpi_notsent_bytes = min_t(u64, rstream_txq_unsent(rs), U32_MAX);
 	info->tcpi_last_data_sent = jiffies_to_msecs(jiffies - READ_ONCE(rs->txq.at));
 	info->tcpi_last_data_recv = jiffies_to_msecs(tcp_jiffies32 - READ_ONCE(rs->rxq.at));
 }

@@ -64,7 +64,7 @@ static bool add_page_part(struct rstream *rs, struct page *page, size_t off,
 		list_add_tail(&frag->list, &rs->txq.frags);
 	}
 	frag->len += len;
-	rstream_tx_queued(rs, frag, len, RSTREAM_MIB_SENT_PAGE_BYTES);
+	rstream_txq_queued(rs, frag, len, RSTREAM_MIB_SENT_PAGE_BYTES);
 	rs->zc.awaited = true;
 	return true;
 }
@@ -84,7 +84,7 @@ static bool may_refer(struct rstream *rs, struct page *page, size_t len,
  * Queue the first page that the caller passes, up to @max bytes.
  * Return: bytes, 0 if it has to be copied, -EAGAIN without memory.
  */
-ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
+ssize_t rstream_page_refer(struct rstream *rs, struct msghdr *msg, u64 max)
 {
 	struct iov_iter *iter = &msg->msg_iter;
 	const struct bio_vec *bvec;
@@ -102,7 +102,7 @@ ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
 	len = min_t(u64, len, max);
 	if (!len || !may_refer(rs, page, len, off))
 		return 0;
-	len = rstream_tx_schedule(rs, len, 1);
+	len = rstream_txq_schedule(rs, len, 1);
 	if (!len || !add_page_part(rs, page, off, len, NULL))
 		return -EAGAIN;
 	iov_iter_advance(iter, len);
@@ -113,8 +113,8 @@ ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max)
  * Queue user memory in place, up to @max bytes.
  * Return: bytes, -EFAULT, or -EAGAIN without memory.
  */
-ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
-		       struct ubuf_info *uarg)
+ssize_t rstream_page_pin(struct rstream *rs, struct msghdr *msg, u64 max,
+			 struct ubuf_info *uarg)
 {
 	size_t want = min_t(u64, max, PIN_PAGES * PAGE_SIZE), off, done = 0;
 	struct page *pages[PIN_PAGES];
@@ -122,7 +122,7 @@ ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 	ssize_t got, left;
 	int i;
 
-	want = rstream_tx_schedule(rs, min(want, msg_data_left(msg)), PIN_PAGES);
+	want = rstream_txq_schedule(rs, min(want, msg_data_left(msg)), PIN_PAGES);
 	if (!want)
 		return -EAGAIN;
 	got = iov_iter_get_pages2(&msg->msg_iter, pages, want, PIN_PAGES, &off);
@@ -183,7 +183,7 @@ void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent)
  * Does a ring have frags in flight that refer to pages whose owners wait for their release?  Then
  * ask for credit at once, even if we need no space.
  */
-bool rstream_tx_awaited(struct rstream *rs)
+bool rstream_page_awaited(struct rstream *rs)
 {
 	if (rs->txq.mem == rs->tx.written - rs->tx.sent)
 		rs->zc.awaited = false;

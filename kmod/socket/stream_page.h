@@ -23,12 +23,12 @@ struct rstream_zerocopy {
 };
 
 /* All with the socket held. */
-ssize_t rstream_tx_refer(struct rstream *rs, struct msghdr *msg, u64 max);
-ssize_t rstream_tx_pin(struct rstream *rs, struct msghdr *msg, u64 max,
-		       struct ubuf_info *uarg);
+ssize_t rstream_page_refer(struct rstream *rs, struct msghdr *msg, u64 max);
+ssize_t rstream_page_pin(struct rstream *rs, struct msghdr *msg, u64 max,
+			 struct ubuf_info *uarg);
 struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg);
 void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent);
 bool rstream_zerocopy_waits(struct rstream *rs);
-bool rstream_tx_awaited(struct rstream *rs);
+bool rstream_page_awaited(struct rstream *rs);
 
 #endif

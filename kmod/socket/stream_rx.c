@@ -41,10 +41,10 @@ static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
 		     u64 skip, bool trunc)
 {
 	const struct rstream_rxring *ring = rs->rxring;
-	u64 at = rstream_ring_at(rs) + skip;
+	u64 at = rstream_rxq_ring_at(rs) + skip;
 	u32 pos = at & (ring->size - 1);
 	size_t n = min3(len, (size_t)(ring->size - pos),
-			(size_t)(rstream_ring_ready(rs) - skip)), got;
+			(size_t)(rstream_rxq_ring_ready(rs) - skip)), got;
 
 	if (trunc)
 		return n;
@@ -61,8 +61,8 @@ static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
 	return n;
 }
 
-int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
-		    u64 skip, bool trunc)
+int rstream_recv_copy(struct rstream *rs, struct msghdr *msg, size_t len,
+		      u64 skip, bool trunc)
 {
 	if (skip < rs->rxq.bytes)
 		return copy_queue(rs, msg, len, skip, trunc);
@@ -70,7 +70,7 @@ int rstream_rx_copy(struct rstream *rs, struct msghdr *msg, size_t len,
 }
 
 /* The program has read, or skipped, the next @len bytes. */
-void rstream_rx_consume(struct rstream *rs, size_t len)
+void rstream_recv_consume(struct rstream *rs, size_t len)
 {
 	size_t from_queue = min_t(u64, len, rs->rxq.bytes), left = from_queue;
 	struct sk_buff *skb;
@@ -86,10 +86,10 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 		cb->len -= n;
 		left -= n;
 		if (!cb->len)
-			rstream_rx_drop(rs, skb);
+			rstream_rxq_drop(rs, skb);
 	}
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + len);
-	/* pairs with rstream_rx_ready(): poll() may count bytes twice, but never misses any */
+	/* pairs with rstream_rxq_ready(): poll() may count bytes twice, but never misses any */
 	smp_store_release(&rs->rxq.bytes, rs->rxq.bytes - from_queue);
 	if (rs->urg.state && rs->rx.consumed > rs->urg.at)
 		WRITE_ONCE(rs->urg.state, RSTREAM_URG_NONE);
@@ -101,7 +101,7 @@ void rstream_rx_consume(struct rstream *rs, size_t len)
 
 static void window_grow(struct rstream *rs)
 {
-	u64 most = rstream_window_most(rs);
+	u64 most = rstream_rxq_window_most(rs);
 
 	if (rs->rxq.window < most && !tcp_under_memory_pressure(rs->sk))
 		WRITE_ONCE(rs->rxq.window, min(2 * rs->rxq.window, most));
@@ -117,7 +117,7 @@ static bool is_quiet(const struct rstream *rs)
  * Send the peer a new window when half of it is used.  With a slow reader that takes long, so
  * send a smaller update now and then: a closed sender that sees no progress gives up.
  */
-void rstream_rx_ack(struct rstream *rs)
+void rstream_recv_ack(struct rstream *rs)
 {
 	u64 used;
 
@@ -139,7 +139,7 @@ void rstream_rx_ack(struct rstream *rs)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
 		rs->out.due = true;	/* the flush may close TCP now */
-	if (rs->rx.state == RSTREAM_ON_RING || rstream_ring_ended(rs))
+	if (rs->rx.state == RSTREAM_ON_RING || rstream_rxq_ring_ended(rs))
 		return;
 	used = rs->rx.consumed + rs->rxq.window - rs->rx.limit;
 	if (!used || test_bit(RSTREAM_WANT_ACK, &rs->want) ||
@@ -160,7 +160,7 @@ static bool undecided(const struct rstream *rs)
 }
 
 /* There is nothing to read.  Return: 0 at the end of the stream or to continue, or an errno. */
-int rstream_rx_status(struct rstream *rs, bool *eof)
+int rstream_recv_status(struct rstream *rs, bool *eof)
 {
 	struct sock *sk = rs->sk;
 
@@ -169,7 +169,7 @@ int rstream_rx_status(struct rstream *rs, bool *eof)
 		return 0;
 	if (sk->sk_err)
 		return sock_error(sk);
-	if (sk->sk_state == TCP_CLOSE && !rstream_ring_owes(rs)) {
+	if (sk->sk_state == TCP_CLOSE && !rstream_rxq_ring_owes(rs)) {
 		/* the error has been reported before: as with TCP, end of file */
 		*eof = sk->sk_shutdown & RCV_SHUTDOWN;
 		return *eof ? 0 : -ENOTCONN;
@@ -177,7 +177,7 @@ int rstream_rx_status(struct rstream *rs, bool *eof)
 	return 0;
 }
 
-int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
+int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = rs->sk;
@@ -190,14 +190,14 @@ int rstream_rx_wait(struct rstream *rs, long *timeo, u64 more_than)
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	add_wait_queue(sk_sleep(sk), &wait);
-	err = sk_wait_event(sk, timeo, rstream_rx_ready(rs) > more_than ||
-			    rstream_rx_over(rs), &wait);
+	err = sk_wait_event(sk, timeo, rstream_rxq_ready(rs) > more_than ||
+			    rstream_rxq_over(rs), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return min(err, 0);
 }
 
 /* accept() has charged the socket, and passes it to the program. */
-void rstream_rx_accepted(struct rstream *rs)
+void rstream_recv_accepted(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
@@ -229,19 +229,19 @@ static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
  * How much a read of @len bytes may take, beginning *@ahead bytes after rx.consumed: it ends at
  * the urgent byte.  If it begins there, that byte is skipped.
  */
-size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
+size_t rstream_recv_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
 {
 	u64 at = rs->rx.consumed + *ahead;
 
-	if (rstream_urg_at_mark(rs, at) && rstream_rx_ready(rs) > *ahead &&
+	if (rstream_rxq_at_mark(rs, at) && rstream_rxq_ready(rs) > *ahead &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE)) {
 		if (peek)
 			++*ahead;
 		else
-			rstream_rx_consume(rs, 1);
+			rstream_recv_consume(rs, 1);
 		at++;
 	}
-	if (rstream_rx_ready(rs) <= *ahead)
+	if (rstream_rxq_ready(rs) <= *ahead)
 		return 0;
 	if (rs->urg.state && rs->urg.at > at)
 		len = min_t(u64, len, rs->urg.at - at);
@@ -253,10 +253,11 @@ size_t rstream_rx_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
  * to the ring, so move bytes up to @ahead + @len from there to the queue.
  * Return: false if there was no memory for any of the @len.
  */
-bool rstream_rx_seen(struct rstream *rs, u64 ahead, size_t len)
+bool rstream_recv_seen(struct rstream *rs, u64 ahead, size_t len)
 {
 	if (ahead + len > rs->rxq.bytes)
-		rstream_ring_keep(rs, min(ahead + len - rs->rxq.bytes, rstream_ring_ready(rs)));
+		rstream_leave_keep(rs, min(ahead + len - rs->rxq.bytes,
+					   rstream_rxq_ring_ready(rs)));
 	return ahead < rs->rxq.bytes;
 }
 
@@ -282,12 +283,12 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 	/* one byte more, because the urgent one may be skipped */
 	if (!rstream_plain_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
 		return -ENOMEM;
-	len = rstream_rx_next(rs, len, ahead, flags & MSG_PEEK);
+	len = rstream_recv_next(rs, len, ahead, flags & MSG_PEEK);
 	if (!len)
 		return 0;
-	if ((flags & (MSG_PEEK | MSG_TRUNC)) == MSG_PEEK && !rstream_rx_seen(rs, *ahead, len))
+	if ((flags & (MSG_PEEK | MSG_TRUNC)) == MSG_PEEK && !rstream_recv_seen(rs, *ahead, len))
 		return rs->error ? 0 : -ENOMEM;
-	n = rstream_rx_copy(rs, msg, len, *ahead, flags & MSG_TRUNC);
+	n = rstream_recv_copy(rs, msg, len, *ahead, flags & MSG_TRUNC);
 	if (n <= 0)
 		return n ?: -EFAULT;
 	*stamp = stamp_of(rs, *ahead, n);
@@ -295,7 +296,7 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 		*ahead += n;
 		sk_peek_offset_fwd(rs->sk, n);
 	} else {
-		rstream_rx_consume(rs, n);
+		rstream_recv_consume(rs, n);
 		sk_peek_offset_bwd(rs->sk, n);
 	}
 	return n;
@@ -330,11 +331,11 @@ static int recv_fast(struct rstream *rs, struct msghdr *msg, size_t len, enum fa
 		n = rstream_plain_copy(rs, msg, len);
 	} else {
 		rstream_ring_landed(rs);
-		if (!rstream_ring_ready(rs))
+		if (!rstream_rxq_ring_ready(rs))
 			return 0;
 		n = copy_ring(rs, msg, len, 0, false);
 		if (n > 0)
-			rstream_rx_consume(rs, n);
+			rstream_recv_consume(rs, n);
 		else
 			n = n ?: -EFAULT;
 	}
@@ -356,11 +357,11 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 	int n, err = 0;
 
 	/* as with TCP, a read of no bytes waits for some */
-	while (copied < len || (!len && rstream_rx_ready(rs) <= ahead)) {
+	while (copied < len || (!len && rstream_rxq_ready(rs) <= ahead)) {
 		fast = len ? may_recv_fast(rs, flags) : NOT_FAST;
 		if (!fast)
 			rstream_ring_landed(rs);
-		if (!fast && rstream_urg_at_mark(rs, rs->rx.consumed + ahead)) {
+		if (!fast && rstream_rxq_at_mark(rs, rs->rx.consumed + ahead)) {
 			if (copied)
 				break;
 			if (signal_pending(current)) {
@@ -383,20 +384,20 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		eof = false;
 		if (rs->rx.fin || rs->shutdown & RCV_SHUTDOWN || sk->sk_err ||
 		    sk->sk_state == TCP_CLOSE)
-			err = rstream_rx_status(rs, &eof);
+			err = rstream_recv_status(rs, &eof);
 		if (err || eof)
 			break;
 		if (!peek && fast != FAST_TCP)
-			rstream_rx_ack(rs);
+			rstream_recv_ack(rs);
 		fast = NOT_FAST;
-		err = rstream_rx_wait(rs, &timeo, ahead);
+		err = rstream_recv_wait(rs, &timeo, ahead);
 		if (err)
 			break;
-		if (peek && copied && rstream_rx_over(rs))
+		if (peek && copied && rstream_rxq_over(rs))
 			break;
 	}
 	if (!peek && fast != FAST_TCP)
-		rstream_rx_ack(rs);
+		rstream_recv_ack(rs);
 	return copied ?: err;
 }
 
@@ -477,7 +478,7 @@ static int recv_idle(struct rstream *rs, int flags)
  * Return: 1, with the socket locked, if the connection has records, or if there is none and the
  * answer is end of file; 0 if the call is TCP's; otherwise a negative errno.
  */
-int rstream_rx_begin(struct rstream *rs, struct socket *sock, int flags)
+int rstream_recv_begin(struct rstream *rs, struct socket *sock, int flags)
 {
 	int err = 0;
 
@@ -517,7 +518,7 @@ static void tell_inq(struct rstream *rs, struct msghdr *msg)
 
 	if (!asked && !msg->msg_get_inq)
 		return;
-	msg->msg_inq = min_t(u64, rstream_rx_ready(rs), INT_MAX);
+	msg->msg_inq = min_t(u64, rstream_rxq_ready(rs), INT_MAX);
 	if (!msg->msg_inq && rstream_rx_eof(&rs->rx))
 		msg->msg_inq = 1;
 	if (asked)
@@ -531,7 +532,7 @@ static bool busy_loop_end(void *arg, unsigned long since)
 {
 	struct rstream *rs = arg;
 
-	return rstream_rx_ready(rs) || rstream_rx_over(rs) || READ_ONCE(rs->rx.lost) ||
+	return rstream_rxq_ready(rs) || rstream_rxq_over(rs) || READ_ONCE(rs->rx.lost) ||
 	       !skb_queue_empty_lockless(&rs->sk->sk_receive_queue) ||
 	       sk_busy_loop_timeout(rs->sk, since);
 }
@@ -584,7 +585,7 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		return rs->tcp_ops->recvmsg(sock, msg,
 					    rstream_fell_back(rs) ? len : 0, flags);
 	busy_loop(rs, flags);
-	ret = rstream_rx_begin(rs, sock, flags);
+	ret = rstream_recv_begin(rs, sock, flags);
 	if (ret < 0)
 		return ret;
 	if (!ret)

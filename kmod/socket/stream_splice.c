@@ -47,12 +47,12 @@ static ssize_t splice_ring(struct rstream *rs, struct pipe_inode_info *pipe,
 		.spd_release = page_put,
 	};
 	const struct rstream_rxring *ring = rs->rxring;
-	u64 at = rstream_ring_at(rs);
+	u64 at = rstream_rxq_ring_at(rs);
 	ssize_t n;
 
 	if (!spd.nr_pages_max)
 		return -EAGAIN;
-	len = min_t(u64, len, rstream_rx_ready(rs) - rs->rxq.bytes);
+	len = min_t(u64, len, rstream_rxq_ready(rs) - rs->rxq.bytes);
 	if (!len)
 		return 0;
 	while (len && spd.nr_pages < spd.nr_pages_max) {
@@ -122,13 +122,13 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	rstream_plain_refill(rs);
 	if (!rstream_plain_pull(rs, 1) && !rs->rxq.bytes)
 		return -ENOMEM;
-	len = rstream_rx_next(rs, len, &ahead, false);
+	len = rstream_recv_next(rs, len, &ahead, false);
 	if (!len)
 		return 0;
 	n = rs->rxq.bytes ? splice_queue(rs, pipe, len) :
 			    splice_ring(rs, pipe, len);
 	if (n > 0) {
-		rstream_rx_consume(rs, n);
+		rstream_recv_consume(rs, n);
 		sk_peek_offset_bwd(rs->sk, n);
 	}
 	return n;
@@ -146,7 +146,7 @@ static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 		ssize_t n;
 
 		rstream_ring_landed(rs);
-		if (done && rstream_urg_at_mark(rs, rs->rx.consumed))
+		if (done && rstream_rxq_at_mark(rs, rs->rx.consumed))
 			break;
 		n = splice_some(rs, pipe, len - done);
 		if (n > 0) {
@@ -157,15 +157,15 @@ static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 		err = n;
 		if (err || done)
 			break;
-		err = rstream_rx_status(rs, &eof);
+		err = rstream_recv_status(rs, &eof);
 		if (err || eof)
 			break;
-		rstream_rx_ack(rs);
-		err = rstream_rx_wait(rs, &timeo, 0);
+		rstream_recv_ack(rs);
+		err = rstream_recv_wait(rs, &timeo, 0);
 		if (err)
 			break;
 	}
-	rstream_rx_ack(rs);
+	rstream_recv_ack(rs);
 	return done ?: err;
 }
 
@@ -180,7 +180,7 @@ ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 
 	if (*ppos)
 		return -ESPIPE;
-	ret = rstream_rx_begin(rs, sock, dontwait);
+	ret = rstream_recv_begin(rs, sock, dontwait);
 	if (ret < 0)
 		return ret;
 	if (!ret)

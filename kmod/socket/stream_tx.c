@@ -21,10 +21,10 @@
 
 static u64 room(struct rstream *rs)
 {
-	u64 used = rstream_tx_used(rs);
-	u64 limit = rstream_tx_limit(rs);
+	u64 used = rstream_txq_used(rs);
+	u64 limit = rstream_txq_limit(rs);
 
-	if (rstream_tx_unsent(rs) >= tcp_notsent_lowat(tcp_sk(rs->sk)))
+	if (rstream_txq_unsent(rs) >= tcp_notsent_lowat(tcp_sk(rs->sk)))
 		return 0;
 	return used < limit ? limit - used : 0;
 }
@@ -41,7 +41,7 @@ static bool autocorks(const struct rstream *rs)
 						       rs->out.waits == RSTREAM_OUT_CORKED;
 
 	return waits && !rs->want && rs->out.waits != RSTREAM_OUT_BLOCKED &&
-	       rstream_may_autocork(rs, rs->tx.written - rs->tx.sent);
+	       rstream_txq_may_autocork(rs, rs->tx.written - rs->tx.sent);
 }
 
 /* ---- state ---- */
@@ -67,7 +67,7 @@ static u64 tcp_unacked(const struct rstream *rs)
  * writes that have not completed (rstream_txring_sent() makes the last ones complete), and what
  * TCP has not delivered from before, or FIN.
  */
-u64 rstream_tx_unacked(struct rstream *rs)
+u64 rstream_send_unacked(struct rstream *rs)
 {
 	u64 queued = rs->tx.written - rs->tx.sent;
 
@@ -76,7 +76,7 @@ u64 rstream_tx_unacked(struct rstream *rs)
 		return max(rs->tx.written - rs->tx.acked, tcp_unacked(rs));
 	if (rs->tx.state < RSTREAM_ON_RING)
 		return queued + rs->out.rec_left + rs->txq.lost + tcp_unacked(rs);
-	rstream_tx_reap(rs);
+	rstream_ring_reap(rs);
 	if (!rs->txring || rstream_txring_sent(rs->txring))
 		return queued + tcp_unacked(rs);
 	return rs->txq.mem + tcp_unacked(rs);
@@ -143,7 +143,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 		return -EAGAIN;
 	n = min3((u64)msg_data_left(msg), max,
 		 (u64)(pfrag->size - pfrag->offset));
-	n = rstream_tx_schedule(rs, n, 1);
+	n = rstream_txq_schedule(rs, n, 1);
 	if (!n)
 		return -EAGAIN;
 	frag = tail_frag(rs, pfrag);
@@ -168,7 +168,7 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 	if (fresh)
 		list_add_tail(&frag->list, &rs->txq.frags);
 	pfrag->offset += n;
-	rstream_tx_queued(rs, frag, n, RSTREAM_MIB_SENT_COPY_BYTES);
+	rstream_txq_queued(rs, frag, n, RSTREAM_MIB_SENT_COPY_BYTES);
 	return n;
 }
 
@@ -183,9 +183,9 @@ static ssize_t queue_some(struct rstream *rs, struct msghdr *msg, u64 max,
 	ssize_t n = 0;
 
 	if (uarg)
-		return rstream_tx_pin(rs, msg, max, uarg);
+		return rstream_page_pin(rs, msg, max, uarg);
 	if (pages) {
-		n = rstream_tx_refer(rs, msg, max);
+		n = rstream_page_refer(rs, msg, max);
 		/* copy at most this segment: the next ones may be worth referring to */
 		max = min_t(u64, max, iov_iter_single_seg_count(&msg->msg_iter));
 	}
@@ -212,14 +212,14 @@ static bool tx_over(const struct rstream *rs)
 }
 
 /* Note that a writer waits for room, wherever that may come from. */
-void rstream_ask_room(struct rstream *rs)
+void rstream_send_room(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
 	WRITE_ONCE(rs->txq.room_asked, true);
 	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	rstream_tx_waits(rs);
+	rstream_ring_waits(rs);
 }
 
 /*
@@ -234,7 +234,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	int err;
 
 	/* what the peer has read gives memory, too */
-	rstream_ask_room(rs);
+	rstream_send_room(rs);
 	if (!*timeo) {
 		rs->txq.scarce_until = jiffies + msecs_to_jiffies(RSTREAM_RETRY_MS);
 		WRITE_ONCE(rs->txq.scarce, true);
@@ -248,7 +248,7 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	add_wait_queue(sk_sleep(sk), &wait);
 	err = sk_wait_event(sk, &left, tx_over(rs), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
-	rstream_tx_reap(rs);
+	rstream_ring_reap(rs);
 	if (*timeo != MAX_SCHEDULE_TIMEOUT)
 		*timeo -= nap - left;
 	return min(err, 0);
@@ -263,8 +263,8 @@ static int wait_room(struct rstream *rs, long *timeo)
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (!tx_over(rs) && !room(rs)) {
-		rstream_ask_room(rs);
-		rstream_tx_reap(rs);
+		rstream_send_room(rs);
+		rstream_ring_reap(rs);
 		rstream_flush(rs);
 		if (room(rs))
 			break;
@@ -323,7 +323,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		return PTR_ERR(uarg);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	if (rs->txring && (rs->txq.mem >= rs->txq.reap_at || rs->zc.awaited))
-		rstream_tx_reap(rs);
+		rstream_ring_reap(rs);
 	/* don't fetch an error yet: if bytes were sent, their count is returned instead */
 	while (!err && !tx_over(rs) && msg_data_left(msg)) {
 		n = 0;
@@ -341,7 +341,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 			done += n;
 			unflushed += n;
 			if (unflushed >= FLUSH_EVERY && msg_data_left(msg)) {
-				rstream_cork(rs, false);
+				rstream_txq_cork(rs, false);
 				rstream_flush(rs);
 				unflushed = 0;
 			}
@@ -350,7 +350,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		err = n;
 		if (n != -EAGAIN)
 			break;
-		rstream_cork(rs, false);
+		rstream_txq_cork(rs, false);
 		rstream_flush(rs);
 		unflushed = 0;
 		err = room(rs) ? wait_memory(rs, &timeo) :
@@ -361,8 +361,8 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	    !(rstream_tx_plain(rs) && rs->tx.sent == rs->tx.written)) {
 		if (urgent && !rstream_tx_plain(rs))
 			rstream_urg_send(rs);
-		rstream_cork(rs, !urgent && (msg->msg_flags & MSG_MORE ||
-					     tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
+		rstream_txq_cork(rs, !urgent && (msg->msg_flags & MSG_MORE ||
+						 tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
 		if (!autocorks(rs))
 			rstream_flush(rs);
 	}

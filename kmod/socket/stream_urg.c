@@ -37,7 +37,7 @@ bool rstream_urg_heard(struct rstream *rs)
 /* For SIOCINQ: readable bytes up to the mark. */
 u64 rstream_urg_inq(const struct rstream *rs)
 {
-	u64 ready = rstream_rx_ready(rs);
+	u64 ready = rstream_rxq_ready(rs);
 
 	if (!rs->urg.state || sock_flag(rs->sk, SOCK_URGINLINE))
 		return ready;
@@ -50,10 +50,10 @@ void rstream_urg_mark(struct rstream *rs, u64 at)
 	if (at < rs->rx.consumed || (rs->urg.state && at <= rs->urg.at))
 		return;
 	/* as TCP: if the reader is at an earlier mark, skip that byte */
-	if (rstream_urg_at_mark(rs, rs->rx.consumed) &&
+	if (rstream_rxq_at_mark(rs, rs->rx.consumed) &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_plain_pull(rs, 0) &&
-	    rstream_rx_ready(rs))
-		rstream_rx_consume(rs, 1);
+	    rstream_rxq_ready(rs))
+		rstream_recv_consume(rs, 1);
 	WRITE_ONCE(rs->urg.at, at);
 	/* no barrier: poll() checks again after the wake-up */
 	WRITE_ONCE(rs->urg.state, RSTREAM_URG_NEW);
@@ -82,16 +82,16 @@ int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 	if (sock_flag(rs->sk, SOCK_URGINLINE) || rs->urg.state != RSTREAM_URG_NEW)
 		return -EINVAL;		/* as in TCP, if there is nothing to read out of band */
 	rstream_ring_landed(rs);
-	if (!rstream_urg_here(rs) ||
+	if (!rstream_rxq_urg_here(rs) ||
 	    !rstream_plain_pull(rs, rs->urg.at - rs->rx.consumed))
-		return rstream_rx_over(rs) ? 0 : -EAGAIN;
+		return rstream_rxq_over(rs) ? 0 : -EAGAIN;
 	/* it may be read again: after MSG_PEEK, or inline */
-	if (!rstream_rx_seen(rs, rs->urg.at - rs->rx.consumed, 1))
+	if (!rstream_recv_seen(rs, rs->urg.at - rs->rx.consumed, 1))
 		return -ENOMEM;
 	msg->msg_flags |= MSG_OOB;
 	if (len)
-		n = rstream_rx_copy(rs, msg, 1, rs->urg.at - rs->rx.consumed,
-				    flags & MSG_TRUNC);
+		n = rstream_recv_copy(rs, msg, 1, rs->urg.at - rs->rx.consumed,
+				      flags & MSG_TRUNC);
 	else
 		msg->msg_flags |= MSG_TRUNC;
 	if (!(flags & MSG_PEEK))

@@ -17,7 +17,7 @@
  * How many bytes may be queued or unacknowledged.  On a ring, not just sk_sndbuf, because TCP's
  * autotuning sees none of its bytes.
  */
-u64 rstream_tx_limit(const struct rstream *rs)
+u64 rstream_txq_limit(const struct rstream *rs)
 {
 	u64 limit = READ_ONCE(rs->sk->sk_sndbuf), ring;
 
@@ -34,7 +34,7 @@ u64 rstream_tx_limit(const struct rstream *rs)
  * Bytes not yet sent, which TCP_NOTSENT_LOWAT limits.  On the tcp carrier, some of them are in
  * TCP's queue.
  */
-u64 rstream_tx_unsent(const struct rstream *rs)
+u64 rstream_txq_unsent(const struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 	u64 queued = READ_ONCE(rs->tx.written) - READ_ONCE(rs->tx.sent);
@@ -45,27 +45,27 @@ u64 rstream_tx_unsent(const struct rstream *rs)
 }
 
 /* Queued bytes with their overhead: a single byte may take a whole fragment. */
-u64 rstream_tx_used(const struct rstream *rs)
+u64 rstream_txq_used(const struct rstream *rs)
 {
 	return READ_ONCE(rs->txq.mem) + READ_ONCE(rs->txq.cost) +
 	       READ_ONCE(rs->sk->sk_wmem_queued);
 }
 
 /* As sk_stream_is_writeable(): a third must be free.  No room while memory is awaited. */
-bool rstream_tx_room(const struct rstream *rs)
+bool rstream_txq_room(const struct rstream *rs)
 {
-	u64 used = rstream_tx_used(rs);
-	u64 limit = rstream_tx_limit(rs);
+	u64 used = rstream_txq_used(rs);
+	u64 limit = rstream_txq_limit(rs);
 
 	return !READ_ONCE(rs->txq.scarce) && used < limit && limit - used >= used / 2 &&
-	       rstream_tx_unsent(rs) * 2 < tcp_notsent_lowat(tcp_sk(rs->sk));
+	       rstream_txq_unsent(rs) * 2 < tcp_notsent_lowat(tcp_sk(rs->sk));
 }
 
 /*
  * Wake writers as sk_stream_write_space() does: only if one has found no room, because any wake-up
  * is an event for edge-triggered epoll.
  */
-void rstream_wake_writers(struct rstream *rs)
+void rstream_txq_wake(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 	struct socket_wq *wq;
@@ -74,7 +74,7 @@ void rstream_wake_writers(struct rstream *rs)
 		rstream_retry_by(rs, rs->txq.scarce_until);
 	else
 		WRITE_ONCE(rs->txq.scarce, false);
-	if (!rstream_tx_room(rs) || !sk->sk_socket)
+	if (!rstream_txq_room(rs) || !sk->sk_socket)
 		return;
 	/* if TCP has no room for us, either, keep the flag, so that it calls us */
 	if (sk->sk_socket != rstream_dummy_socket && !rs->out.waits)
@@ -97,33 +97,33 @@ void rstream_wake_writers(struct rstream *rs)
 /* ---- fragments ---- */
 
 /* @n bytes, and frags that cost @cost, were passed to TCP, acknowledged or dropped. */
-void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost)
+void rstream_txq_gone(struct rstream *rs, size_t n, size_t cost)
 {
 	rs->txq.mem -= n;
 	rs->txq.cost -= cost;
 	sk_mem_uncharge(rs->sk, n + cost);
 }
 
-void rstream_tx_drop(struct rstream *rs)
+void rstream_txq_drop(struct rstream *rs)
 {
 	struct rstream_frag *frag, *next;
 
 	list_for_each_entry_safe(frag, next, &rs->txq.frags, list) {
-		rstream_tx_gone(rs, frag->len, frag->charged);
+		rstream_txq_gone(rs, frag->len, frag->charged);
 		list_del(&frag->list);
 		rstream_frag_free(frag);
 	}
 }
 
-void rstream_tx_free(struct rstream *rs)
+void rstream_txq_free(struct rstream *rs)
 {
-	rstream_tx_drop(rs);
-	rstream_tx_gone(rs, rs->txq.mem, rs->txq.cost);
+	rstream_txq_drop(rs);
+	rstream_txq_gone(rs, rs->txq.mem, rs->txq.cost);
 }
 
 /* @n bytes were added to @frag, the last one of the queue.  Their charge was scheduled before. */
-void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
-		       enum rstream_mib_item how)
+void rstream_txq_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
+			enum rstream_mib_item how)
 {
 	size_t cost = frag->charged ? 0 : RSTREAM_FRAG_COST;
 
@@ -156,14 +156,14 @@ static bool tx_may_charge(struct rstream *rs, int size)
  * may be even without memory, as with TCP: it may be held by a reader that waits for these bytes.
  * They are charged beyond what was scheduled, and the excess is returned with them.
  */
-size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
+size_t rstream_txq_schedule(struct rstream *rs, size_t n, unsigned int frags)
 {
 	s64 left;
 
 	if (tx_may_charge(rs, n + frags * RSTREAM_FRAG_COST))
 		return n;
 	left = READ_ONCE(sock_net(rs->sk)->ipv4.sysctl_tcp_wmem[0]);
-	left -= rstream_tx_used(rs);
+	left -= rstream_txq_used(rs);
 	return clamp_t(s64, left, 0, n);
 }
 
@@ -176,7 +176,7 @@ size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags)
  * MSG_MORE or TCP_CORK: less than a full segment waits for more, for a while.
  * @more: more will follow
  */
-void rstream_cork(struct rstream *rs, bool more)
+void rstream_txq_cork(struct rstream *rs, bool more)
 {
 	if (!more || rs->tx.written - rs->tx.sent >= tcp_sk(rs->sk)->mss_cache) {
 		rs->txq.corked = false;
@@ -185,11 +185,11 @@ void rstream_cork(struct rstream *rs, bool more)
 	if (!rs->txq.corked)
 		rs->txq.corked_at = jiffies;
 	rs->txq.corked = true;
-	rstream_cork_look(rs);
+	rstream_txq_cork_look(rs);
 }
 
 /* Uncork if bytes were held for long enough; otherwise, check again then. */
-void rstream_cork_look(struct rstream *rs)
+void rstream_txq_cork_look(struct rstream *rs)
 {
 	unsigned long end = rs->txq.corked_at + msecs_to_jiffies(CORK_MS);
 
@@ -204,25 +204,25 @@ void rstream_cork_look(struct rstream *rs)
 /* ---- autocorking ---- */
 
 /* So many bytes don't wait for others.  Fewer with a small SO_SNDBUF, which they must not fill. */
-u64 rstream_autocork_max(const struct rstream *rs)
+u64 rstream_txq_autocork_max(const struct rstream *rs)
 {
-	return min_t(u64, SZ_16K, rstream_tx_limit(rs) / 4);
+	return min_t(u64, SZ_16K, rstream_txq_limit(rs) / 4);
 }
 
 /*
  * May @queued bytes wait for those in flight, in order to be sent together?  Urgent data and the
  * last bytes do not wait.
  */
-bool rstream_may_autocork(const struct rstream *rs, u64 queued)
+bool rstream_txq_may_autocork(const struct rstream *rs, u64 queued)
 {
-	return queued < rstream_autocork_max(rs) && rs->urg.sent <= rs->tx.sent &&
+	return queued < rstream_txq_autocork_max(rs) && rs->urg.sent <= rs->tx.sent &&
 	       !(rs->shutdown & SEND_SHUTDOWN);
 }
 
 /* ---- the end ---- */
 
 /* Have everything that the program wrote, and FIN, left our hands? */
-bool rstream_tx_done(struct rstream *rs)
+bool rstream_txq_done(struct rstream *rs)
 {
 	if (!list_empty(&rs->txq.frags) || rs->out.ctl_len || rs->out.rec_left ||
 	    rs->want || !rs->tx.fin)

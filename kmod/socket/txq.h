@@ -15,37 +15,37 @@ struct rstream_txq {
 	struct list_head frags;	/* struct rstream_frag, bytes not yet handed to a carrier */
 	u64 mem;		/* bytes in @frags and those in flight on a ring, charged */
 	u64 cost;		/* charged for these frags themselves, bytes */
-	u64 reap_at;		/* @mem at which a writer calls rstream_tx_reap() */
+	u64 reap_at;		/* @mem at which a writer calls rstream_ring_reap() */
 	u64 lost;		/* bytes in flight on a ring when TCP closed: perhaps not arrived */
 	u64 told;		/* bytes that TCP_INFO has reported as acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */
 	unsigned long corked_at;	/* jiffies when the oldest corked bytes were queued */
 	unsigned long scarce_until;	/* jiffies, if @scarce */
-	bool corked;		/* queued bytes wait for more, see rstream_cork() */
+	bool corked;		/* queued bytes wait for more, see rstream_txq_cork() */
 	bool room_asked;	/* a writer has found no room, and waits to be woken */
 	bool scarce;		/* a writer has found no memory, and waits until @scarce_until */
 };
 
 /* Held. */
-size_t rstream_tx_schedule(struct rstream *rs, size_t n, unsigned int frags);
-void rstream_tx_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
-		       enum rstream_mib_item how);
-void rstream_tx_gone(struct rstream *rs, size_t n, size_t cost);
-void rstream_tx_drop(struct rstream *rs);	/* drop what no carrier has */
-void rstream_tx_free(struct rstream *rs);	/* also uncharge what the link has in flight */
-bool rstream_tx_done(struct rstream *rs);
+size_t rstream_txq_schedule(struct rstream *rs, size_t n, unsigned int frags);
+void rstream_txq_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
+			enum rstream_mib_item how);
+void rstream_txq_gone(struct rstream *rs, size_t n, size_t cost);
+void rstream_txq_drop(struct rstream *rs);	/* drop what no carrier has */
+void rstream_txq_free(struct rstream *rs);	/* also uncharge what the link has in flight */
+bool rstream_txq_done(struct rstream *rs);
 
 /* Holding back bytes. */
-void rstream_cork(struct rstream *rs, bool more);
-void rstream_cork_look(struct rstream *rs);
-u64 rstream_autocork_max(const struct rstream *rs);
-bool rstream_may_autocork(const struct rstream *rs, u64 queued);
+void rstream_txq_cork(struct rstream *rs, bool more);
+void rstream_txq_cork_look(struct rstream *rs);
+u64 rstream_txq_autocork_max(const struct rstream *rs);
+bool rstream_txq_may_autocork(const struct rstream *rs, u64 queued);
 
 /* Room.  Without the lock, too. */
-u64 rstream_tx_limit(const struct rstream *rs);
-u64 rstream_tx_used(const struct rstream *rs);
-u64 rstream_tx_unsent(const struct rstream *rs);
-bool rstream_tx_room(const struct rstream *rs);
-void rstream_wake_writers(struct rstream *rs);	/* held */
+u64 rstream_txq_limit(const struct rstream *rs);
+u64 rstream_txq_used(const struct rstream *rs);
+u64 rstream_txq_unsent(const struct rstream *rs);
+bool rstream_txq_room(const struct rstream *rs);
+void rstream_txq_wake(struct rstream *rs);	/* held */
 
 #endif

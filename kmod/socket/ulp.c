@@ -45,7 +45,7 @@ static void on_write_space(struct sock *sk)
 	}
 	if (!rstream_hello_waits(rs) && !rstream_plain_tx_idle(rs))
 		rstream_flush(rs);
-	rstream_wake_writers(rs);
+	rstream_txq_wake(rs);
 	rstream_close_look(rs);
 }
 
@@ -81,13 +81,13 @@ static bool framed_state_change(struct rstream *rs)
 	rstream_flush_due(rs);
 	rstream_ring_landed(rs);
 	/* as TCP after a FIN; the peer's was a record, and TCP's may not have arrived */
-	if (sk->sk_err == ECONNRESET && rstream_ring_ended(rs) && !rs->error &&
+	if (sk->sk_err == ECONNRESET && rstream_rxq_ring_ended(rs) && !rs->error &&
 	    !rstream_rx_plain(rs))
 		WRITE_ONCE(sk->sk_err, EPIPE);
 	check_truncated(rs);
 	if (rstream_close_end(rs))
 		return true;
-	/* no RESUME will come, or nothing can be sent any more: see rstream_ring_check() */
+	/* no RESUME will come, or nothing can be sent any more: see rstream_leave_check() */
 	if (rs->tx.state == RSTREAM_LOST ||
 	    (sk->sk_state == TCP_CLOSE && (rs->txring || !list_empty(&rs->txq.frags))))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
@@ -112,7 +112,7 @@ static void on_state_change(struct sock *sk)
 }
 
 /* TCP calls them with the socket held, which it is here, too: no need for sk_callback_lock. */
-void rstream_hook_callbacks(struct rstream *rs)
+void rstream_ulp_hook(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
@@ -199,37 +199,37 @@ static bool work_reset(struct rstream *rs, bool owned)
 static void work_framed(struct rstream *rs, unsigned long todo)
 {
 	rstream_parse(rs);
-	rstream_ring_check(rs);
+	rstream_leave_check(rs);
 	check_truncated(rs);
 	if (todo & BIT(RSTREAM_DO_GRANT))
-		rstream_grant_try(rs);
+		rstream_ring_grant_try(rs);
 	if (todo & BIT(RSTREAM_DO_LINK))
-		rstream_link_try(rs);
+		rstream_ring_try_link(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
-		rstream_ring_later(rs);
+		rstream_leave_later(rs);
 	if (todo & BIT(RSTREAM_DO_CREDIT))
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
 		rstream_ring_idle(rs);
 	if (todo & BIT(RSTREAM_DO_BUSY))
-		rstream_link_want_more(rs);
+		rstream_ring_want_more_links(rs);
 	if (todo & BIT(RSTREAM_DO_MOVE))
 		rstream_ring_relocate(rs);
 	if (todo & BIT(RSTREAM_DO_LOOK))
 		rstream_ipsec_look(rs);
-	rstream_tx_reap(rs);
-	rstream_cork_look(rs);
+	rstream_ring_reap(rs);
+	rstream_txq_cork_look(rs);
 	rstream_flush(rs);
-	rstream_wake_writers(rs);
+	rstream_txq_wake(rs);
 	if (rs->txq.room_asked)
-		rstream_ask_room(rs);	/* writers were not woken: there was not enough room */
-	else if (!rstream_tx_room(rs) || rstream_tx_awaited(rs))
-		rstream_tx_waits(rs);
+		rstream_send_room(rs);	/* writers were not woken: there was not enough room */
+	else if (!rstream_txq_room(rs) || rstream_page_awaited(rs))
+		rstream_ring_waits(rs);
 }
 
 static void work_timeout(struct rstream *rs)
 {
-	/* set again since it expired?  rstream_ring_tick() may run once too often, no harm */
+	/* set again since it expired?  rstream_leave_tick() may run once too often, no harm */
 	if (timer_pending(&rs->timer) && (rstream_closed(rs) || !rs->hello.in))
 		return;
 	if (rstream_closed(rs))
@@ -349,18 +349,18 @@ static void drop_connection(struct rstream *rs)
 {
 	rstream_close_release(rs);
 	/* before unregistering: a link without users ends, and counts as lost if it has rings */
-	rstream_rings_close(rs);
+	rstream_ring_close(rs);
 	rstream_unregister(rs);
 	if (rs->stats.stalls.why)
 		rstream_stalled(rs, RSTREAM_R_NONE);
 	rstream_ipsec_forget(rs);
 	if (rs->hello.peer) {
-		rstream_peer_forget(rs->hello.peer, rs);
+		rstream_waiter_forget(rs->hello.peer, rs);
 		rstream_peer_put(rs->hello.peer);
 		rs->hello.peer = NULL;
 	}
-	rstream_tx_free(rs);
-	rstream_rx_free(rs);
+	rstream_txq_free(rs);
+	rstream_rxq_free(rs);
 	rstream_timer(rs, 0);
 	if (timer_pending(&rs->retry_timer))
 		sk_stop_timer(rs->sk, &rs->retry_timer);
@@ -404,8 +404,8 @@ void rstream_reset_state(struct rstream *rs)
 	if (rs->mode == RSTREAM_FRAMED)
 		drop_packets(&rs->sk->sk_error_queue);
 	drop_connection(rs);
-	rstream_option_off(rs);
-	rstream_unhook_callbacks(rs->sk);
+	rstream_option_client_off(rs);
+	rstream_ulp_unhook(rs->sk);
 	memset(&rs->connection, 0, sizeof(rs->connection));
 	connection_init(rs);
 	if (rs->hist)
@@ -449,8 +449,8 @@ static void rstream_ulp_release(struct sock *sk)
 	struct rstream *rs = rstream_of(sk);
 
 	drop_connection(rs);
-	rstream_option_off(rs);
-	rstream_unhook_callbacks(sk);
+	rstream_option_client_off(rs);
+	rstream_ulp_unhook(sk);
 	spin_lock_bh(&rn->streams_lock);
 	hlist_del_rcu(&rs->number_node);
 	rn->n_streams--;
@@ -467,7 +467,7 @@ static void rstream_ulp_clone(const struct request_sock *req,
 
 	icsk->icsk_ulp_ops = NULL;
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
-	rstream_unhook_callbacks(child);
+	rstream_ulp_unhook(child);
 	icsk->icsk_af_ops = child->sk_family == AF_INET ?
 			    rstream_tcp4.af_ops : rstream_tcp6.af_ops;
 }

@@ -17,7 +17,7 @@ struct sock;
 void rstream_attach(struct rstream *rs, struct sock *sk, const struct proto_ops *tcp_ops);
 
 /* Install our callbacks.  Held. */
-void rstream_hook_callbacks(struct rstream *rs);
+void rstream_ulp_hook(struct rstream *rs);
 
 /* Back to the state after socket().  Held. */
 void rstream_reset_state(struct rstream *rs);

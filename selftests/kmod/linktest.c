@@ -177,7 +177,7 @@ struct msg {
 /* Of all that is before it in @m. */
 static u64 msg_proof(struct rstream_link *link, bool ours, const struct msg *m)
 {
-	return rstream_link_proof(link, ours, m, offsetof(struct msg, proof));
+	return rstream_cm_proof(link, ours, m, offsetof(struct msg, proof));
 }
 
 static int say(struct rstream *rs, struct msg *m)
@@ -655,7 +655,7 @@ static int run_rounds(struct rstream *rs)
 	peer = rstream_peer_get(&init_net, &rs->peer_name);
 	if (!peer)
 		return -ENOMEM;
-	rstream_link_use(&init_net, NULL);
+	rstream_link_net_use(&init_net, NULL);
 	for (i = 0; i < rounds && err >= 0 && !READ_ONCE(stopping); ) {
 		err = one_round(rs, peer, &route, i);
 		if (!err)
@@ -664,9 +664,9 @@ static int run_rounds(struct rstream *rs)
 			err = -ENOLINK;
 	}
 	if (err >= 0 && !lost)
-		err = rstream_rmb_info_dump(&init_net, 0, check_serial, &serial);
-	rstream_peer_forget(peer, rs);
-	rstream_link_unuse(&init_net);
+		err = rstream_link_info_dump_rmbs(&init_net, 0, check_serial, &serial);
+	rstream_waiter_forget(peer, rs);
+	rstream_link_net_unuse(&init_net);
 	rstream_peer_put(peer);
 	pr_info("linktest: %s: %d rounds, %d losses, error %d\n", rs->name, i,
 		lost, err);
@@ -785,12 +785,12 @@ static int __init linktest_init(void)
 {
 	int err;
 
-	err = rstream_link_init(bounds() ? &linktest_bounds_ops : &ops);
+	err = rstream_link_net_register(bounds() ? &linktest_bounds_ops : &ops);
 	if (err)
 		return err;
 	err = register_pernet_subsys(&linktest_net_ops);
 	if (err) {
-		rstream_link_exit();
+		rstream_link_net_unregister();
 		return err;
 	}
 	if (bounds()) {
@@ -820,7 +820,7 @@ static void __exit linktest_exit(void)
 			sock_release(ends[i].sock);
 	}
 	unregister_pernet_subsys(&linktest_net_ops);
-	rstream_link_exit();
+	rstream_link_net_unregister();
 }
 
 module_init(linktest_init);

@@ -340,13 +340,13 @@ static void no_links(struct rstream_link_net *ln)
 
 	for (i = 0; i < HOSTS; i++)
 		if (hosts[i].peer)
-			rstream_peer_forget(hosts[i].peer, &hosts[i]);
+			rstream_waiter_forget(hosts[i].peer, &hosts[i]);
 	while ((link = rstream_link_next(ln, id))) {
 		id = link->id;
 		rstream_link_break(link, RSTREAM_END_NET_RINGS);
 		rstream_link_put(link);
 	}
-	while (rstream_link_count(&init_net) && time_before(jiffies, until))
+	while (rstream_link_net_count(&init_net) && time_before(jiffies, until))
 		msleep(20);
 	while (n_opened) {
 		rstream_txring_close(opened[--n_opened]);
@@ -396,7 +396,7 @@ static u64 sweeps_ns(struct rstream *rs)
 		spin_lock_bh(&link->lock);
 		since = ktime_get_ns();
 		for (j = 0; j < SWEEPS; j++)
-			rstream_ring_sweep(link, &none);
+			rstream_txring_sweep(link, &none);
 		least = min(least, ktime_get_ns() - since);
 		spin_unlock_bh(&link->lock);
 	}
@@ -474,13 +474,13 @@ int linktest_bounds(const char *addr, int cm_port)
 	peers = kvcalloc(2 * RSTREAM_PEERS_MAX, sizeof(*peers), GFP_KERNEL);
 	opened = kvcalloc(2 * RSTREAM_NET_TX_MAX, sizeof(*opened), GFP_KERNEL);
 	if (peers && opened) {
-		rstream_link_use(&init_net, NULL);
+		rstream_link_net_use(&init_net, NULL);
 		peers_of_all();
 		peers_of_ipv6();
 		ends_of_link(ln, addr, cm_port);
 		ends_of_all(ln, addr, cm_port);
 		cells_beyond(ln, addr, cm_port);
-		rstream_link_unuse(&init_net);
+		rstream_link_net_unuse(&init_net);
 		pr_info("linktest: 1..%u\n", n_cases);
 	}
 	kvfree(opened);

@@ -51,7 +51,7 @@ static void check_fields(const struct rstream_hello *hello, const u8 *at)
 	EXPECT(!memcmp(hello->addr, at + LEN, 16 * hello->naddr));
 	EXPECT(!memcmp(hello->secret, at + 64, 16));
 	/* writing the parsed HELLO gives the same bytes, except reserved ones */
-	len = rstream_hello_write(again, hello);
+	len = rstream_record_write_hello(again, hello);
 	EXPECT_EQ(len, number(at + 8, 2));
 	EXPECT(!memcmp(again, at, 28) && !number(again + 28, 4) &&
 	       !memcmp(again + 32, at + 32, len - 32));
@@ -65,8 +65,8 @@ static enum rstream_hello_state check_read(const u8 *at, size_t len, u8 role,
 	unsigned int used = 0;
 
 	/* only 56 bits of a nonce count */
-	got = rstream_hello_read(tap_edge(at, len), len, role,
-				 nonce | 0x5aULL << 56, &hello, &used);
+	got = rstream_record_read_hello(tap_edge(at, len), len, role,
+					nonce | 0x5aULL << 56, &hello, &used);
 	EXPECT_EQ(got, wanted(at, len, role, nonce));
 	if (got == RSTREAM_HELLO_COMPLETE) {
 		EXPECT_EQ(used, number(at + 8, 2));

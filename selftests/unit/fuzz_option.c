@@ -41,7 +41,7 @@ static void check_write(const struct rstream_opt *opt)
 	};
 	u8 got[sizeof(want)];
 
-	rstream_opt_write(got, opt);
+	rstream_option_write(got, opt);
 	EXPECT(!memcmp(got, want, sizeof(want)));
 }
 
@@ -51,7 +51,7 @@ static void check_find(const u8 *opts, size_t len)
 	struct rstream_opt opt;
 	size_t at = 0;
 
-	EXPECT_EQ(rstream_opt_find(tap_edge(opts, len), len, &opt),
+	EXPECT_EQ(rstream_option_find(tap_edge(opts, len), len, &opt),
 		  wanted(opts, len, &at));
 	if (wanted(opts, len, &at) != RSTREAM_OPT_GOOD)
 		return;

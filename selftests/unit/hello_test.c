@@ -22,8 +22,8 @@ static enum rstream_hello_state read_hello(const u8 *from, unsigned int len,
 					   struct rstream_hello *hello,
 					   unsigned int *used)
 {
-	return rstream_hello_read(tap_edge(from, len), len, RSW_ROLE_SYN,
-				  NONCE, hello, used);
+	return rstream_record_read_hello(tap_edge(from, len), len, RSW_ROLE_SYN,
+					 NONCE, hello, used);
 }
 
 static enum rstream_hello_state state_of(const u8 *from, unsigned int len)
@@ -39,7 +39,7 @@ static unsigned int with_addrs(u8 *to, unsigned int naddr)
 {
 	unsigned int i, len = RSW_HELLO_LEN + 16 * naddr;
 
-	rstream_hello_write(to, &sample);
+	rstream_record_write_hello(to, &sample);
 	to[9] = len;
 	to[27] = naddr;
 	for (i = RSW_HELLO_LEN; i < len; i++)
@@ -65,7 +65,7 @@ TEST(hello__layout)
 	u8 *to = tap_edge(want, sizeof(want));
 
 	memset(to, 0xff, sizeof(want));
-	rstream_hello_write(to, &sample);
+	rstream_record_write_hello(to, &sample);
 	EXPECT(!memcmp(to, want, sizeof(want)));
 }
 
@@ -76,7 +76,7 @@ TEST(hello__round_trip)
 	u8 raw[RSW_HELLO_LEN];
 	unsigned int used = 0;
 
-	rstream_hello_write(raw, &sample);
+	rstream_record_write_hello(raw, &sample);
 	memset(&out, 0xff, sizeof(out));
 	EXPECT_EQ(read_hello(raw, sizeof(raw), &out, &used),
 		  RSTREAM_HELLO_COMPLETE);
@@ -114,7 +114,7 @@ TEST(hello__following_bytes_are_kept)
 	struct rstream_hello hello;
 	unsigned int used = 0;
 
-	rstream_hello_write(raw, &sample);
+	rstream_record_write_hello(raw, &sample);
 	EXPECT_EQ(read_hello(raw, sizeof(raw), &hello, &used),
 		  RSTREAM_HELLO_COMPLETE);
 	EXPECT_EQ(used, RSW_HELLO_LEN);
@@ -147,7 +147,7 @@ TEST(hello__addresses_are_written)
 	for (in.naddr = 0; in.naddr <= RSW_HELLO_ADDRS; in.naddr++) {
 		u8 *to = tap_edge(raw, RSW_HELLO_LEN + 16 * in.naddr);
 
-		EXPECT_EQ(rstream_hello_write(to, &in),
+		EXPECT_EQ(rstream_record_write_hello(to, &in),
 			  RSW_HELLO_LEN + 16 * in.naddr);
 		EXPECT_EQ(read_hello(to, RSW_HELLO_LEN + 16 * in.naddr, &out,
 				     &used), RSTREAM_HELLO_COMPLETE);
@@ -165,7 +165,7 @@ TEST(hello__each_byte_wrong)
 		for (at = 0; at < 20; at++) {
 			if (at >= RSW_MAGIC_LEN && at < 12)
 				continue;	/* len and versions */
-			rstream_hello_write(raw, &sample);
+			rstream_record_write_hello(raw, &sample);
 			raw[at] ^= 1 << bit;
 			/* detected as soon as the field has arrived, and from then on */
 			n = at < RSW_MAGIC_LEN ? at + 1 : 20;
@@ -182,9 +182,9 @@ TEST(hello__wrong_role)
 	u8 raw[RSW_HELLO_LEN];
 	unsigned int used;
 
-	rstream_hello_write(raw, &sample);
-	EXPECT_EQ(rstream_hello_read(raw, sizeof(raw), RSW_ROLE_SYNACK, NONCE,
-				     &hello, &used), RSTREAM_HELLO_NOT);
+	rstream_record_write_hello(raw, &sample);
+	EXPECT_EQ(rstream_record_read_hello(raw, sizeof(raw), RSW_ROLE_SYNACK, NONCE,
+					    &hello, &used), RSTREAM_HELLO_NOT);
 }
 
 TEST(hello__nonce_beyond_56_bits_is_cut)
@@ -194,10 +194,10 @@ TEST(hello__nonce_beyond_56_bits_is_cut)
 	unsigned int used;
 
 	hello.nonce |= 0x7fULL << 56;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
-	EXPECT_EQ(rstream_hello_read(raw, sizeof(raw), RSW_ROLE_SYN,
-				     NONCE | 0x55ULL << 56, &hello, &used),
+	EXPECT_EQ(rstream_record_read_hello(raw, sizeof(raw), RSW_ROLE_SYN,
+					    NONCE | 0x55ULL << 56, &hello, &used),
 		  RSTREAM_HELLO_COMPLETE);
 }
 
@@ -207,7 +207,7 @@ TEST(hello__bad_length)
 	unsigned int len;
 
 	for (len = 0; len < 0x10000; len += len < 256 ? 1 : 256) {
-		rstream_hello_write(raw, &sample);
+		rstream_record_write_hello(raw, &sample);
 		raw[8] = len >> 8;
 		raw[9] = len;
 		EXPECT_EQ(state_of(raw, sizeof(raw)), len == RSW_HELLO_LEN ?
@@ -243,10 +243,10 @@ TEST(hello__no_token)
 	u8 raw[RSW_HELLO_LEN];
 
 	hello.token = 0;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
 	hello.token = 1ULL << 63;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 }
 
@@ -256,10 +256,10 @@ TEST(hello__version_range)
 	u8 raw[RSW_HELLO_LEN];
 
 	hello.version_min = 4;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
 	hello.version_min = hello.version_max;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 }
 
@@ -269,16 +269,16 @@ TEST(hello__window_limit)
 	u8 raw[RSW_HELLO_LEN];
 
 	hello.window = 1ULL << 62;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
 	hello.window = ~0ULL;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_BAD);
 	hello.window = (1ULL << 62) - 1;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 	hello.window = 0;
-	rstream_hello_write(raw, &hello);
+	rstream_record_write_hello(raw, &hello);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 }
 
@@ -286,7 +286,7 @@ TEST(hello__reserved_is_ignored)
 {
 	u8 raw[RSW_HELLO_LEN];
 
-	rstream_hello_write(raw, &sample);
+	rstream_record_write_hello(raw, &sample);
 	memset(raw + 28, 0xff, 4);
 	EXPECT_EQ(state_of(raw, sizeof(raw)), RSTREAM_HELLO_COMPLETE);
 }

@@ -18,7 +18,7 @@ static enum rstream_opt_found find(const u8 *opts, unsigned int len,
 				   struct rstream_opt *opt)
 {
 	memset(opt, 0, sizeof(*opt));
-	return rstream_opt_find(tap_edge(opts, len), len, opt);
+	return rstream_option_find(tap_edge(opts, len), len, opt);
 }
 
 /* Result of parsing ours[] with one byte changed. */
@@ -40,7 +40,7 @@ TEST(option__write_layout)
 	u8 *to = tap_edge(ours, RSW_OPT_LEN);
 
 	memset(to, 0, RSW_OPT_LEN);
-	rstream_opt_write(to, &opt);
+	rstream_option_write(to, &opt);
 	EXPECT(!memcmp(to, ours, RSW_OPT_LEN));
 }
 
@@ -52,7 +52,7 @@ TEST(option__write_keeps_fields_apart)
 	};
 	u8 to[RSW_OPT_LEN];
 
-	rstream_opt_write(to, &opt);
+	rstream_option_write(to, &opt);
 	EXPECT_EQ(to[4], 0xfa);
 	EXPECT_EQ(to[5], 0);
 	EXPECT_EQ(to[8], 0);
@@ -70,7 +70,7 @@ TEST(option__every_role_and_version)
 			in.role = nibble & 7;
 			in.prelude = !!(nibble & RSW_OPT_PRELUDE);
 			in.nonce = 0x1020304050607 * in.role;
-			rstream_opt_write(raw, &in);
+			rstream_option_write(raw, &in);
 			good = in.version && in.role >= RSW_ROLE_SYN &&
 			       in.role <= RSW_ROLE_CONFIRM;
 			EXPECT_EQ(find(raw, sizeof(raw), &out),

@@ -216,7 +216,7 @@ static void hears(struct half *h, struct half *other)
 		break;
 	case PLAIN:
 		EXPECT_EQ(rstream_span_rx(&h->dir, h->got, SPAN, &answer), RSTREAM_R_NONE);
-		/* as rstream_span_received() has it */
+		/* as rstream_plain_span_received() has it */
 		EXPECT(!h->rx_ring && !(answer && h->on_ring));
 		if (answer && !h->ended)
 			h->owed = 1;
