@@ -34,7 +34,7 @@
 #include "qp.h"
 
 #define LISTEN_BACKLOG	64
-#define RNR_RETRIES	3	/* not needed, see ring.c on receive credits */
+#define RNR_RETRIES	3	/* not needed, see msg.c on receive credits */
 
 /* ---- private data ---- */
 

@@ -32,7 +32,7 @@ static DEFINE_SPINLOCK(rstream_devs_lock);	/* bh; outside link->lock */
  *       signalled ones have completed, fewer than SIGNAL_EVERY slots are taken,
  *       and data (which leaves SQ_CTRL free) has room even for a message that
  *       takes two (wr.h): a full queue always makes progress by a completion.
- *   depth / 4 >= 1, depth > RQ_RESERVE  see ring.c on receive credits
+ *   depth / 4 >= 1, depth > RQ_RESERVE  see msg.c on receive credits
  */
 int rstream_dev_depth(const struct ib_device_attr *attr)
 {

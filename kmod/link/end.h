@@ -55,7 +55,7 @@ enum rstream_end_kind {
 	X(WR, FAULT, "work request failed") \
 	X(NO_IMM, FAULT, "message without immediate data") \
 	X(BAD_SIZE, FAULT, "message of a wrong size") \
-	/* ring.c, ring_tx.c: faults of the peer */ \
+	/* msg.c, rxring.c, txring.c: faults of the peer */ \
 	X(UNKNOWN, FAULT, "unknown message") \
 	X(OUT_OF_ORDER, FAULT, "message lost or repeated") \
 	X(STRAY_DATA, FAULT, "data for an unknown ring") \

@@ -340,7 +340,7 @@ struct rstream_rxring {
 	u64 landed;
 	unsigned int napi_id;
 	bool want_credit;
-	/* private to ring.c follow, in a containing struct */
+	/* private to rxring.c follow, in a containing struct */
 };
 
 /**

@@ -21,7 +21,7 @@
  *     device; only then does the removal of the device continue.
  *  5. Lookups by id or through the peer: they take a reference under the table's lock.  The link
  *     enters both tables at once, and leaves both before the reference of the tables is dropped.
- *  6. Code that maps or unmaps pages without link->lock (ring_tx.c): link_end_work() waits for an
+ *  6. Code that maps or unmaps pages without link->lock (txring.c): link_end_work() waits for an
  *     RCU grace period when the link is DEAD.
  *  7. Rings: each holds a reference.  RMBs without a ring are freed once @down is set, the others
  *     by trim_work or by link_free_work().
@@ -480,7 +480,7 @@ static void link_end_work(struct work_struct *work)
 	/* not in link_down_work(), because they may have to wait for the device */
 	cancel_work_sync(&link->register_work);
 	cancel_work_sync(&link->rmb_work);
-	/* code that maps or unmaps without the lock: see ring_tx.c */
+	/* code that maps or unmaps without the lock: see txring.c */
 	synchronize_rcu();
 
 	rstream_qp_destroy(link);

@@ -345,7 +345,7 @@ struct rstream_link {
 	unsigned int rmb_wanted;	/* a bit for each kind */
 	u32 rmb_least;			/* bytes; the largest ring for which memory is wanted */
 
-	/* ring.c */
+	/* rxring.c, txring.c, msg.c */
 	struct idr rx_rings, tx_rings;
 	struct idr tx_granted;		/* tx_rings by the receiver's id */
 	unsigned int n_rx, n_tx;	/* rings that belong to a stream */
@@ -470,7 +470,7 @@ void rstream_path_again(struct rstream_path *path);
 void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms);
 void rstream_path_broke(struct rstream_link *link);
 
-/* ring.c and ring_tx.c, with link->lock held unless noted */
+/* msg.c, rxring.c and txring.c, with link->lock held unless noted */
 void rstream_txring_unlock(struct rstream_link *link)	/* and frees frags */
 	__releases(&link->lock);
 void rstream_txring_sq_done(struct rstream_link *link);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The page cache of each link, see page_cache.h.  ring_tx.c puts pages into it, and takes them
+ * The page cache of each link, see page_cache.h.  txring.c puts pages into it, and takes them
  * out for streams.  Never allocates a page.
  */
 #include <linux/mm.h>

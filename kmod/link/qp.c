@@ -3,7 +3,7 @@
  * The queue pair of a link: its queues, and their completions.
  *
  * Called by cm.c (create) and link_life.c (drain, destroy).  It never decides what is sent:
- * completions and messages go to ring.c and ring_tx.c.
+ * completions and messages go to msg.c and txring.c.
  *
  * Each link is a NAPI instance that polls both completion queues.  So programs can busy-poll a link
  * like a network device: SO_BUSY_POLL, epoll and so on find it by the socket's NAPI id.  NAPI needs
@@ -102,7 +102,7 @@ static void received(struct rstream_link *link, const struct ib_wc *wc, unsigned
 		return;
 	}
 	link->received++;
-	/* repost before processing the message: see ring.c on receive credits */
+	/* repost before processing the message: see msg.c on receive credits */
 	post_recv(link, i);
 	/* if that has broken the link, the counts of the streams are final */
 	if (rstream_link_alive(link))

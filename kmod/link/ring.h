@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by ring.c (receiving end, messages), ring_tx.c (sending end), ring_sched.c and frag.c.
+ * Shared by rxring.c (receiving end), txring.c (sending end), msg.c, sched.c and frag.c.
  * All with link->lock held, but for frags.
  */
 #ifndef RSTREAM_RING_H
@@ -71,26 +71,31 @@ static inline struct tx_ring *to_tx(struct rstream_txring *ring)
 	return container_of(ring, struct tx_ring, pub);
 }
 
-static inline void rstream_ring_count(struct rstream_link *link, enum rstream_mib_item item)
+static inline void rstream_msg_count(struct rstream_link *link, enum rstream_mib_item item)
 {
 	rstream_mib_inc(link->ln->rn, item);
 }
 
-/* Posts a signalled request, whose completion covers the unsignalled ones before it. */
+/* msg.c: posts a signalled request, whose completion covers the unsignalled ones before it. */
 void rstream_msg_signal(struct rstream_link *link);
 /* Posts a message of no ring_ctrl.  Return: false if there is no slot or credit. */
 bool rstream_msg_say(struct rstream_link *link, enum rstream_imm_type type, u32 id);
 /* Posts what is due, now or later.  Return: false if something is left for later. */
 bool rstream_msg_flush(struct rstream_link *link, struct ring_ctrl *ctrl);
 
+/* rxring.c: messages for the receiving end */
+void rstream_rxring_data(struct rstream_link *link, u32 id, u32 len, bool want);
+void rstream_rxring_done(struct rstream_link *link, u32 id);
+/* Nothing of @ring is due any more.  May free it. */
+void rstream_rxring_said(struct rx_ring *ring);
 /* The link is DEAD, so nothing is written any more: frees receiving ends without a stream. */
 void rstream_rxring_abandon(struct rstream_link *link);
 
-/* ring_tx.c: messages for the sending end */
+/* txring.c: messages for the sending end */
 void rstream_txring_credit(struct rstream_link *link, u32 id);
 void rstream_txring_freed(struct rstream_link *link, u32 id);
 
-/* ring_sched.c: return the bytes that @ring may post now */
+/* sched.c: return the bytes that @ring may post now */
 u64 rstream_sched_budget(const struct tx_ring *ring, const struct list_head *frags);
 /* Queues @ring, at the head if it is @first, until rstream_sched_next() picks it. */
 void rstream_sched_wait(struct tx_ring *ring, bool first);

@@ -3,7 +3,7 @@
  * Registered memory of a link.
  *
  * Owns the RMBs (pages that are mapped contiguously for the CPU, and registered as one region) and
- * the bitmaps that divide them.  Called by link_life.c (add, in a worker), ring.c and ring_tx.c
+ * the bitmaps that divide them.  Called by link_life.c (add, in a worker), rxring.c and txring.c
  * (get, put).  It never takes memory back by itself: its callers know when the peer has stopped
  * writing.
  *

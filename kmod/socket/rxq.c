@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What there is to read: first the queue, with data that has arrived by TCP or was moved out
- * of a ring, then the ring.  Carriers fill the queue, receive calls empty it (stream_rx.c).
+ * of a ring, then the ring.  Carriers fill the queue, receive calls empty it (stream_recv.c).
  *
  * Socket held, except in functions that say how much there is.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The transmit queue: what the program has written, until a carrier has taken it and the peer
- * has received it.  Send calls fill it (stream_tx.c, stream_page.c).
+ * has received it.  Send calls fill it (stream_send.c, stream_page.c).
  *
  * Socket held, except in functions that say how much room there is.
  */

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The receiving end of rings, and the messages of a link.
+ * The receiving end of rings.
  *
- * Owns the table of rings that this host has granted, the control messages that wait to be
- * posted, and the receive credits.  Called by the streams (link.h), by qp.c with messages, by
- * link_life.c (sweep, end), by ring_tx.c.  Everything but allocation runs under link->lock,
- * including the callbacks to streams.  It never trusts an id, length or number of a message,
- * and never sleeps.
- *
- * Receive credits.  Each message consumes one of the peer's posted receives (a silent
- * credit consumes none).  If the peer has a queue of D receives, D - R messages may be in
- * flight to it (R = RSTREAM_RQ_RESERVE).  The peer reposts each receive before it processes
- * the message, and reports this by RQ_CREDIT after every D/4.  RQ_CREDIT itself needs no
- * credit, so there is no deadlock.  It always finds a receive: this host, with a queue of D',
- * sends one RQ_CREDIT for each D'/4 messages of the peer, and the peer can send only
- * D' - R < D' messages until it processes an RQ_CREDIT.  So at most 3 of these are in flight,
- * and 3 < R: RNR never happens.
+ * Owns the table of rings that this host has granted.  Called by the streams (link.h), by msg.c
+ * with the messages of a ring, and by link_life.c (sweep, end).  Everything but allocation runs
+ * under link->lock, including the callbacks to streams.  It never trusts an id, length or number of
+ * a message, and never sleeps.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "account.h"
 #include "ring.h"
-#include "wr.h"
 
 /*
  * When the DONE of a ring without a stream counts as missing.  Normally, it arrives much earlier:
@@ -31,15 +20,10 @@
 #define DONE_TIME	(10 * HZ)
 #define REFUSED_TIME	(2 * HZ)
 
-/* How long after RENEW the end of the link is the peer's. */
-#define RENEW_TIME	(10 * HZ)
-
 static struct rx_ring *to_rx(struct rstream_rxring *ring)
 {
 	return container_of(ring, struct rx_ring, pub);
 }
-
-/* ---- messages without data ---- */
 
 static void rx_put_memory(struct rx_ring *ring)
 {
@@ -67,192 +51,6 @@ static bool rx_finished(const struct rx_ring *ring)
 		return !ring->rs;
 	return !ring->rs && ring->done && !(ring->ctrl.due & DUE_FREED);
 }
-
-static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
-{
-	bool intr = ring->ctrl.due & DUE_INTR;
-
-	if (intr && !link->rq_credits)
-		return false;
-	if (intr) {
-		rstream_wr_message(link, ring->cell_addr, ring->cell_rkey,
-				   RSTREAM_IMM_CREDIT, ring->peer_ring);
-		link->rq_credits--;
-	} else {
-		rstream_wr_write(link, ring->cell_addr, ring->cell_rkey);
-	}
-	rstream_wr_credit(link, ring->consumed);
-	if (intr)
-		rstream_wr_message_end(link, RSTREAM_CTRL_BYTES);
-	ring->credited = ring->consumed;
-	ring->ctrl.due &= ~(DUE_CREDIT | DUE_INTR);
-	rstream_ring_count(link, intr ? RSTREAM_MIB_CREDITS_INTR :
-	      RSTREAM_MIB_CREDITS_SILENT);
-	return true;
-}
-
-static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
-		       u32 id)
-{
-	if (!link->rq_credits)
-		return false;
-	link->rq_credits--;
-	rstream_wr_notice(link, type, id);
-	return true;
-}
-
-bool rstream_msg_say(struct rstream_link *link, enum rstream_imm_type type, u32 id)
-{
-	lockdep_assert_held(&link->lock);
-	return rstream_wr_room(link) && post_empty(link, type, id) && !rstream_wr_post(link);
-}
-
-void rstream_msg_signal(struct rstream_link *link)
-{
-	if (link->sq_signalled == link->sq_posted || !rstream_wr_room(link))
-		return;
-	rstream_wr_write(link, 0, 0);
-	rstream_wr_signal(link);
-	rstream_wr_post(link);
-}
-
-/*
- * Have all writes to the peer for this ring completed?  If not, makes sure that their completion
- * calls rstream_msg_kick().  A device must not repeat a write to memory that the peer has reused.
- */
-static bool ctrl_completed(struct rstream_link *link, const struct ring_ctrl *ctrl)
-{
-	if (link->sq_done >= ctrl->last_sq)
-		return true;
-	if (link->sq_signalled < ctrl->last_sq)
-		rstream_msg_signal(link);
-	return false;
-}
-
-/* Posts one message that is due.  Return: false if a slot, credit or completion is missing. */
-static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
-{
-	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
-	struct tx_ring *tx = container_of(ctrl, struct tx_ring, ctrl);
-
-	if (!rstream_link_alive(link) || !rstream_wr_fits(link))
-		return false;
-	if (ctrl->due & (DUE_FREED | DUE_DONE) && !ctrl_completed(link, ctrl))
-		return false;
-	if (ctrl->due & DUE_CREDIT) {
-		if (!post_credit(link, rx))
-			return false;
-	} else if (ctrl->due & DUE_FREED) {
-		if (!post_empty(link, RSTREAM_IMM_FREED, rx->pub.id))
-			return false;
-		ctrl->due &= ~DUE_FREED;
-	} else if (ctrl->due & DUE_ASK) {
-		if (!post_empty(link, RSTREAM_IMM_DATA_WANT, tx->peer_ring))
-			return false;
-		ctrl->due &= ~DUE_ASK;
-		return !rstream_wr_post(link);	/* a zero-length write */
-	} else if (ctrl->due & DUE_DONE) {
-		if (!post_empty(link, RSTREAM_IMM_DONE, tx->peer_ring))
-			return false;
-		rstream_wr_signal(link);
-		ctrl->due &= ~DUE_DONE;
-		list_add_tail(&tx->ending, &link->tx_ending);
-	}
-	ctrl->last_sq = link->sq_posted + link->batch->n;
-	return !rstream_wr_post(link);
-}
-
-/*
- * Messages that only lack a receive credit are on a separate list, which is walked only when there
- * are credits: a peer can make many wait for long.
- */
-static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
-{
-	bool poor = rstream_link_alive(link) && rstream_wr_fits(link) && !link->rq_credits &&
-		    link->sq_done >= ctrl->last_sq;
-
-	if (!list_empty(&ctrl->list) && ctrl->poor == poor)
-		return;
-	list_move_tail(&ctrl->list, poor ? &link->ctrl_poor : &link->ctrl_list);
-	ctrl->poor = poor;
-}
-
-/* Posts what is due, now or in rstream_msg_kick().  May free @ctrl. */
-bool rstream_msg_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
-{
-	struct rx_ring *rx = container_of(ctrl, struct rx_ring, ctrl);
-
-	lockdep_assert_held(&link->lock);
-	while (ctrl->due) {
-		if (ctrl_post_one(link, ctrl))
-			continue;
-		ctrl_wait(link, ctrl);
-		return false;
-	}
-	list_del_init(&ctrl->list);
-	if (!ctrl->tx && rx_finished(rx))
-		rx_free(link, rx);
-	return true;
-}
-
-static void return_receives(struct rstream_link *link)
-{
-	if (link->rq_return < link->depth / 4 || !rstream_wr_room(link))
-		return;
-	rstream_wr_notice(link, RSTREAM_IMM_RQ_CREDIT, link->rq_return);
-	link->rq_return = 0;
-	rstream_wr_post(link);
-}
-
-/* Not before READY, for which a credit must remain; an honest peer probes only after it. */
-static void answer_probe(struct rstream_link *link)
-{
-	if (!link->owes_ack || link->setup != RSTREAM_SETUP_READY || !rstream_wr_room(link) ||
-	    !post_empty(link, RSTREAM_IMM_PROBE_ACK, 0))
-		return;
-	link->owes_ack = false;
-	rstream_wr_post(link);
-}
-
-/*
- * Sends READY once this end has registered its memory.  With iWARP, the active side must be the
- * first to send (RFC 5044, 7.1.2), so the passive side waits for its READY.
- */
-void rstream_msg_say_ready(struct rstream_link *link)
-{
-	lockdep_assert_held(&link->lock);
-	if (!rstream_link_alive(link) || link->setup != RSTREAM_SETUP_REGISTERED ||
-	    (link->iwarp && !link->active && !link->peer_ready))
-		return;
-	link->setup = RSTREAM_SETUP_READY;
-	link->rq_credits--;
-	rstream_wr_notice(link, RSTREAM_IMM_READY, 0);
-	rstream_wr_post(link);
-}
-
-/* There may be slots or credits again: serves the waiters, control messages first. */
-void rstream_msg_kick(struct rstream_link *link)
-{
-	struct ring_ctrl *ctrl, *next_ctrl;
-
-	lockdep_assert_held(&link->lock);
-	return_receives(link);
-	answer_probe(link);
-	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
-		/* without slots, stop; without credits, go on: silent credits need none */
-		if (!rstream_msg_flush(link, ctrl) && !rstream_wr_fits(link))
-			return;
-	}
-	while (link->rq_credits && !list_empty(&link->ctrl_poor)) {
-		ctrl = list_first_entry(&link->ctrl_poor, struct ring_ctrl, list);
-		if (!rstream_msg_flush(link, ctrl) && !rstream_wr_fits(link))
-			return;
-	}
-	if (rstream_link_alive(link))
-		rstream_sched_next(link);
-}
-
-/* ---- receiving end ---- */
 
 struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 					    struct rstream *rs)
@@ -445,7 +243,15 @@ void rstream_rxring_release(struct rstream_rxring *pub)
 	rstream_link_put(link);
 }
 
-static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
+/* ---- for msg.c ---- */
+
+void rstream_rxring_said(struct rx_ring *ring)
+{
+	if (rx_finished(ring))
+		rx_free(ring->pub.link, ring);
+}
+
+void rstream_rxring_data(struct rstream_link *link, u32 id, u32 len, bool want)
 {
 	struct rx_ring *ring = idr_find(&link->rx_rings, id);
 	u64 landed;
@@ -476,7 +282,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 	if (len) {
 		rstream_mib_add(link->ln->rn,
 				RSTREAM_MIB_RING_RX_BYTES, len);
-		rstream_ring_count(link, RSTREAM_MIB_RING_RX_MSGS);
+		rstream_msg_count(link, RSTREAM_MIB_RING_RX_MSGS);
 	}
 	/* pairs with the reader's smp_load_acquire(): the data is visible before the count */
 	smp_store_release(&ring->pub.landed, landed + len);
@@ -486,7 +292,7 @@ static void message_data(struct rstream_link *link, u32 id, u32 len, bool want)
 		rstream_link_ops->data(ring->rs, &ring->pub, false);
 }
 
-static void message_done(struct rstream_link *link, u32 id)
+void rstream_rxring_done(struct rstream_link *link, u32 id)
 {
 	struct rx_ring *ring = idr_find(&link->rx_rings, id);
 
@@ -499,87 +305,7 @@ static void message_done(struct rstream_link *link, u32 id)
 	rstream_msg_flush(link, &ring->ctrl);
 }
 
-/* Only on iWARP does the peer's software answer probes; elsewhere, its device does. */
-static void message_probe(struct rstream_link *link, enum rstream_imm_type type)
-{
-	if (!link->iwarp) {
-		rstream_link_break_locked(link, RSTREAM_END_UNKNOWN);
-	} else if (type == RSTREAM_IMM_PROBE) {
-		link->owes_ack = true;
-		answer_probe(link);
-	} else if (link->timed) {
-		rstream_link_probed(link);
-	}
-}
-
-/*
- * If the peer ends the link now, that will not count against the path.  Only once the link was up
- * for a second: otherwise, a peer could make this host establish links all the time.
- */
-static void message_renew(struct rstream_link *link)
-{
-	if (link->was_up && time_after(jiffies, link->up_at + HZ))
-		link->renews_until = get_jiffies_64() + RENEW_TIME;
-}
-
-/* ---- for qp.c and link_life.c ---- */
-
-void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
-{
-	u32 id = rstream_imm_id(imm);
-
-	lockdep_assert_held(&link->lock);
-	/* before anything is counted, so that counts remain exact */
-	if (rstream_imm_number(imm) != link->rx_number++) {
-		rstream_link_break_locked(link, RSTREAM_END_OUT_OF_ORDER);
-		return;
-	}
-	if (rstream_imm_type(imm) != RSTREAM_IMM_RQ_CREDIT)
-		link->rq_return++;
-	switch (rstream_imm_type(imm)) {
-	case RSTREAM_IMM_DATA:
-		message_data(link, id, len, false);
-		break;
-	case RSTREAM_IMM_DATA_WANT:
-		message_data(link, id, len, true);
-		break;
-	case RSTREAM_IMM_CREDIT:
-		rstream_txring_credit(link, id);
-		break;
-	case RSTREAM_IMM_DONE:
-		message_done(link, id);
-		break;
-	case RSTREAM_IMM_FREED:
-		rstream_txring_freed(link, id);
-		break;
-	case RSTREAM_IMM_READY:
-		rstream_link_peer_ready(link);
-		rstream_msg_say_ready(link);
-		break;
-	case RSTREAM_IMM_PROBE:
-	case RSTREAM_IMM_PROBE_ACK:
-		message_probe(link, rstream_imm_type(imm));
-		break;
-	case RSTREAM_IMM_RENEW:
-		message_renew(link);
-		break;
-	case RSTREAM_IMM_RQ_CREDIT:
-		if (!id || id > link->rq_credits_max - link->rq_credits) {
-			rstream_link_break_locked(link, RSTREAM_END_RQ_CREDITS);
-			break;
-		}
-		link->rq_credits += id;
-		/* return_receives() reports at least a quarter: less counts as withholding */
-		if (id >= link->rq_credits_max / 4)
-			link->poor_sweeps = 0;
-		rstream_msg_kick(link);
-		break;
-	default:
-		rstream_link_break_locked(link, RSTREAM_END_UNKNOWN);
-	}
-	if (rstream_link_alive(link))
-		return_receives(link);
-}
+/* ---- for link_life.c ---- */
 
 /*
  * Notifies the stream of @ring if it has received nothing for @idle jiffies, or if it should move,

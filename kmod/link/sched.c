@@ -11,7 +11,7 @@
  * nothing in flight and few bytes to send does not queue.
  *
  * Owns the queue of waiting rings and the list of scheduled ones; all with link->lock held.  Called
- * by ring_tx.c, by ring.c when there are slots or credits again, and by streams (yield).
+ * by txring.c, by msg.c when there are slots or credits again, and by streams (yield).
  */
 #include "ring.h"
 #include "wr.h"
@@ -82,7 +82,7 @@ void rstream_sched_wait(struct tx_ring *ring, bool first)
 	if (!ring->pub.stalled) {
 		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
 		if (list_empty(&ring->waiter))
-			rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
+			rstream_msg_count(link, RSTREAM_MIB_STALL_SLOT);
 	}
 	if (!list_empty(&ring->waiter))
 		return;
@@ -117,15 +117,6 @@ void rstream_sched_yield(struct tx_ring *ring, bool next)
 	rstream_sched_end(ring);
 	if (next && rstream_link_alive(link))
 		rstream_sched_next(link);
-}
-
-void rstream_txring_yield(struct rstream_txring *pub)
-{
-	if (!READ_ONCE(pub->scheduled))
-		return;
-	spin_lock_bh(&pub->link->lock);
-	rstream_sched_yield(to_tx(pub), true);
-	spin_unlock_bh(&pub->link->lock);
 }
 
 void rstream_sched_next(struct rstream_link *link)

@@ -3,7 +3,7 @@
  * The sending end of rings.
  *
  * Owns the table of rings granted to this host, the frags in flight on them, and closed rings
- * until the peer has sent FREED.  Called by the streams (link.h), by ring.c with messages, by
+ * until the peer has sent FREED.  Called by the streams (link.h), by msg.c with messages, by
  * qp.c with completions.  Everything but allocation and DMA mapping runs under link->lock,
  * including the callbacks to streams.  It never waits: a ring without a slot is scheduled when
  * there is one.
@@ -439,10 +439,10 @@ static bool tx_may_post(struct tx_ring *ring)
 
 	if (rstream_wr_room(link) < RSTREAM_SQ_CTRL + rstream_wr_per_message(link)) {
 		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
-		rstream_ring_count(link, RSTREAM_MIB_STALL_SLOT);
+		rstream_msg_count(link, RSTREAM_MIB_STALL_SLOT);
 	} else if (!link->rq_credits) {
 		ring->pub.stalled = RSTREAM_R_STALL_CREDIT;
-		rstream_ring_count(link, RSTREAM_MIB_STALL_CREDIT);
+		rstream_msg_count(link, RSTREAM_MIB_STALL_CREDIT);
 	} else {
 		return true;
 	}
@@ -532,7 +532,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	reusable = tx_reusable(ring);
 	space = tx_space(ring, frags, reusable);
 	if (!space && !list_empty(frags))
-		rstream_ring_count(link, RSTREAM_MIB_STALL_RING);
+		rstream_msg_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
 	most = min(space, rstream_sched_budget(ring, frags));
 	if (most && !ib_uses_virt_dma(link->pd->device) && !tx_inline(link, frags)) {
@@ -672,6 +672,15 @@ ssize_t rstream_txring_recall(struct rstream_txring *pub,
 	}
 	spin_unlock_bh(&link->lock);
 	return bytes;
+}
+
+void rstream_txring_yield(struct rstream_txring *pub)
+{
+	if (!READ_ONCE(pub->scheduled))
+		return;
+	spin_lock_bh(&pub->link->lock);
+	rstream_sched_yield(to_tx(pub), true);
+	spin_unlock_bh(&pub->link->lock);
 }
 
 void rstream_txring_close(struct rstream_txring *pub)
