@@ -79,7 +79,7 @@ static void leave_alone(struct rstream *rs)
 	struct sock *sk = rs->sk;
 
 	rstream_timer(rs, 0);
-	rstream_ulp_unhook(sk);
+	rstream_unhook(sk);
 	/* undo rstream_hear_all(), unless TCP's FIN has really arrived */
 	if ((1 << sk->sk_state) & ~(TCPF_CLOSE_WAIT | TCPF_CLOSING |
 				    TCPF_LAST_ACK | TCPF_CLOSE))

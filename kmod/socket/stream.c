@@ -51,7 +51,7 @@ void rstream_stream_put(struct rstream *rs)
 
 /* ---- TCP's callbacks and wake-ups, socket held ---- */
 
-void rstream_ulp_unhook(struct sock *sk)
+void rstream_unhook(struct sock *sk)
 {
 	WRITE_ONCE(sk->sk_data_ready, rstream_tcp4.data_ready);
 	WRITE_ONCE(sk->sk_write_space, rstream_tcp4.write_space);

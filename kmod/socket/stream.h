@@ -279,7 +279,7 @@ void rstream_discard(struct rstream *rs);
 void rstream_stream_put(struct rstream *rs);
 void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		      enum rstream_reason reason);
-void rstream_ulp_unhook(struct sock *sk);
+void rstream_unhook(struct sock *sk);
 void rstream_set_dummy(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
 bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay);

@@ -405,7 +405,7 @@ void rstream_reset_state(struct rstream *rs)
 		drop_packets(&rs->sk->sk_error_queue);
 	drop_connection(rs);
 	rstream_option_client_off(rs);
-	rstream_ulp_unhook(rs->sk);
+	rstream_unhook(rs->sk);
 	memset(&rs->connection, 0, sizeof(rs->connection));
 	connection_init(rs);
 	if (rs->hist)
@@ -450,7 +450,7 @@ static void rstream_ulp_release(struct sock *sk)
 
 	drop_connection(rs);
 	rstream_option_client_off(rs);
-	rstream_ulp_unhook(sk);
+	rstream_unhook(sk);
 	spin_lock_bh(&rn->streams_lock);
 	hlist_del_rcu(&rs->number_node);
 	rn->n_streams--;
@@ -467,7 +467,7 @@ static void rstream_ulp_clone(const struct request_sock *req,
 
 	icsk->icsk_ulp_ops = NULL;
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
-	rstream_ulp_unhook(child);
+	rstream_unhook(child);
 	icsk->icsk_af_ops = child->sk_family == AF_INET ?
 			    rstream_tcp4.af_ops : rstream_tcp6.af_ops;
 }
