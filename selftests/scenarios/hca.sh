@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1,debug timeout=3600 seed=1
+# vm: n=1 kernels=6.12,6.1,debug timeout=1800 seed=1
 # Over rs_hca, a device that behaves as real ones do: hosts are network namespaces of one
 # VM, joined by a veth pair.  Does it report what is wrong; then, with profiles and kinds
 # of DMA address, other scenarios as they are.  From the environment: HCA (the
