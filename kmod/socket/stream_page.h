@@ -13,7 +13,7 @@ struct ubuf_info;
 enum rstream_zerocopy_tcp {
 	RSTREAM_ZC_NONE,	/* TCP has none */
 	RSTREAM_ZC_SENT,	/* it has those up to @seq */
-	RSTREAM_ZC_ACKED,	/* the peer's TCP has acknowledged them; packets may still have them */
+	RSTREAM_ZC_ACKED,	/* acknowledged; packets may still have them */
 };
 
 struct rstream_zerocopy {
