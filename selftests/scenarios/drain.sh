@@ -69,7 +69,6 @@ carries() {	# ring|tcp BYTES: since "mark", in both directions
 }
 ended() { ! kill -0 "${pids[@]}" 2>/dev/null; }
 whole() {
-	on 1 mkdir -p "$tmp"
 	in_all touch "$hold"
 	wait_for 200 ended
 	cat "$tmp"/out.?

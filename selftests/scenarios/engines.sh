@@ -35,7 +35,6 @@ if [ -n "$why" ]; then
 fi
 
 # Programs of any user must be able to read what is preloaded into them.
-in_all mkdir -p "$tmp"
 in_all cp "$TOOLS/rsctl" "$TOOLS/librdmastream-preload.so" "$tmp"
 in_all chmod -R a+rX "$tmp"
 export PATH=$tmp:$PATH

@@ -24,7 +24,7 @@ StrictModes no
 PermitRootLogin yes
 UsePAM no
 END
-on 1 mkdir -p "$tmp" /run/sshd
+on 1 mkdir -p /run/sshd
 for file in sshd key key.pub; do
 	on 1 "umask 077; base64 -d <<<$(base64 -w 0 "$tmp/$file") >$tmp/$file"
 done

@@ -30,7 +30,6 @@ ok "streams: all is read, and their rings are idle" wait_for 30 at_rest
 # Servers to which it connects: rdmastream listeners that read until the end.
 accepts="import socket, sys; s = socket.socket(proto=257); s.bind(('', $port)); s.listen()
 kept = [s.accept() for _ in range(100)]"
-in_all mkdir -p "$tmp"
 listeners=()
 for vm in 0 1; do
 	on $vm ip route replace 10.78.0.0/24 via "$ADDR4_2"

@@ -9,7 +9,6 @@
 
 load || bail "cannot load the module"
 set_net ring_idle_ms=3600000
-in_all mkdir -p "$tmp"
 port=7100 program="$(realpath "$(dirname "$0")/../programs")/rs_kept.py"
 loss="$(dirname "$0")/loss.sh"
 

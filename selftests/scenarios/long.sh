@@ -49,7 +49,6 @@ else:
 '
 begin_urgent() {
 	printf '%s' "$urgent" >"$tmp/urgent"
-	on 1 mkdir -p "$tmp"
 	on 1 "base64 -d <<<$(base64 -w 0 "$tmp/urgent") >$tmp/urgent"
 	on_bg 1 timeout 400 python3 "$tmp/urgent" -s
 	server=$!

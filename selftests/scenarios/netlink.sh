@@ -105,7 +105,6 @@ ok "sockets from an IPv4 address" mapped src "$ADDR4_1" dst "$ADDR4_0"
 ok "sockets from an IPv4 network" mapped dst "${ADDR4_0%.*}.0/24"
 ok "sockets with an address as printed" mapped src "[::ffff:$ADDR4_1]:7000"
 
-on 1 mkdir -p "$tmp"
 on_bg 1 "exec rsctl -j monitor >$tmp/events"
 monitor=$!
 wait_for 20 on 1 grep -q drain "$tmp/events"

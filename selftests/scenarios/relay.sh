@@ -10,7 +10,6 @@
 # the hub between three guests loses packets, so retransmit soon
 load 16 || bail "cannot load the module"
 set_net ring_idle_ms=600000
-in_all mkdir -p "$tmp"
 mib=$((1024 * 1024))
 total=$((12 * mib)) relay_options=()
 [ "$KERNEL" != debug ] || total=$((3 * mib))

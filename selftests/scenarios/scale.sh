@@ -43,7 +43,6 @@ held() { [ -e "$hold.held" ] && on 1 test -e "$hold.held"; }
 open_idle() {	# KIND: $idle connections that have sent a little and stay
 	hold=$(fresh "go.$1") port=$((7000 + RANDOM % 2000))
 	local shape=(-k "$1" -p "$port" -C "$idle" -n 200 --hold-at 100 --hold "$hold" -w 100 -r 100 -e -t 800)
-	on 1 mkdir -p "$tmp"
 	on_bg 1 "ulimit -n 50000; exec rs_stream -s ${shape[*]}" >"$tmp/server.$1"
 	server=$!
 	rs_stream -c "$ADDR4_1" --wait "${shape[@]}" >"$tmp/client.$1" &

@@ -11,7 +11,6 @@
 load 14 1500 || bail "cannot load the module"
 # rings must not change
 set_net ring_idle_ms=600000 ring_size=32768
-in_all mkdir -p "$tmp"
 here=$(dirname "$0")
 size=2M bytes=$((2 * 1024 * 1024)) rest=1500000
 [ "$KERNEL" != debug ] || size=512K bytes=$((512 * 1024)) rest=500000
@@ -80,7 +79,6 @@ both_lost() { ! has_link 0 && ! has_link 1; }
 lost_amid() {	# WAY
 	local port=$((7000 + RANDOM % 20000)) enough server client way
 	enough=$(fresh enough)
-	on 1 mkdir -p "$tmp"
 	way=(-W "$1" -R splice -n 3M --until "$enough" -C 4 -t 100)
 	ok "$1, lost: a link is up" want_link
 	mark 0

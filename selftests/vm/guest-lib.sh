@@ -19,6 +19,15 @@ on_bg() {
 	on "$@" &
 }
 
+# pause SECONDS: sleep; in a guest without another process
+pause() {
+	if [ -p /run/lab/never ]; then
+		read -rt "$1" <>/run/lab/never || :
+	else
+		sleep "$1"
+	fi
+}
+
 # wait_for SECONDS CMD...: until CMD succeeds; fails after SECONDS, more on a slow
 # kernel.
 wait_for() {
@@ -26,7 +35,7 @@ wait_for() {
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ $SECONDS -lt $end ] || return 1
-		sleep 0.2
+		pause 0.2
 	done
 }
 

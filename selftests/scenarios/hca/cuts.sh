@@ -42,7 +42,7 @@ cut_all() {
 	while [ "$has" -lt "$CUTS" ]; do
 		# nobody shall wait because links come and go
 		hurry
-		sleep 0.1
+		pause 0.1
 		has=$(cuts)
 		if [ "$has" -gt "$had" ]; then
 			had=$has since=$SECONDS

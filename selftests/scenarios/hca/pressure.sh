@@ -34,7 +34,7 @@ ended() {	# PID NAME FILE
 hammer() {
 	for _ in {1..20}; do
 		hurry
-		sleep 0.1
+		pause 0.1
 	done
 }
 

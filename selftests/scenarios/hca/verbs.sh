@@ -25,7 +25,7 @@ streams() {	# OPTION...
 	while [ $SECONDS -lt $end ]; do
 		stream inet inet "$@" -t 60 || return
 		! has_link 0 && [ "$(faults "$host" "$kind")" = "$had" ] || break
-		sleep 0.1
+		pause 0.1
 	done
 }
 life() {	# within once()
@@ -69,7 +69,6 @@ each() {	# HOST KIND
 	[ $times -gt 0 ]
 }
 
-in_all mkdir -p "$tmp"
 ok "a link comes up" want_link
 mark 0
 mark 1
