@@ -64,8 +64,14 @@ mark() { counters "$1" >"$tmp/mark.$1"; }	# VM
 growth() {	# VM
 	counters "$1" | awk 'NR == FNR { old[$1] = $2; next } { printf "%s %.0f\n", $1, $2 - old[$1] }' "$tmp/mark.$1" -
 }
-grown() {	# VM NAME
-	counters "$1" | awk -v name="$2" '$1 == name { v = $2 - v } END { printf "%.0f\n", v }' "$tmp/mark.$1" -
+grown() {	# VM NAME...: a line of numbers
+	counters "$1" | awk -v names="${*:2}" '
+		{ n[$1] = $2 - n[$1] }
+		END {
+			count = split(names, name, " ")
+			for (i = 1; i <= count; i++)
+				printf "%.0f%s", n[name[i]], i < count ? " " : "\n"
+		}' "$tmp/mark.$1" -
 }
 
 addr() {	# KIND VM

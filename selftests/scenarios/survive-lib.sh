@@ -10,7 +10,11 @@ conns=4
 [ "$KERNEL" != debug ] || conns=2
 
 least=500000
-rings_carry() { [ "$(grown 0 ring-tx-bytes)" -gt $least ] && [ "$(grown 0 ring-rx-bytes)" -gt $least ]; }
+rings_carry() {
+	local tx rx
+	read -r tx rx <<<"$(grown 0 ring-tx-bytes ring-rx-bytes)"
+	[ "$tx" -gt $least ] && [ "$rx" -gt $least ]
+}
 remember() {
 	local vm
 	for vm in 0 1; do
@@ -57,7 +61,11 @@ whole() {	# NAME
 }
 
 # On any carrier, since "remember"; more than the retained data.
-moves() { [ $(($(grown 0 tcp-rx-bytes) + $(grown 0 ring-rx-bytes))) -gt 4000000 ]; }
+moves() {
+	local tcp ring
+	read -r tcp ring <<<"$(grown 0 tcp-rx-bytes ring-rx-bytes)"
+	[ $((tcp + ring)) -gt 4000000 ]
+}
 
 lose() {	# NAME busy|idle|full CMD...: the loss
 	local name="$1, $2" what=$2
