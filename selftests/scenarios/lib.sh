@@ -152,11 +152,9 @@ have_rings() {
 	local vm sockets each ring='\{[^{}]*"ring_size":[1-9]'
 	for vm in 0 1; do
 		sockets=$(on $vm rsctl -j sockets) || return
-		while [[ $sockets == *'{"local"'* ]]; do
-			each=${sockets##*'{"local"'}
-			sockets=${sockets%'{"local"'*}
+		while read -r each; do
 			[[ ! $each =~ \"tx\":$ring.*\"rx\":$ring ]] || continue 2
-		done
+		done <<<"${sockets//'{"local"'/$'\n'}"
 		return 1
 	done
 }
