@@ -14,6 +14,7 @@ import time
 
 from rs_peer import (BROKEN, GRANT, OURS, PEER, REVOKE, SWITCH, Failed, Served, agreed,
                      expect, ip, read_hello, record, siphash)
+from streams import write_file
 
 MAGIC, VERSION, SIZE = 0x5253544c, 3, 48
 DEPTH, MEMORY = 512, 1 << 20
@@ -295,15 +296,11 @@ def setting(name, value):
     path = "/proc/sys/net/rdmastream/" + name
     with open(path, encoding="ascii") as file:
         before = file.read()
-
-    def take(new):
-        with open(path, "w", encoding="ascii") as file:
-            file.write(str(new))
-    take(value)
+    write_file(path, value)
     try:
         yield
     finally:
-        take(before)
+        write_file(path, before)
 
 
 class Address:

@@ -24,7 +24,8 @@ from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RENEW, RQ_CREDI
                     Linked, Refused, counters, dump, gid, heard, new_instance, party, rsctl,
                     said_hello, setting, until)
 from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, LINK, RESUME, REVOKE, STOPPED, Failed,
-                     ack, broken, chosen, end, expect, ip, record, resume, run, siphash, switch)
+                     Skipped, ack, broken, chosen, end, expect, ip, record, resume, run, siphash, switch)
+from streams import write_file
 
 SO_PEEK_OFF = 42
 
@@ -249,37 +250,39 @@ def link_refusal_by_done(tun):
     linked.leave()
 
 
+def symbols():
+    """Addresses, in hexadecimal, and names of the module's functions and data, in their order."""
+    with open("/proc/kallsyms", encoding="ascii") as file:
+        return sorted((line.split()[0], line.split()[2]) for line in file
+                      if line.endswith("[rdmastream]\n"))
+
+
 FAULTS = "/sys/kernel/debug/failslab/"
 
 
 @contextlib.contextmanager
 def no_slabs(*functions):
     """Allocations below these functions of the module fail.  They stand together."""
-    with open("/proc/kallsyms", encoding="ascii") as file:
-        module = sorted((line.split() for line in file if line.endswith("[rdmastream]\n")))
-    found = [i for i, symbol in enumerate(module) if symbol[2] in functions]
+    module = symbols()
+    found = [i for i, (_, name) in enumerate(module) if name in functions]
     if len(found) != len(functions):
         raise Failed(f"functions {functions}")
-
-    def put(name, value):
-        with open(FAULTS + name, "w", encoding="ascii") as file:
-            file.write(str(value))
     for name, value in (("task-filter", "N"), ("ignore-gfp-wait", "N"), ("stacktrace-depth", 32),
                         ("verbose", 0), ("interval", 1), ("times", -1),
                         ("require-start", "0x" + module[found[0]][0]),
                         ("require-end", "0x" + module[found[-1] + 1][0]), ("probability", 100)):
-        put(name, value)
+        write_file(FAULTS + name, value)
     try:
         yield
     finally:
-        put("probability", 0)
-        put("require-start", 0)
+        write_file(FAULTS + "probability", 0)
+        write_file(FAULTS + "require-start", 0)
 
 
 def link_refused_without_memory(tun):
     """The refusal of a grant needs no memory."""
-    if not os.path.isdir(FAULTS):       # only the debug kernel
-        return
+    if not os.path.isdir(FAULTS):
+        raise Skipped("only the debug kernel lets allocations fail")
     with party() as liar:
         linked, again = liar(tun), liar(tun)
         linked.granted()
@@ -514,13 +517,7 @@ def counted_runs():
     trace = "/sys/kernel/tracing/"
     if not os.path.isdir(trace + "events"):
         subprocess.run(["mount", "-t", "tracefs", "tracefs", trace], check=True)
-    with open("/proc/kallsyms", encoding="ascii") as file:
-        worker, = (line.split()[0] for line in file
-                   if line.split()[2:] == ["on_work", "[rdmastream]"])
-
-    def put(name, what):
-        with open(trace + name, "w", encoding="ascii") as file:
-            file.write(what)
+    worker, = (addr for addr, name in symbols() if name == "on_work")
 
     def runs():
         count = 0
@@ -529,14 +526,14 @@ def counted_runs():
                 said = dict(line.split(":", 1) for line in file)
             count += int(said["entries"]) + int(said["overrun"])
         return count
-    event = "events/workqueue/workqueue_execute_start/"
-    put(event + "filter", f"function == 0x{worker}")
-    put("trace", "")
-    put(event + "enable", "1")
+    event = trace + "events/workqueue/workqueue_execute_start/"
+    write_file(event + "filter", f"function == 0x{worker}")
+    write_file(trace + "trace", "")
+    write_file(event + "enable", 1)
     try:
         yield runs
     finally:
-        put(event + "enable", "0")
+        write_file(event + "enable", 0)
 
 
 def link_failures_are_told_once(tun):
@@ -987,17 +984,13 @@ def tcp_is_short():
     path = "/proc/sys/net/ipv4/tcp_mem"
     with open(path, encoding="ascii") as file:
         before = file.read()
-
-    def take(value):
-        with open(path, "w", encoding="ascii") as file:
-            file.write(value)
     for end_of_wire in "wire0", "wire1":
         ip(f"link set {end_of_wire} mtu 9000")
-    take("1 1 1")
+    write_file(path, "1 1 1")
     try:
         yield
     finally:
-        take(before)
+        write_file(path, before)
         for end_of_wire in "wire0", "wire1":
             ip(f"link set {end_of_wire} mtu 1500")
 

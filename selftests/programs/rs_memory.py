@@ -50,7 +50,7 @@ import threading
 import time
 
 import streams
-from streams import fill, on_rings, ring_size
+from streams import fill, on_rings, ring_size, write_file
 
 SO_ZEROCOPY = 60
 SO_PEEK_OFF = 42
@@ -79,11 +79,6 @@ def is_reset(sock):
 def read_file(path):
     with open(path, encoding="ascii") as file:
         return file.read()
-
-
-def write_file(path, what):
-    with open(path, "w", encoding="ascii") as file:
-        file.write(str(what))
 
 
 def tcp_pages():

@@ -322,6 +322,10 @@ class Failed(Exception):
     pass
 
 
+class Skipped(Exception):
+    """Of a case; the reason."""
+
+
 def expect(good, what):
     if not good:
         raise Failed(what)
@@ -438,6 +442,8 @@ def run(cases):
         what = ""
         try:
             case(tun)
+        except Skipped as why:
+            name = f"{name} # SKIP {why}"
         except Failed as err:
             what = f"expected {err}"
         except OSError as err:

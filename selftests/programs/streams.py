@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """For programs with rdmastream sockets: making and connecting them, filling and reading them,
-and what rsctl says of them.
+what rsctl says of them, and files that are settings.
 """
 import json
 import select
@@ -12,6 +12,11 @@ import time
 IPPROTO_RDMASTREAM = 257
 LIMIT = 60      # s
 SOME = 16384
+
+
+def write_file(path, what):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(str(what))
 
 
 def new(address="0.0.0.0", proto=IPPROTO_RDMASTREAM):
