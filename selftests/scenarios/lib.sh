@@ -8,7 +8,7 @@ export PATH=$TOOLS:$BIN:$PATH
 # shellcheck source=/dev/null
 . "$LAB"
 
-# A fork takes some 30 ms of a guest's time, starting bash 100 ms: what is called often does
+# A fork takes some 50 ms of a guest's time, starting bash twice that: what is called often does
 # without.
 
 export tmp
