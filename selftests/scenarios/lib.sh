@@ -218,5 +218,9 @@ say() { echo "lab: $*" >/dev/kmsg; }
 want_link() {
 	use ring
 	hurry
-	wait_for 30 try_link
+	wait_for 30 try_link && return
+	try_link
+	in_all rsctl links
+	in_all rsctl -s stats | grep -v ' 0$'
+	return 1
 }

@@ -237,9 +237,18 @@ rsctl drain off >/dev/null
 # who has to wait for a link may be done by then
 linked() { rs_stream -b -k inet -p 7403 -C 1 -n 1K -t 20 && has_link 0; }
 ok "rmb_max: a link" wait_for 30 linked
+# they pause until one is refused: without that, they may end before they have to share
+refused() { [ "$(grown 0 reason:rmb-limit)" -gt 0 ]; }
+go_when_refused() {	# FILE: rs_stream's --hold
+	wait_for 40 test -e "$1.held"
+	wait_for 40 refused
+	: >"$1"
+}
 mark 0
-ok "rmb_max: connections without a ring use TCP" rs_stream -b -k inet -p 7403 -C 24 -n 1M -t 100
-ok "rmb_max: some connections got no ring" test "$(grown 0 reason:rmb-limit)" -gt 0
+go_when_refused "$tmp/go" &
+ok "rmb_max: connections without a ring use TCP" \
+	rs_stream -b -k inet -p 7403 -C 24 -n 1M --hold-at 4K --hold "$tmp/go" -t 100
+ok "rmb_max: some connections got no ring" refused
 set_net rmb_max="$rmb_max"
 few_files() { (ulimit -n 40 && ! rs_backlog -p 7404 -C 24 -z 4K); }
 ok "files: connect or accept fails" few_files
