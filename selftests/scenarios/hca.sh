@@ -108,7 +108,7 @@ reports() {	# DMA
 
 run_suite() {	# NAME
 	VM_COUNT=2 ADDR4_0=10.77.0.1 ADDR4_1=10.77.0.2 ADDR6_0=fd77::1 ADDR6_1=fd77::2 \
-		PATH=$here/hca:$PATH host 0 timeout "${LIMIT:-300}" "$here/$1.sh"
+		LAB_HOSTS=/run/netns/h host 0 timeout "${LIMIT:-300}" "$here/$1.sh"
 }
 # Mapping with an IOMMU is slow: with softirqs disabled, allowed only when a packet caused the send.
 no_time_stolen() {

@@ -8,7 +8,7 @@
 #	ok "links come up" on 1 rsctl links
 #	done_testing
 #
-# "on N CMD..." itself is a program in the PATH; see guest/on.
+# "on N CMD..." itself is a program in the PATH; see guest/on.c.
 
 # shellcheck source=selftests/tap.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
