@@ -221,6 +221,6 @@ want_link() {
 	wait_for 30 try_link && return
 	try_link
 	in_all rsctl links
-	in_all rsctl -s stats | grep -v ' 0$'
+	in_all rsctl -s stats | awk '$2'
 	return 1
 }
