@@ -376,6 +376,8 @@ enum rstream_reason rstream_plain_span_received(struct rstream *rs, u64 len, u32
 	if (answer && rs->tx.state > RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RECORD;
 	rs->plain.rx_start = seq - (u32)rs->rx.arrived;
+	len += sizeof(struct rsw_header) + sizeof(struct rsw_plain);
+	rs->plain.clear -= min(rs->plain.clear, len);
 	if (answer && !rs->tx.fin)
 		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	return RSTREAM_R_NONE;
@@ -483,40 +485,67 @@ static bool expects_hello(const struct rstream *rs)
 	return rstream_phase_expects_hello(&rs->plain.phase, rs->rx.state == RSTREAM_GRANTED);
 }
 
-/* The byte after the span that we receive.  It has arrived. */
-static u8 byte_after_span(struct rstream *rs)
+/* Copy up to @n bytes of TCP's queue, from sequence number @seq on.  Return: how many. */
+static unsigned int peek(struct sock *sk, u32 seq, u8 *to, unsigned int n)
 {
-	u32 seq = rs->plain.rx_start + (u32)rs->plain.phase.rx_end;
+	unsigned int done = 0;
 	struct sk_buff *skb;
-	u8 byte;
 
-	if (rs->plain.after_at == rs->plain.phase.rx_end)
-		return rs->plain.after;
-	skb_queue_reverse_walk(&rs->sk->sk_receive_queue, skb) {
-		if (after(TCP_SKB_CB(skb)->seq, seq))
-			continue;
-		if (skb_copy_bits(skb, seq - TCP_SKB_CB(skb)->seq, &byte, sizeof(byte)))
+	skb_queue_reverse_walk(&sk->sk_receive_queue, skb)
+		if (!after(TCP_SKB_CB(skb)->seq, seq))
 			break;
-		rs->plain.after = byte;
-		rs->plain.after_at = rs->plain.phase.rx_end;
-		return byte;
+	skb_queue_walk_from(&sk->sk_receive_queue, skb) {
+		u32 off = seq + done - TCP_SKB_CB(skb)->seq, len;
+
+		if (off >= skb->len)	/* packets may overlap */
+			continue;
+		len = min(n - done, skb->len - off);
+		if (skb_copy_bits(skb, off, to + done, len))
+			break;
+		done += len;
+		if (done == n)
+			break;
 	}
-	return RSW_PLAIN;
+	return done;
+}
+
+/*
+ * Are the @n bytes of TCP's queue after the span that we receive only spans, too, each after its
+ * PLAIN?  Not if they are shorter than those that we send: looking for each would take long.
+ */
+static bool only_spans(struct rstream *rs, u64 n)
+{
+	u32 end = rs->plain.rx_start + (u32)rs->plain.phase.rx_end;
+	u8 bytes[sizeof(struct rsw_header) + sizeof(struct rsw_plain)];
+	struct rstream_record rec = {};
+	unsigned int here;
+
+	while (n > rs->plain.clear) {
+		here = peek(rs->sk, end + (u32)rs->plain.clear, bytes, sizeof(bytes));
+		if (!here || bytes[0] != RSW_PLAIN)
+			return false;
+		if (here < sizeof(bytes))	/* the rest is on its way */
+			return true;
+		if (rstream_record_header(bytes, &rec) != sizeof(struct rsw_plain) ||
+		    !rstream_record_payload(bytes + sizeof(struct rsw_header), &rec) ||
+		    rec.span < SPAN_FIRST)
+			return false;
+		rs->plain.clear += sizeof(bytes) + rec.span;
+	}
+	return true;
 }
 
 /*
  * TCP's queue extends beyond the end of a span, up to @here.  While the program has yet to read
- * the span, PLAIN may stay there: to take it, we would have to take all data before it, too.
- * HELLO may not stay, because its sender waits for ours; nor may so much that another span may
- * end in it, with HELLO.
+ * the span, further spans may stay there: to take their PLAIN, we would have to take all data
+ * before it, too.  HELLO may not stay, because its sender waits for ours.
  */
 static bool may_stay_in_tcp(struct rstream *rs, u64 here)
 {
 	u64 end = rs->plain.phase.rx_end;
 
 	return rs->plain.phase.rx == RSTREAM_SPAN &&
-	       (rs->plain.in_tcp || rs->rx.arrived < end) && here - end < SPAN_FIRST &&
-	       byte_after_span(rs) == RSW_PLAIN;
+	       (rs->plain.in_tcp || rs->rx.arrived < end) && only_spans(rs, here - end);
 }
 
 /* Has the span that we receive ended, and been read, so that a record follows in TCP's queue? */
@@ -571,21 +600,32 @@ bool rstream_plain_rx(struct rstream *rs)
 	return true;
 }
 
+/* Are both directions plain, with nothing of ours under way or unread? */
+static bool plain_both(const struct rstream *rs)
+{
+	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && !rs->in.throttled &&
+	       !rs->in.part_len && !rs->rxring && !rs->granted.full && !rs->urg.state &&
+	       !expects_hello(rs);
+}
+
 /*
- * Fast path of rstream_plain_rx(): both directions are plain, and neither the end of a span
- * nor that of the stream has arrived.  Return: false if this is not the case.
+ * Fast path of rstream_plain_rx(): both directions are plain, and nothing but bytes of spans has
+ * arrived.  Return: false if this is not the case.
  */
 bool rstream_plain_rx_fast(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
-	u64 here, news;
+	u64 here, news, end = rs->plain.phase.rx_end;
 
-	if (!rstream_plain_in_tcp(rs) || rs->plain.part_is_data || rstream_closing(rs) ||
+	if (!plain_both(rs) || rs->plain.part_is_data || rstream_closing(rs) ||
 	    tcp_sk(sk)->urg_data || rs->rx.fin != !!(sk->sk_shutdown & RCV_SHUTDOWN) ||
 	    sk->sk_rcvlowat > 1)
 		return false;
 	here = end_in_tcp(rs);
-	if (rs->plain.phase.rx != RSTREAM_PLAIN && here > rs->plain.phase.rx_end)
+	if (rs->plain.more)	/* the program has yet to read what is before it */
+		return rs->plain.phase.rx == RSTREAM_SPAN && rs->plain.in_tcp &&
+		       rs->rx.arrived == end && here - end <= rs->plain.clear;
+	if (rs->plain.phase.rx != RSTREAM_PLAIN && here > end)
 		return false;
 	news = here - rs->rx.arrived;
 	if (!news)
@@ -763,6 +803,7 @@ void rstream_plain_not_hello(struct rstream *rs, bool none)
 void rstream_plain_got_hello(struct rstream *rs)
 {
 	rs->plain.ring = false;		/* we return to records now */
+	rs->plain.clear = 0;
 	if (rs->plain.phase.tx == RSTREAM_SPAN)
 		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* no further span */
 	if (rstream_phase_hello(&rs->plain.phase, rs->sk->sk_shutdown & SEND_SHUTDOWN))
@@ -788,7 +829,7 @@ static bool hello_may_come(struct rstream *rs)
 {
 	return expects_hello(rs) ||
 	       (rs->plain.phase.rx == RSTREAM_SPAN && end_in_tcp(rs) > rs->plain.phase.rx_end &&
-		byte_after_span(rs) != RSW_PLAIN);
+		!only_spans(rs, end_in_tcp(rs) - rs->plain.phase.rx_end));
 }
 
 bool rstream_plain_rx_full(struct rstream *rs)
@@ -805,9 +846,7 @@ bool rstream_plain_paused(struct rstream *rs)
 /* Both directions are plain, and data stays with TCP: a reader has nothing to do but copy. */
 bool rstream_plain_in_tcp(const struct rstream *rs)
 {
-	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && !rs->plain.more &&
-	       !rs->in.throttled && !rs->in.part_len && !rs->rxring && !rs->granted.full &&
-	       !rs->urg.state && !expects_hello(rs);
+	return !rs->plain.more && plain_both(rs);
 }
 
 /* The program has read: is there room for more? */

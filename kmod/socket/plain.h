@@ -24,8 +24,7 @@ struct rstream_plain {
 	bool more;		/* TCP has more, which we take once rxq has been read */
 	bool reset;		/* TCP has ended with an error */
 	bool ring;		/* a ring may be possible: return to records when the span ends */
-	u8 after;		/* the byte after the span that ends at @after_at */
-	u64 after_at;		/* stream offset, 0: not known */
+	u64 clear;		/* so many bytes after phase.rx_end are spans with their PLAIN */
 };
 
 /* All with the socket held. */
