@@ -600,12 +600,15 @@ bool rstream_plain_rx(struct rstream *rs)
 	return true;
 }
 
-/* Are both directions plain, with nothing of ours under way or unread? */
+/*
+ * Are both directions plain, with nothing of ours under way or unread?  The peer's HELLO could only
+ * come before the end of its span if it had a GRANT to answer.
+ */
 static bool plain_both(const struct rstream *rs)
 {
 	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && !rs->in.throttled &&
 	       !rs->in.part_len && !rs->rxring && !rs->granted.full && !rs->urg.state &&
-	       !expects_hello(rs);
+	       rs->rx.state != RSTREAM_GRANTED;
 }
 
 /*
