@@ -48,6 +48,8 @@
 #define SPAN_FIRST	SZ_64K
 #define SPAN_GROWTH	4
 
+#define PLAIN_LEN	(sizeof(struct rsw_header) + sizeof(struct rsw_plain))
+
 void rstream_plain_begin(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
@@ -324,8 +326,7 @@ static void put_plain(struct rstream *rs, struct rstream_record *rec)
 		.span = SPAN_FIRST << rs->plain.grown,
 	};
 	if (rs->plain.phase.tx == RSTREAM_RECORDS) {
-		rs->plain.tx_from = rstream_tcp_acked_at(rs) + rs->out.ctl_len +
-				    sizeof(struct rsw_header) + sizeof(struct rsw_plain);
+		rs->plain.tx_from = rstream_tcp_acked_at(rs) + rs->out.ctl_len + PLAIN_LEN;
 		rstream_mib_inc(rs->rn, RSTREAM_MIB_SPANS);
 	}
 	if (rs->plain.grown < SPAN_GROWTH)
@@ -376,8 +377,7 @@ enum rstream_reason rstream_plain_span_received(struct rstream *rs, u64 len, u32
 	if (answer && rs->tx.state > RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RECORD;
 	rs->plain.rx_start = seq - (u32)rs->rx.arrived;
-	len += sizeof(struct rsw_header) + sizeof(struct rsw_plain);
-	rs->plain.clear -= min(rs->plain.clear, len);
+	rs->plain.clear -= min(rs->plain.clear, PLAIN_LEN + len);
 	if (answer && !rs->tx.fin)
 		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	return RSTREAM_R_NONE;
@@ -510,29 +510,61 @@ static unsigned int peek(struct sock *sk, u32 seq, u8 *to, unsigned int n)
 }
 
 /*
- * Are the @n bytes of TCP's queue after the span that we receive only spans, too, each after its
- * PLAIN?  Not if they are shorter than those that we send: looking for each would take long.
+ * PLAIN is expected in TCP's queue, @at bytes after the end of the span that we receive.
+ * Return: length of its span; 0 if it has not arrived completely; -1 if it is something else,
+ * or a span shorter than those that we send: looking for each of these would take long
  */
+static s64 span_at(const struct rstream *rs, u64 at)
+{
+	u8 bytes[PLAIN_LEN];
+	u32 seq = rs->plain.rx_start + (u32)rs->plain.phase.rx_end + (u32)at;
+	unsigned int n = peek(rs->sk, seq, bytes, sizeof(bytes));
+	struct rstream_record rec = {};
+
+	if (!n || bytes[0] != RSW_PLAIN)
+		return -1;
+	if (n < sizeof(bytes))
+		return 0;
+	if (rstream_record_header(bytes, &rec) != sizeof(struct rsw_plain) ||
+	    !rstream_record_payload(bytes + sizeof(struct rsw_header), &rec) ||
+	    rec.span < SPAN_FIRST)
+		return -1;
+	return rec.span;
+}
+
+/* Are the next @n bytes of TCP's queue, after the span that we receive, only spans? */
 static bool only_spans(struct rstream *rs, u64 n)
 {
-	u32 end = rs->plain.rx_start + (u32)rs->plain.phase.rx_end;
-	u8 bytes[sizeof(struct rsw_header) + sizeof(struct rsw_plain)];
-	struct rstream_record rec = {};
-	unsigned int here;
+	s64 span;
 
 	while (n > rs->plain.clear) {
-		here = peek(rs->sk, end + (u32)rs->plain.clear, bytes, sizeof(bytes));
-		if (!here || bytes[0] != RSW_PLAIN)
-			return false;
-		if (here < sizeof(bytes))	/* the rest is on its way */
-			return true;
-		if (rstream_record_header(bytes, &rec) != sizeof(struct rsw_plain) ||
-		    !rstream_record_payload(bytes + sizeof(struct rsw_header), &rec) ||
-		    rec.span < SPAN_FIRST)
-			return false;
-		rs->plain.clear += sizeof(bytes) + rec.span;
+		span = span_at(rs, rs->plain.clear);
+		if (span <= 0)
+			return !span;
+		rs->plain.clear += PLAIN_LEN + span;
 	}
 	return true;
+}
+
+/* How many bytes of these spans have arrived: the program can read them, too. */
+u64 rstream_plain_behind(const struct rstream *rs)
+{
+	u64 end = rs->plain.phase.rx_end, at = 0, left, n = 0;
+	s64 span;
+
+	if (!rs->plain.more || rs->plain.phase.rx != RSTREAM_SPAN || rs->rx.arrived != end ||
+	    tcp_sk(rs->sk)->urg_data)
+		return 0;
+	for (left = end_in_tcp(rs) - end; left > PLAIN_LEN; left -= span) {
+		span = span_at(rs, at);
+		if (span <= 0)
+			break;
+		at += PLAIN_LEN + span;
+		left -= PLAIN_LEN;
+		span = min_t(u64, span, left);
+		n += span;
+	}
+	return n;
 }
 
 /*
@@ -837,7 +869,8 @@ static bool hello_may_come(struct rstream *rs)
 
 bool rstream_plain_rx_full(struct rstream *rs)
 {
-	return limited_by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window && !hello_may_come(rs);
+	return limited_by_tcp(rs) && rs->rxq.bytes >= rstream_rxq_window_most(rs) &&
+	       !hello_may_come(rs);
 }
 
 /* Does unread data, or a lack of memory, keep us from taking more from TCP? */
@@ -862,10 +895,13 @@ void rstream_plain_rx_more(struct rstream *rs)
 	rstream_plain_check_truncated(rs);
 }
 
-/* A reader finds rxq empty, but TCP may still have data, even if it is closed. */
-void rstream_plain_refill(struct rstream *rs)
+/*
+ * A reader has seen all of rxq, which may be empty, or wants to peek further.  TCP may still have
+ * data: another span, or what came before it was closed.
+ */
+void rstream_plain_refill(struct rstream *rs, u64 ahead)
 {
-	if (!rs->rxq.bytes && (rs->plain.more || rs->plain.phase.tx == RSTREAM_ENDED))
+	if (rs->rxq.bytes <= ahead && (rs->plain.more || rs->plain.phase.tx == RSTREAM_ENDED))
 		rstream_plain_rx_more(rs);
 }
 

@@ -65,8 +65,9 @@ bool rstream_plain_paused(struct rstream *rs);
 bool rstream_plain_partial(const struct rstream *rs);
 bool rstream_plain_stays(struct rstream *rs);
 bool rstream_plain_in_tcp(const struct rstream *rs);
+u64 rstream_plain_behind(const struct rstream *rs);
 void rstream_plain_rx_more(struct rstream *rs);
-void rstream_plain_refill(struct rstream *rs);
+void rstream_plain_refill(struct rstream *rs, u64 ahead);
 bool rstream_plain_pull(struct rstream *rs, u64 end);
 int rstream_plain_copy(struct rstream *rs, struct msghdr *msg, size_t len);
 

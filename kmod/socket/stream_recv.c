@@ -279,7 +279,7 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	rstream_plain_refill(rs);
+	rstream_plain_refill(rs, *ahead);
 	/* one byte more, because the urgent one may be skipped */
 	if (!rstream_plain_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
 		return -ENOMEM;

@@ -34,10 +34,10 @@ bool rstream_urg_heard(struct rstream *rs)
 
 /* ---- receiving ---- */
 
-/* For SIOCINQ: readable bytes up to the mark. */
+/* For SIOCINQ: readable bytes up to the mark.  Socket held. */
 u64 rstream_urg_inq(const struct rstream *rs)
 {
-	u64 ready = rstream_rxq_ready(rs);
+	u64 ready = rstream_rxq_ready(rs) + rstream_plain_behind(rs);
 
 	if (!rs->urg.state || sock_flag(rs->sk, SOCK_URGINLINE))
 		return ready;

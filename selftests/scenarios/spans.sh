@@ -66,6 +66,12 @@ for steps in "back:200000 LINK" "back:$all LINK" "LINK forth:150000 back:200000"
 	# shellcheck disable=SC2086
 	ok "much is unread: $steps" rs_unread "$ADDR4_0" $all ${steps/%LINK*/} "$again" ${steps/#*LINK/}
 done
+
+use prelude
+sysctl -q -w net.core.rmem_max=8388608
+for n in 100000 300000 1000000; do
+	ok "behind the end of a span: $n bytes are counted, peeked at and read" rs_behind "$ADDR4_0" $n
+done
 set_net loopback=0
 ok "no socket is left" wait_for 20 no_sockets
 done_testing
