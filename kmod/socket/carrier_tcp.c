@@ -706,7 +706,9 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	/* bytes in the ring precede those that follow here */
 	if (rs->leave.leaving && !rstream_leave_ring(rs))
 		return 0;
-	if (rs->plain.part_is_data || rstream_plain_rx_full(rs))
+	/* PLAIN takes no room, and what follows it stays with TCP */
+	if (rs->plain.part_is_data ||
+	    (rstream_plain_rx_full(rs) && !rstream_plain_rx_span_over(rs)))
 		return 0;
 	if (rs->in.data_left && rstream_closing(rs)) {	/* the record began before close() */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
@@ -771,7 +773,7 @@ static void look_at_rest(struct rstream *rs, bool stays)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
 	WRITE_ONCE(rs->in.throttled, throttled);
 	if (!stays)
-		rs->plain.more = rstream_plain_rx_full(rs) && rstream_tcp_unread(sk);
+		WRITE_ONCE(rs->plain.more, rstream_plain_rx_full(rs) && rstream_tcp_unread(sk));
 	if (rstream_rx_plain(rs) && !rstream_tcp_unread(sk))
 		rstream_plain_rx_eof(rs);
 }

@@ -378,6 +378,7 @@ enum rstream_reason rstream_plain_span_received(struct rstream *rs, u64 len, u32
 		return RSTREAM_R_BAD_RECORD;
 	rs->plain.rx_start = seq - (u32)rs->rx.arrived;
 	rs->plain.clear -= min(rs->plain.clear, PLAIN_LEN + len);
+	rs->plain.other = false;
 	if (answer && !rs->tx.fin)
 		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	return RSTREAM_R_NONE;
@@ -491,9 +492,14 @@ static unsigned int peek(struct sock *sk, u32 seq, u8 *to, unsigned int n)
 	unsigned int done = 0;
 	struct sk_buff *skb;
 
-	skb_queue_reverse_walk(&sk->sk_receive_queue, skb)
-		if (!after(TCP_SKB_CB(skb)->seq, seq))
-			break;
+	skb = skb_peek(&sk->sk_receive_queue);
+	/* from the nearer end; what is read next is at the head */
+	if (skb && seq - TCP_SKB_CB(skb)->seq > tcp_sk(sk)->rcv_nxt - seq)
+		skb_queue_reverse_walk(&sk->sk_receive_queue, skb)
+			if (!after(TCP_SKB_CB(skb)->seq, seq))
+				break;
+	if (!skb)
+		return 0;
 	skb_queue_walk_from(&sk->sk_receive_queue, skb) {
 		u32 off = seq + done - TCP_SKB_CB(skb)->seq, len;
 
@@ -512,7 +518,7 @@ static unsigned int peek(struct sock *sk, u32 seq, u8 *to, unsigned int n)
 /*
  * PLAIN is expected in TCP's queue, @at bytes after the end of the span that we receive.
  * Return: length of its span; 0 if it has not arrived completely; -1 if it is something else,
- * or a span shorter than those that we send: looking for each of these would take long
+ * or a span shorter than those that we send: to look for each of these would take long
  */
 static s64 span_at(const struct rstream *rs, u64 at)
 {
@@ -537,13 +543,16 @@ static bool only_spans(struct rstream *rs, u64 n)
 {
 	s64 span;
 
-	while (n > rs->plain.clear) {
+	while (n > rs->plain.clear && !rs->plain.other) {
 		span = span_at(rs, rs->plain.clear);
-		if (span <= 0)
-			return !span;
-		rs->plain.clear += PLAIN_LEN + span;
+		if (!span)
+			return true;
+		if (span < 0)
+			rs->plain.other = true;
+		else
+			rs->plain.clear += PLAIN_LEN + span;
 	}
-	return true;
+	return n <= rs->plain.clear;
 }
 
 /* How many bytes of these spans have arrived: the program can read them, too. */
@@ -570,14 +579,16 @@ u64 rstream_plain_behind(const struct rstream *rs)
 /*
  * TCP's queue extends beyond the end of a span, up to @here.  While the program has yet to read
  * the span, further spans may stay there: to take their PLAIN, we would have to take all data
- * before it, too.  HELLO may not stay, because its sender waits for ours.
+ * before it, too.  HELLO may not stay, because its sender waits for ours; nor may an urgent mark,
+ * which the program may read at once.
  */
 static bool may_stay_in_tcp(struct rstream *rs, u64 here)
 {
 	u64 end = rs->plain.phase.rx_end;
 
 	return rs->plain.phase.rx == RSTREAM_SPAN &&
-	       (rs->plain.in_tcp || rs->rx.arrived < end) && only_spans(rs, here - end);
+	       (rs->plain.in_tcp || rs->rx.arrived < end) && !tcp_sk(rs->sk)->urg_data &&
+	       only_spans(rs, here - end);
 }
 
 /* Has the span that we receive ended, and been read, so that a record follows in TCP's queue? */
@@ -606,6 +617,16 @@ bool rstream_plain_stays(struct rstream *rs)
 	return here <= rs->plain.phase.rx_end || may_stay_in_tcp(rs, here);
 }
 
+/* TCP's queue has grown to @here, behind the span being read: readers are told, as by TCP. */
+static void wake_behind(struct rstream *rs, u64 here)
+{
+	if (here == rs->plain.seen)
+		return;
+	rs->plain.seen = here;
+	if (rstream_rxq_enough(rs))
+		rstream_wake(rs);
+}
+
 /*
  * If TCP's queue cannot contain a HELLO, count the data there and leave it.
  * Return: false if the queue has to be parsed.
@@ -621,7 +642,7 @@ bool rstream_plain_rx(struct rstream *rs)
 	more = rs->plain.phase.rx != RSTREAM_PLAIN && here > end;
 	if (more && !may_stay_in_tcp(rs, here))
 		return false;
-	rs->plain.more = more;
+	WRITE_ONCE(rs->plain.more, more);
 	news = (more ? end : here) - rs->rx.arrived;
 	if (news && arrived(rs, news))
 		WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp + news);
@@ -629,6 +650,8 @@ bool rstream_plain_rx(struct rstream *rs)
 		rstream_plain_rx_eof(rs);
 	if (news || rs->rx.fin != fin)
 		rstream_rxq_wake(rs);
+	if (more)
+		wake_behind(rs, here);
 	return true;
 }
 
@@ -657,9 +680,13 @@ bool rstream_plain_rx_fast(struct rstream *rs)
 	    sk->sk_rcvlowat > 1)
 		return false;
 	here = end_in_tcp(rs);
-	if (rs->plain.more)	/* the program has yet to read what is before it */
-		return rs->plain.phase.rx == RSTREAM_SPAN && rs->plain.in_tcp &&
-		       rs->rx.arrived == end && here - end <= rs->plain.clear;
+	if (rs->plain.more) {	/* the program has yet to read what is before it */
+		if (rs->plain.phase.rx != RSTREAM_SPAN || !rs->plain.in_tcp ||
+		    rs->rx.arrived != end || here - end > rs->plain.clear)
+			return false;
+		wake_behind(rs, here);
+		return true;
+	}
 	if (rs->plain.phase.rx != RSTREAM_PLAIN && here > end)
 		return false;
 	news = here - rs->rx.arrived;
@@ -839,6 +866,7 @@ void rstream_plain_got_hello(struct rstream *rs)
 {
 	rs->plain.ring = false;		/* we return to records now */
 	rs->plain.clear = 0;
+	rs->plain.other = false;
 	if (rs->plain.phase.tx == RSTREAM_SPAN)
 		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* no further span */
 	if (rstream_phase_hello(&rs->plain.phase, rs->sk->sk_shutdown & SEND_SHUTDOWN))
@@ -869,8 +897,7 @@ static bool hello_may_come(struct rstream *rs)
 
 bool rstream_plain_rx_full(struct rstream *rs)
 {
-	return limited_by_tcp(rs) && rs->rxq.bytes >= rstream_rxq_window_most(rs) &&
-	       !hello_may_come(rs);
+	return limited_by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window && !hello_may_come(rs);
 }
 
 /* Does unread data, or a lack of memory, keep us from taking more from TCP? */

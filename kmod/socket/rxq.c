@@ -393,6 +393,8 @@ bool rstream_rxq_enough(const struct rstream *rs)
 		target++;
 	/* for data that is left with TCP, whose window may be smaller than the target */
 	return ready >= target || (ready && READ_ONCE(rs->in.throttled)) ||
+	       (ready && READ_ONCE(rs->plain.more) &&
+		READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN) ||
 	       (READ_ONCE(rs->plain.in_tcp) && tcp_epollin_ready(rs->sk, target));
 }
 

@@ -268,6 +268,7 @@ bool rstream_recv_seen(struct rstream *rs, u64 ahead, size_t len)
 static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 		     u64 *ahead, int flags, ktime_t *stamp)
 {
+	u64 had;
 	int n;
 
 	if (!rs->plain.in_tcp && !rs->rxq.bytes && rstream_plain_in_tcp(rs))
@@ -279,10 +280,13 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	rstream_plain_refill(rs, *ahead);
-	/* one byte more, because the urgent one may be skipped */
-	if (!rstream_plain_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
-		return -ENOMEM;
+	do {	/* it may be several spans away */
+		had = rs->rxq.bytes;
+		rstream_plain_refill(rs, *ahead);
+		/* one byte more, because the urgent one may be skipped */
+		if (!rstream_plain_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
+			return -ENOMEM;
+	} while (rs->rxq.bytes <= *ahead && rs->rxq.bytes != had);
 	len = rstream_recv_next(rs, len, ahead, flags & MSG_PEEK);
 	if (!len)
 		return 0;

@@ -6,10 +6,12 @@ usage: rs_behind ADDRESS SIZE
 
 Both ends are of this host.  They exchange bytes, so that the streams have left their records.  Then
 SIZE bytes are sent, more than a span has left; nothing else arrives until all of them are counted
-(FIONREAD), then peeked at, and read.
+(FIONREAD), then peeked at, and read.  Then as many come to a program that polls for SO_RCVLOWAT
+bytes, and to one that polls with EPOLLET and reads only when all are there; then the end.
 """
 import fcntl
 import os
+import select
 import socket
 import struct
 import sys
@@ -22,10 +24,46 @@ from streams import pair, receive
 LIMIT = 20 * int(os.environ.get("SLOW", 1))
 TURNS = 20
 TURN = 20000		# together more than a prelude and two spans
+LARGE = 1 << 20
 
 
 def ready(sock):
     return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
+
+
+def send(sock, data):
+    sender = threading.Thread(target=sock.sendall, args=(data,), daemon=True)
+    sender.start()
+    return sender
+
+
+def poll_for(sock, data, least):
+    """Reads what there is whenever that many bytes are announced, or the end."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    got = bytearray()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, least)
+    while len(got) < len(data):
+        if not poll.poll(1000 * LIMIT):
+            sys.exit(f"SO_RCVLOWAT: no event after {len(got)} bytes; {ready(sock)} are here")
+        piece = sock.recv(LARGE)
+        if not piece:
+            break
+        got += piece
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+    if got != data:
+        sys.exit(f"SO_RCVLOWAT: {len(got)} of {len(data)} bytes are right")
+
+
+def edges_for(sock, data):
+    """Reads when all are here, and waits for a further event as long as they are not."""
+    with select.epoll() as epoll:
+        epoll.register(sock, select.EPOLLIN | select.EPOLLET)
+        while ready(sock) < len(data):
+            if not epoll.poll(LIMIT):
+                sys.exit(f"EPOLLET: no event after {ready(sock)} of {len(data)} bytes")
+    if receive(sock, len(data)) != data:
+        sys.exit("EPOLLET: what is read is not what was sent")
 
 
 def main():
@@ -40,7 +78,7 @@ def main():
         theirs.sendall(bytes(TURN))
         receive(ours, TURN)
     data = os.urandom(size)
-    threading.Thread(target=theirs.sendall, args=(data,), daemon=True).start()
+    send(theirs, data)
     end = time.monotonic() + LIMIT
     while ready(ours) < size:
         if time.monotonic() > end:
@@ -58,6 +96,12 @@ def main():
         sys.exit("what is read is not what was sent")
     if ready(ours):
         sys.exit(f"{ready(ours)} bytes are counted after the last")
+    send(theirs, data)
+    edges_for(ours, data)
+    theirs.sendall(data[:1000])     # what is short of SO_RCVLOWAT is announced at the end
+    sender = send(theirs, data)
+    threading.Thread(target=lambda: (sender.join(), theirs.shutdown(socket.SHUT_WR))).start()
+    poll_for(ours, data[:1000] + data, 30000)
 
 
 main()

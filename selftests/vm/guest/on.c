@@ -35,6 +35,7 @@
 
 #define STATE	"/run/lab"
 #define MAX_JOBS	256	/* at a time */
+#define MAX_WORDS	8192	/* of a job, with its environment */
 
 extern char **environ;
 
@@ -129,11 +130,18 @@ static int ask(const char *n, int argc, char **argv)
 	char *job = format("%s.%d", n, getpid()), *fifo = format(STATE "/job.%s", job);
 	struct sigaction end = { .sa_handler = on_signal };
 	int to = open(format(STATE "/to.%s", n), O_RDWR | O_CLOEXEC), done;
-	char status[16];
-	ssize_t len;
+	struct pollfd ready = { .events = POLLIN };
+	char status[16] = "";
+	sigset_t ends, old;
 
 	if (to < 0)
 		die(255, "no VM %s", n);
+	/* they come while we wait, neither before nor while the outputs are copied */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, &old);
 	sigaction(SIGTERM, &end, NULL);
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGHUP, &end, NULL);
@@ -145,15 +153,17 @@ static int ask(const char *n, int argc, char **argv)
 	say(to, "run %s\n", job);
 	if (!access(format(STATE "/gone.%s", n), F_OK))
 		return 255;
-	/* a signal interrupts this; the command's end is awaited nevertheless */
-	while ((len = read(done, status, sizeof(status) - 1)) <= 0) {
-		if (len == 0 || errno != EINTR)
+	/* after a signal, the command's end is awaited nevertheless */
+	ready.fd = done;
+	while (ppoll(&ready, 1, NULL, &old) < 0) {
+		if (errno != EINTR)
 			die(255, "%s: %m", fifo);
 		if (ended_by)
 			say(to, "kill %s\n", job);
 		ended_by = 0;
 	}
-	status[len] = 0;
+	if (read(done, status, sizeof(status) - 1) <= 0)
+		die(255, "%s: %m", fifo);
 	copy(job_file(job, "out"), 1);
 	copy(job_file(job, "err"), 2);
 	return atoi(status);
@@ -180,11 +190,21 @@ static void end_job(int port, const char *name, int status)
 	say(port, "done %s %d\n", name, status);
 }
 
+static void refuse_job(int port, const char *name, int status, const char *what, const char *why)
+{
+	int fd = open(job_file(name, "err"), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+
+	say(fd, "on: %s: %s\n", what, why);
+	close(fd);
+	close(open(job_file(name, "out"), O_CREAT | O_TRUNC | O_WRONLY, 0644));
+	end_job(port, name, status);
+}
+
 static void run_job(int port, const char *name)
 {
 	const char *in = job_file(name, "cmd");
 	int fd = open(in, O_RDONLY | O_CLOEXEC), argc, err, n = 0;
-	char *words[8192], *text, *next, *stop;
+	char *words[MAX_WORDS + 2], *text, *next, *stop;
 	struct job *job = find_job(0, NULL);
 	posix_spawn_file_actions_t actions;
 	char **saved = environ;
@@ -200,11 +220,11 @@ static void run_job(int port, const char *name)
 	close(fd);
 	text[st.st_size] = 0;
 	stop = text + st.st_size;
-	for (next = text; next < stop && n < 8190; next += strlen(next) + 1)
+	for (next = text; next < stop && n < MAX_WORDS; next += strlen(next) + 1)
 		words[n++] = next;
 	words[n] = NULL;
 	argc = n > 2 ? atoi(words[1]) : 0;
-	if (argc < 1 || 2 + argc > n)
+	if (argc < 1 || 2 + argc > n || next < stop)
 		goto bad;
 	/* where the arguments end, the environment begins: room for a NULL between them */
 	memmove(words + 2 + argc + 1, words + 2 + argc, (n - 2 - argc + 1) * sizeof(*words));
@@ -220,28 +240,22 @@ static void run_job(int port, const char *name)
 					 O_WRONLY | O_CREAT | O_TRUNC, 0644);
 	posix_spawn_file_actions_addopen(&actions, 2, job_file(name, "err"),
 					 O_WRONLY | O_CREAT | O_TRUNC, 0644);
-	posix_spawn_file_actions_addchdir_np(&actions, words[0]);
+	posix_spawn_file_actions_addchdir_np(&actions, access(words[0], X_OK) ? "/" : words[0]);
 	environ = words + 2 + argc + 1;		/* its PATH is the one that counts */
 	err = posix_spawnp(&job->pid, words[2], &actions, &attr, words + 2, environ);
 	environ = saved;
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
 	if (err) {
-		FILE *file = fopen(job_file(name, "err"), "a");
-
 		job->pid = 0;
-		if (file) {
-			fprintf(file, "on: %s: %s\n", words[2], strerror(err));
-			fclose(file);
-		}
-		end_job(port, name, err == ENOENT ? 127 : 126);
+		refuse_job(port, name, err == ENOENT ? 127 : 126, words[2], strerror(err));
 	} else {
 		snprintf(job->name, sizeof(job->name), "%s", name);
 	}
 	free(text);
 	return;
 bad:
-	end_job(port, name, 255);
+	refuse_job(port, name, 255, name, "cannot be started");
 }
 
 static void reap_jobs(int port)
@@ -321,8 +335,10 @@ static int serve(const char *path)
 			return 0;
 		have += n > 0 ? n : 0;
 		buf[have] = 0;
-		while ((end = strchr(line, '\n'))) {
+		while ((end = memchr(line, '\n', buf + have - line))) {
 			*end = 0;
+			while (line < end && !*line)	/* a break on a serial line */
+				line++;
 			if (!do_line(port, line))
 				return 0;
 			line = end + 1;
@@ -349,7 +365,7 @@ static void enter(const char *n, const char *cmd)
 
 static bool is_name(const char *text)
 {
-	return !text[strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789")];
+	return *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789")];
 }
 
 int main(int argc, char **argv)
