@@ -21,7 +21,7 @@ struct rstream_plain {
 	struct rstream_phases phase;	/* which direction is without records */
 	u8 grown;		/* how often the length of the next span was doubled */
 	bool part_is_data;	/* rstream.part begins with data, for which there was no memory */
-	bool more;		/* TCP has more, which we take once what precedes it has been read */
+	bool more;		/* TCP has more, which we take when what precedes it is read */
 	bool reset;		/* TCP has ended with an error */
 	bool ring;		/* a ring may be possible: return to records when the span ends */
 	u64 clear;		/* so many bytes after phase.rx_end are spans with their PLAIN */
