@@ -9,26 +9,17 @@ SIZE bytes are sent, more than a span has left; nothing else arrives until all o
 (FIONREAD), then peeked at, and read.  Then as many come to a program that polls for SO_RCVLOWAT
 bytes, and to one that polls with EPOLLET and reads only when all are there; then the end.
 """
-import fcntl
 import os
 import select
 import socket
-import struct
 import sys
-import termios
 import threading
 import time
 
-from streams import pair, receive
+from streams import pair, receive, take_turns, unread
 
 LIMIT = 20 * int(os.environ.get("SLOW", 1))
-TURNS = 20
-TURN = 20000		# together more than a prelude and two spans
 LARGE = 1 << 20
-
-
-def ready(sock):
-    return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
 
 
 def send(sock, data):
@@ -45,7 +36,7 @@ def poll_for(sock, data, least):
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, least)
     while len(got) < len(data):
         if not poll.poll(1000 * LIMIT):
-            sys.exit(f"SO_RCVLOWAT: no event after {len(got)} bytes; {ready(sock)} are here")
+            sys.exit(f"SO_RCVLOWAT: no event after {len(got)} bytes; {unread(sock)} are here")
         piece = sock.recv(LARGE)
         if not piece:
             break
@@ -59,9 +50,9 @@ def edges_for(sock, data):
     """Reads when all are here, and waits for a further event as long as they are not."""
     with select.epoll() as epoll:
         epoll.register(sock, select.EPOLLIN | select.EPOLLET)
-        while ready(sock) < len(data):
+        while unread(sock) < len(data):
             if not epoll.poll(LIMIT):
-                sys.exit(f"EPOLLET: no event after {ready(sock)} of {len(data)} bytes")
+                sys.exit(f"EPOLLET: no event after {unread(sock)} of {len(data)} bytes")
     if receive(sock, len(data)) != data:
         sys.exit("EPOLLET: what is read is not what was sent")
 
@@ -72,20 +63,16 @@ def main():
     ours, theirs = pair(address, SO_RCVBUF=2 * size)
     for sock in ours, theirs:
         sock.settimeout(LIMIT)
-    for _ in range(TURNS):
-        ours.sendall(bytes(TURN))
-        receive(theirs, TURN)
-        theirs.sendall(bytes(TURN))
-        receive(ours, TURN)
+    take_turns(ours, theirs)
     data = os.urandom(size)
     send(theirs, data)
     end = time.monotonic() + LIMIT
-    while ready(ours) < size:
+    while unread(ours) < size:
         if time.monotonic() > end:
-            sys.exit(f"{ready(ours)} of {size} bytes are counted")
+            sys.exit(f"{unread(ours)} of {size} bytes are counted")
         time.sleep(0.05)
-    if ready(ours) != size:
-        sys.exit(f"{ready(ours)} bytes are counted, {size} were sent")
+    if unread(ours) != size:
+        sys.exit(f"{unread(ours)} bytes are counted, {size} were sent")
     try:
         seen = ours.recv(size, socket.MSG_PEEK | socket.MSG_WAITALL)
     except TimeoutError:
@@ -94,8 +81,8 @@ def main():
         sys.exit(f"{len(seen)} of {size} bytes are peeked at")
     if receive(ours, size) != data:
         sys.exit("what is read is not what was sent")
-    if ready(ours):
-        sys.exit(f"{ready(ours)} bytes are counted after the last")
+    if unread(ours):
+        sys.exit(f"{unread(ours)} bytes are counted after the last")
     send(theirs, data)
     edges_for(ours, data)
     theirs.sendall(data[:1000])     # what is short of SO_RCVLOWAT is announced at the end

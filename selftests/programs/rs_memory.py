@@ -39,18 +39,15 @@ in a control group near memory.high.  Prints how many bytes it has not seen.
 accepted: a process in a control group accepts N connections of another one, first by TCP.
 Prints how many bytes of slab memory more the group has for each than with TCP.
 """
-import fcntl
 import os
 import select
 import socket
-import struct
 import sys
-import termios
 import threading
 import time
 
 import streams
-from streams import fill, on_rings, ring_size, write_file
+from streams import fill, on_rings, ring_size, unread, write_file
 
 SO_ZEROCOPY = 60
 SO_PEEK_OFF = 42
@@ -242,7 +239,7 @@ def peeks(address, count, directory):
     on_rings(made)
     for client, server in made:
         client.sendall(bytes(32768))
-        while fcntl.ioctl(server, termios.FIONREAD, bytes(4)) != struct.pack("i", 32768):
+        while unread(server) != 32768:
             time.sleep(0.01)
     room, missed = bytearray(16384), 0
     write_file(f"{directory}/memory.high", int(read_file(f"{directory}/memory.current")) + (1 << 20))

@@ -25,7 +25,7 @@ from rs_peer import (ACK, ACK_REC, ANSWER, CAP_PLAIN, CAP_RDMA, DATA, END, FIN, 
                      URG, Peer, Served, chosen, drain, end, expect, found, hello, nonce_of,
                      option, our_socket, plain, read_data, read_hello, record, role_nonce,
                      role_of, run)
-from streams import IPPROTO_RDMASTREAM, receive
+from streams import IPPROTO_RDMASTREAM, receive, unread
 
 PRELUDE = 16384
 BIT = 8                         # in the option's role
@@ -627,7 +627,7 @@ def span_without_answer(tun):
     kept = 0
     stop = time.monotonic() + LIMIT
     while kept <= 65536 and time.monotonic() < stop:
-        kept = struct.unpack("i", fcntl.ioctl(span.sock, termios.FIONREAD, bytes(4)))[0]
+        kept = unread(span.sock)
         time.sleep(0.01)
     expect(65536 < kept <= most, f"up to {most} bytes to read, not {kept}")
     span.gets(text[:kept])

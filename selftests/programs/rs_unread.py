@@ -19,12 +19,11 @@ import subprocess
 import sys
 import threading
 
-from streams import fill, pair, receive
+from streams import fill, pair, receive, take_turns
 
 ROOM = 4 << 20
 LIMIT = 20 * int(os.environ.get("SLOW", 1))
-TURNS = 20
-TURN = 20000		# together more than a prelude and two spans
+PIECE = bytes(20000)
 
 
 def receive_all(sock, size):
@@ -39,17 +38,13 @@ def main():
     ours, theirs = pair(address, SO_RCVBUF=ROOM)
     for sock in ours, theirs:
         sock.settimeout(LIMIT)
-    for _ in range(TURNS):
-        ours.sendall(bytes(TURN))
-        receive(theirs, TURN)
-        theirs.sendall(bytes(TURN))
-        receive(ours, TURN)
+    take_turns(ours, theirs)
     for step in steps:
         what, _, how = step.partition(":")
         if what == "back":
-            unread += fill(theirs, bytes(TURN), int(how), patience=1)
+            unread += fill(theirs, PIECE, int(how), patience=1)
         elif what == "forth":
-            sent += fill(ours, bytes(TURN), int(how), patience=1)
+            sent += fill(ours, PIECE, int(how), patience=1)
         elif what == "end":
             theirs.shutdown(socket.SHUT_WR)
         else:

@@ -8,13 +8,11 @@ hello_timeout_ms=3000.
 
 rs_wire [PATTERN]: the cases whose names have PATTERN in them.
 """
-import fcntl
 import os
 import random
 import re
 import struct
 import sys
-import termios
 import threading
 import time
 
@@ -24,12 +22,8 @@ from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC
                      Peer, Served, agreed, chosen, drain, end, expect, found, hello, ip,
                      nonce_of, option, our_socket, read_data, read_hello, record,
                      role_nonce, role_of, run, switch)
+from streams import unread
 from withheld import Withheld
-
-
-def unread(sock):
-    """Number of readable bytes."""
-    return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
 
 
 def charged():

@@ -2,11 +2,14 @@
 """For programs with rdmastream sockets: making and connecting them, filling and reading them,
 what rsctl says of them, and files that are settings.
 """
+import fcntl
 import json
 import select
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 IPPROTO_RDMASTREAM = 257
@@ -56,6 +59,20 @@ def receive(sock, size):
             raise ConnectionError(f"the end after {len(data)} of {size} bytes")
         data += piece
     return bytes(data)
+
+
+def unread(sock):
+    """Number of readable bytes."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
+
+
+def take_turns(ours, theirs, turns=20, size=20000):
+    """Bytes both ways.  As many as by default are more than a prelude and two spans."""
+    for _ in range(turns):
+        ours.sendall(bytes(size))
+        receive(theirs, size)
+        theirs.sendall(bytes(size))
+        receive(ours, size)
 
 
 def fill(sock, data=bytes(65536), most=None, flags=0, patience=0):

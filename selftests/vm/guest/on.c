@@ -13,7 +13,7 @@
  * With LAB_HOSTS set, VM N is the network namespace $LAB_HOSTS followed by N.  All have one
  * kernel: what is loaded need not be loaded, and is unloaded once.
  *
- * In C and statically linked, because a guest takes 50 ms for a fork and more for a shell, and
+ * In C and statically linked, because a guest takes 20 ms or more for the fork of a shell, and
  * scenarios do little else.
  */
 #include <errno.h>
