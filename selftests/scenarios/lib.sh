@@ -204,7 +204,7 @@ has_link() {	# VM
 	on "$1" rsctl -j links | grep -q '"state":"up"'
 }
 
-try_link() { stream inet inet -n 1 -t 20 && has_link 0 && has_link 1; }
+have_links() { has_link 0 && has_link 1; }
 
 # Links that flap are established ever less often; a drain by the administrator resets
 # that.
@@ -214,13 +214,23 @@ hurry() { in_all rsctl drain off >/dev/null; }
 # accepts the kernel's messages about that.
 say() { echo "lab: $*" >/dev/kmsg; }
 
-# Waits for a link between the two, so that a short stream does not have to.
-want_link() {
+# Waits for a link between the two, so that a short stream does not have to.  The stream that asks
+# for it lasts until then: a request that names a connection which has ended is refused.
+want_link() {	# [SECONDS]
+	local hold pid status=0
+	hold=$(fresh link)
 	use ring
 	hurry
-	wait_for 30 try_link && return
-	try_link
+	stream inet inet -n 2 --hold-at 1 --hold "$hold" -t 100 &
+	pid=$!
+	wait_for "${1:-30}" have_links || status=1
+	in_all touch "$hold"
+	wait $pid || status=1
+	[ $status = 0 ] || diagnose_links
+	return $status
+}
+diagnose_links() {
 	in_all rsctl links
-	in_all rsctl -s stats | awk '$2'
-	return 1
+	in_all rsctl peers
+	in_all rsctl stats
 }

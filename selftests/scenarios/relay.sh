@@ -15,14 +15,20 @@ total=$((12 * mib)) relay_options=()
 [ "$KERNEL" != debug ] || total=$((3 * mib))
 
 # A is VM 0, B is 1, C is 2.
-try_links() {
-	local port=$((7000 + RANDOM % 20000)) pid
-	stream inet inet -n 1 -t 20
-	on_bg 2 rs_stream -s -k inet -p $port -n 1 -t 20
-	pid=$!
-	on 1 rs_stream -c "$ADDR4_2" -k inet -p $port --wait -n 1 -t 20
-	wait $pid
-	[ "$(on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length')" = 2 ]
+b_has_links() { [ "$(on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length')" = 2 ]; }
+want_links() {
+	local hold pids=() status=0 options pid port=$((7000 + RANDOM % 20000))
+	want_link || return
+	hold=$(fresh link)
+	options=(-k inet -p "$port" -n 2 --hold-at 1 --hold "$hold" -t 100)
+	on_bg 2 rs_stream -s "${options[@]}"
+	pids+=($!)
+	on_bg 1 rs_stream -c "$ADDR4_2" --wait "${options[@]}"
+	pids+=($!)
+	wait_for 60 b_has_links || status=1
+	in_all touch "$hold"
+	for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+	return $status
 }
 
 start() {	# CONNS A'S-WAY C'S-OPTION...
@@ -85,7 +91,7 @@ measure() {
 }
 
 use ring
-ok "links come up" wait_for 60 try_links
+ok "links come up" want_links
 if [ "${MEASURE:-no}" = yes ]; then
 	total=$((${MIB:-64} * mib))
 	measure

@@ -38,7 +38,7 @@ bytes() {	# HOST
 devs() { on "$1" rsctl -j links | jq -r '.[] | select(.state == "up") | .device' | sort -u | wc -l; }
 both_up() { [ "$(devs 0)" = 2 ] && [ "$(devs 1)" = 2 ]; }
 rings() {	# HOST: rings on each link, in the direction that is used
-	on "$1" rsctl -j links | jq -r '.[] | select(.state == "up") | .rx_rings' | sort -n | xargs
+	on "$1" rsctl -j links | jq -r '.[] | select(.rx_rings > 0) | .rx_rings' | sort -n | xargs
 }
 even() { [ "$(rings 0)" = "4 4" ] && [ "$(rings 1)" = "4 4" ]; }
 
