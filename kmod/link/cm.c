@@ -10,7 +10,7 @@
  *
  * Handlers don't wait.  rdma_cm and ib_cm each have one worker for all namespaces, so memory is
  * allocated and objects of the device are created in workers of this module: request_work for a
- * link that a peer requests, link->setup_work for the queues of any link.
+ * link that a peer requests, link->cm.setup_work for the queues of any link.
  *
  * Authentication.  rdma_cm does not authenticate REQ and REP: anybody can send or forward them.
  * So both contain a proof that only the two ends of the TCP connection can compute, because its
@@ -125,8 +125,8 @@ static void link_keys(struct rstream_link *link, struct transcript *t)
 							 &link->ticket,
 							 link->active);
 	spin_lock_bh(&link->lock);
-	link->proof_key = keys[link->active ? 0 : 1];
-	link->peer_proof_key = keys[link->active ? 1 : 0];
+	link->cm.proof_key = keys[link->active ? 0 : 1];
+	link->cm.peer_proof_key = keys[link->active ? 1 : 0];
 	spin_unlock_bh(&link->lock);
 }
 
@@ -138,11 +138,11 @@ static void hello_fill(const struct rstream_link *link,
 		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
 		.version = RSTREAM_CM_VERSION,
 		.slot = link->slot,
-		.rq_depth = cpu_to_be16(link->depth),
+		.rq_depth = cpu_to_be16(link->qp.depth),
 		.token = cpu_to_be64(link->ticket.theirs.token),
 		.own_token = cpu_to_be64(link->ticket.ours.token),
 		.link_id = cpu_to_be32(link->id),
-		.key = cpu_to_be64(link->key),
+		.key = cpu_to_be64(link->cm.key),
 	};
 }
 
@@ -152,7 +152,7 @@ static int req_fill(const struct rstream_link *link,
 {
 	memset(t, 0, sizeof(*t));
 	hello_fill(link, &t->req);
-	if (!transcript_ends(t, id, true, link->qpn, 0))
+	if (!transcript_ends(t, id, true, link->qp.num, 0))
 		return -EPROTO;
 	t->req.proof = cpu_to_be64(transcript_hash(t, PROOF_REQ, &link->ticket,
 						   true));
@@ -173,9 +173,9 @@ static void hello_apply(struct rstream_link *link,
 {
 	spin_lock_bh(&link->lock);
 	link->peer_id = be32_to_cpu(hello->link_id);
-	link->rq_credits_max = be16_to_cpu(hello->rq_depth) -
+	link->msg.credits_max = be16_to_cpu(hello->rq_depth) -
 			       RSTREAM_RQ_RESERVE;
-	link->rq_credits = link->rq_credits_max;
+	link->msg.credits = link->msg.credits_max;
 	spin_unlock_bh(&link->lock);
 }
 
@@ -185,7 +185,7 @@ u64 rstream_cm_proof(struct rstream_link *link, bool ours, const void *what,
 	siphash_key_t key;
 
 	spin_lock_bh(&link->lock);
-	key = ours ? link->proof_key : link->peer_proof_key;
+	key = ours ? link->cm.proof_key : link->cm.peer_proof_key;
 	spin_unlock_bh(&link->lock);
 	return siphash(what, len, &key);
 }
@@ -233,11 +233,11 @@ static int connect_link(struct rstream_link *link)
 	err = rstream_qp_create(link);
 	if (err)
 		return err;
-	err = req_fill(link, link->cm_id, &t);
+	err = req_fill(link, link->cm.id, &t);
 	if (err)
 		return err;
 	conn_param(link, &t.req, &param);
-	return rdma_connect(link->cm_id, &param);
+	return rdma_connect(link->cm.id, &param);
 }
 
 /* The REP has arrived.  Return: NONE, or why the link must end. */
@@ -249,7 +249,7 @@ static enum rstream_link_end accepted(struct rstream_link *link, struct rdma_cm_
 
 	if (!hello_valid(rep, event->param.conn.private_data_len) ||
 	    req_fill(link, id, &t) ||
-	    !transcript_ends(&t, id, true, link->qpn, event->param.conn.qp_num))
+	    !transcript_ends(&t, id, true, link->qp.num, event->param.conn.qp_num))
 		return RSTREAM_END_BAD_ANSWER;
 	t.rep = *rep;
 	t.rep.proof = 0;
@@ -273,15 +273,15 @@ static void link_step(struct rstream_link *link, struct rdma_cm_id *id,
 {
 	enum rstream_link_end end = RSTREAM_END_NONE;
 
-	mutex_lock(&link->setup_lock);
-	if (link->closing || !rstream_link_alive(link))
+	mutex_lock(&link->cm.setup_lock);
+	if (link->cm.closing || !rstream_link_alive(link))
 		goto out;
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		end = resolved_addr(link, id);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		queue_work(rstream_wqs[RSTREAM_WQ_SETUP], &link->setup_work);
+		queue_work(rstream_wqs[RSTREAM_WQ_SETUP], &link->cm.setup_work);
 		break;
 	default:
 		if (link->active)
@@ -295,7 +295,7 @@ static void link_step(struct rstream_link *link, struct rdma_cm_id *id,
 	if (end)
 		rstream_link_break(link, end);
 out:
-	mutex_unlock(&link->setup_lock);
+	mutex_unlock(&link->cm.setup_lock);
 }
 
 /*
@@ -379,8 +379,8 @@ int rstream_cm_connect(struct rstream_link *link,
 	struct rdma_cm_id *id;
 	int err = -ENOTCONN;
 
-	mutex_lock(&link->setup_lock);
-	if (link->closing)
+	mutex_lock(&link->cm.setup_lock);
+	if (link->cm.closing)
 		goto out;
 	link->ticket = route->ticket;
 	link->local = route->local;
@@ -393,12 +393,12 @@ int rstream_cm_connect(struct rstream_link *link,
 		err = PTR_ERR(id);
 		goto out;
 	}
-	link->cm_id = id;
+	link->cm.id = id;
 	rdma_set_ack_timeout(id, set->ack_timeout);
 	err = rdma_resolve_addr(id, local, (struct sockaddr *)&link->remote,
 				set->cm_timeout_ms);
 out:
-	mutex_unlock(&link->setup_lock);
+	mutex_unlock(&link->cm.setup_lock);
 	if (err)
 		rstream_link_break(link, RSTREAM_END_NO_WAY);
 	return err;
@@ -444,8 +444,8 @@ struct rstream_request {
 /* Sends the REP. */
 static int accept_link(struct rstream_link *link)
 {
-	const struct rstream_request *req = link->request;
-	struct rdma_cm_id *id = link->cm_id;
+	const struct rstream_request *req = link->cm.request;
+	struct rdma_cm_id *id = link->cm.id;
 	struct transcript t = { .req = req->hello };
 	struct rdma_conn_param param;
 	int err;
@@ -459,7 +459,7 @@ static int accept_link(struct rstream_link *link)
 	if (err)
 		return err;
 	hello_fill(link, &t.rep);
-	if (!transcript_ends(&t, id, false, req->qpn, link->qpn))
+	if (!transcript_ends(&t, id, false, req->qpn, link->qp.num))
 		return -EPROTO;
 	t.rep.proof = cpu_to_be64(transcript_hash(&t, PROOF_REP, &link->ticket, false));
 	link_keys(link, &t);
@@ -535,19 +535,19 @@ static bool link_takes(struct rstream_link *link, struct rstream_request *req,
 	bool takes;
 
 	rdma_lock_handler(id);
-	mutex_lock(&link->setup_lock);
-	takes = !link->closing;
+	mutex_lock(&link->cm.setup_lock);
+	takes = !link->cm.closing;
 	if (takes) {
-		link->cm_id = id;
+		link->cm.id = id;
 		id->context = link;
 		id->event_handler = link_handler;
-		link->request = req;
+		link->cm.request = req;
 		link->ticket = *ticket;
 		memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
 		memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
-		queue_work(rstream_wqs[RSTREAM_WQ_SETUP], &link->setup_work);
+		queue_work(rstream_wqs[RSTREAM_WQ_SETUP], &link->cm.setup_work);
 	}
-	mutex_unlock(&link->setup_lock);
+	mutex_unlock(&link->cm.setup_lock);
 	rdma_unlock_handler(id);
 	return takes;
 }
@@ -713,7 +713,7 @@ void rstream_cm_unlisten(struct rstream_link_net *ln)
 /* Creates the queues, then sends REQ or REP.  link_down_work() waits for this. */
 void rstream_cm_setup_work(struct work_struct *work)
 {
-	struct rstream_link *link = container_of(work, struct rstream_link, setup_work);
+	struct rstream_link *link = container_of(work, struct rstream_link, cm.setup_work);
 	int err;
 
 	if (!rstream_link_alive(link))
@@ -722,22 +722,22 @@ void rstream_cm_setup_work(struct work_struct *work)
 	if (!err)
 		return;
 	if (!link->active)
-		reject(link->ln, link->cm_id, RSTREAM_R_LINK_BUSY);
+		reject(link->ln, link->cm.id, RSTREAM_R_LINK_BUSY);
 	rstream_link_break(link, link->active ? RSTREAM_END_NOT_CONNECTED :
 						RSTREAM_END_NOT_ACCEPTED);
 }
 
 void rstream_cm_disconnect(struct rstream_link *link)
 {
-	if (link->qp)
-		rdma_disconnect(link->cm_id);
+	if (link->qp.ib)
+		rdma_disconnect(link->cm.id);
 }
 
 void rstream_cm_destroy(struct rstream_link *link)
 {
-	if (link->cm_id)
-		rdma_destroy_id(link->cm_id);
-	link->cm_id = NULL;
-	kfree(link->request);
-	link->request = NULL;
+	if (link->cm.id)
+		rdma_destroy_id(link->cm.id);
+	link->cm.id = NULL;
+	kfree(link->cm.request);
+	link->cm.request = NULL;
 }

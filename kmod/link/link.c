@@ -146,12 +146,12 @@ void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_even
 	int id;
 
 	lockdep_assert_held(&link->lock);
-	for (id = 0; (rx = idr_get_next(&link->rx_rings, &id)); id++) {
+	for (id = 0; (rx = idr_get_next(&link->rx.rings, &id)); id++) {
 		if (rx->rs)
 			rstream_link_ops->event(rx->rs, ev);
 		rstream_link_pause(link, ++n);
 	}
-	for (id = 0; (tx = idr_get_next(&link->tx_rings, &id)); id++) {
+	for (id = 0; (tx = idr_get_next(&link->tx.rings, &id)); id++) {
 		if (tx->rs)
 			rstream_link_ops->event(tx->rs, ev);
 		rstream_link_pause(link, ++n);
@@ -179,7 +179,7 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 	lockdep_assert_held(&link->lock);
 	if (!rstream_link_alive(link))
 		return;
-	if (time_before64(get_jiffies_64(), link->renews_until) && peer_ends(end)) {
+	if (time_before64(get_jiffies_64(), link->probe.renews_until) && peer_ends(end)) {
 		end = RSTREAM_END_PEER_RENEWS;
 		why = ends[end].text;
 	}
@@ -192,8 +192,8 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 	pr_debug("rdmastream: link %u to %*phN: %s\n", link->id,
 		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
 	link_tell(link, rstream_link_reason(link), why);
-	wake_up_all(&link->wait);
-	queue_work(rstream_wqs[RSTREAM_WQ_LOST], &link->lost_work);
+	wake_up_all(&link->rmb.wait);
+	queue_work(rstream_wqs[RSTREAM_WQ_LOST], &link->life.lost_work);
 }
 
 void rstream_link_break_locked(struct rstream_link *link, enum rstream_link_end end)
@@ -214,8 +214,8 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end)
  */
 void rstream_link_disconnected(struct rstream_link *link)
 {
-	bool of_use = !link->n_rx && !link->n_tx &&
-		      (link->tx_msgs || link->rx_msgs ||
+	bool of_use = !link->rx.n && !link->tx.n &&
+		      (link->tx.msgs || link->rx.msgs ||
 		       time_after(jiffies, link->up_at + HZ));
 
 	lockdep_assert_held(&link->lock);
@@ -228,7 +228,7 @@ void rstream_link_try_up(struct rstream_link *link)
 	const struct rstream_path *path;
 
 	lockdep_assert_held(&link->lock);
-	if (link->setup < RSTREAM_SETUP_REGISTERED || !link->peer_ready ||
+	if (link->life.setup < RSTREAM_SETUP_REGISTERED || !link->life.peer_ready ||
 	    !rstream_link_set_state(link, RSTREAM_LINK_UP))
 		return;
 	link->was_up = true;
@@ -239,8 +239,8 @@ void rstream_link_try_up(struct rstream_link *link)
 	path = READ_ONCE(link->path);
 	if (path && !path->own)
 		link_count(link, RSTREAM_MIB_LINKS_ALT_PATH);
-	queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->up_work);
-	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe_work,
+	queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->life.up_work);
+	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe.work,
 			   msecs_to_jiffies(rstream_link_set(link->ln)->link_probe_ms));
 }
 
@@ -248,16 +248,16 @@ void rstream_link_try_up(struct rstream_link *link)
 void rstream_link_established(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	if (link->state != RSTREAM_LINK_CONNECTING || link->setup != RSTREAM_SETUP_CONNECT)
+	if (link->state != RSTREAM_LINK_CONNECTING || link->life.setup != RSTREAM_SETUP_CONNECT)
 		return;
-	link->setup = RSTREAM_SETUP_REGISTER;
-	queue_work(rstream_wqs[RSTREAM_WQ_REGISTER], &link->register_work);
+	link->life.setup = RSTREAM_SETUP_REGISTER;
+	queue_work(rstream_wqs[RSTREAM_WQ_REGISTER], &link->life.register_work);
 }
 
 void rstream_link_peer_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	link->peer_ready = true;
+	link->life.peer_ready = true;
 	/* READY may overtake the REP, and only that authenticates the peer */
 	if (link->peer_id)
 		rstream_link_established(link);
@@ -268,8 +268,8 @@ void rstream_link_peer_ready(struct rstream_link *link)
 void rstream_link_probed(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	link->timed = 0;
-	link->rtt_us = max_t(s64, ktime_us_delta(ktime_get(), link->timed_at), 1);
+	link->probe.timed = 0;
+	link->probe.rtt_us = max_t(s64, ktime_us_delta(ktime_get(), link->probe.timed_at), 1);
 }
 
 /* @rs is notified when more memory has been registered, or when that has failed. */
@@ -283,9 +283,9 @@ void rstream_link_want_rmb(struct rstream_link *link,
 	spin_lock_bh(&link->lock);
 	lost = link->state != RSTREAM_LINK_UP;
 	if (!lost) {
-		link->rmb_wanted |= BIT(kind);
-		link->rmb_least = max(link->rmb_least, least);
-		queue_work(rstream_wqs[RSTREAM_WQ_MEMORY], &link->rmb_work);
+		link->rmb.wanted |= BIT(kind);
+		link->rmb.least = max(link->rmb.least, least);
+		queue_work(rstream_wqs[RSTREAM_WQ_MEMORY], &link->rmb.work);
 	}
 	spin_unlock_bh(&link->lock);
 	if (lost)
@@ -303,7 +303,7 @@ void rstream_link_put(struct rstream_link *link)
 {
 	/* vunmap() may sleep */
 	if (refcount_dec_and_test(&link->ref))
-		queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->free_work);
+		queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->life.free_work);
 }
 
 u32 rstream_link_id(const struct rstream_link *link)
@@ -357,7 +357,7 @@ struct rstream_link *rstream_link_find(struct net *net,
 void rstream_link_proven(struct rstream_link *link)
 {
 	spin_lock_bh(&link->lock);
-	if (link->state == RSTREAM_LINK_CONNECTING && link->setup >= RSTREAM_SETUP_REGISTERED)
+	if (link->state == RSTREAM_LINK_CONNECTING && link->life.setup >= RSTREAM_SETUP_REGISTERED)
 		rstream_link_peer_ready(link);
 	spin_unlock_bh(&link->lock);
 }

@@ -25,23 +25,23 @@ static void link_info(struct rstream_link *link, struct rstream_link_info *info)
 	memcpy(info->peer, link->peer->name.instance, RSTREAM_INSTANCE_LEN);
 	strscpy(info->dev, link->dev_name, sizeof(info->dev));
 	info->port = link->port;
-	info->qpn = link->qpn;
-	info->peer_qpn = link->peer_qpn;
-	info->path_mtu = link->path_mtu;
+	info->qpn = link->qp.num;
+	info->peer_qpn = link->qp.peer_num;
+	info->path_mtu = link->qp.path_mtu;
 	info->local = link->local;
 	info->remote = link->remote;
-	info->tx_bytes = link->tx_bytes;
-	info->tx_msgs = link->tx_msgs;
-	info->rx_bytes = link->rx_bytes;
-	info->rx_msgs = link->rx_msgs;
+	info->tx_bytes = link->tx.bytes;
+	info->tx_msgs = link->tx.msgs;
+	info->rx_bytes = link->rx.bytes;
+	info->rx_msgs = link->rx.msgs;
 	if (link->was_up)
 		info->up_ms = jiffies64_to_msecs(jiffies - link->up_at);
-	info->tx_rings = link->n_tx;
-	info->rx_rings = link->n_rx;
+	info->tx_rings = link->tx.n;
+	info->rx_rings = link->rx.n;
 	rstream_rmb_usage(link, &info->rmb_bytes, &info->rmb_used);
-	info->rq_credits = link->rq_credits;
-	info->sq_free = link->depth - (link->sq_posted - link->sq_done);
-	info->rtt_us = link->rtt_us;
+	info->rq_credits = link->msg.credits;
+	info->sq_free = link->qp.depth - (link->wr.posted - link->wr.done);
+	info->rtt_us = link->probe.rtt_us;
 	spin_unlock_bh(&link->lock);
 }
 

@@ -8,7 +8,7 @@
  * everything and finally drops the reference of the tables.  The following may use the link until
  * then, or later if they hold a reference:
  *
- *  1. timeout_work, probe_work, up_work, register_work, rmb_work: queued only under link->lock
+ *  1. timeout_work, probe.work, up_work, register_work, rmb.work: queued only under link->lock
  *     while the link is alive; cancelled with _sync, the first three by link_down_work(), the
  *     others, which may wait for the device, by link_end_work().  trim_work, which follows later,
  *     holds a reference; free_work is queued when the last one is dropped.
@@ -57,18 +57,18 @@ static void link_nudge(struct rstream_link *link)
 	lockdep_assert_held(&link->lock);
 	if (!link->iwarp || !link->active || link->state != RSTREAM_LINK_CONNECTING)
 		return;
-	if (link->setup == RSTREAM_SETUP_READY && rstream_wr_room(link)) {
+	if (link->life.setup == RSTREAM_SETUP_READY && rstream_wr_room(link)) {
 		rstream_wr_write(link, 0, 0);
 		rstream_wr_post(link);
 	}
-	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe_work,
+	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe.work,
 			   msecs_to_jiffies(NUDGE_MS));
 }
 
 static void link_register_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
-						 register_work);
+						 life.register_work);
 	int err;
 
 	rstream_qp_query(link);
@@ -81,7 +81,7 @@ static void link_register_work(struct work_struct *work)
 	rstream_rmb_add(link, RSTREAM_RMB_RINGS, 0);
 	spin_lock_bh(&link->lock);
 	if (rstream_link_alive(link)) {
-		link->setup = RSTREAM_SETUP_REGISTERED;
+		link->life.setup = RSTREAM_SETUP_REGISTERED;
 		rstream_msg_say_ready(link);
 		rstream_link_try_up(link);
 		link_nudge(link);
@@ -92,11 +92,11 @@ static void link_register_work(struct work_struct *work)
 static void link_up_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
-						 up_work);
+						 life.up_work);
 
 	if (READ_ONCE(link->state) != RSTREAM_LINK_UP)
 		return;
-	cancel_delayed_work(&link->timeout_work);
+	cancel_delayed_work(&link->life.timeout_work);
 	rstream_peer_link_up(link);
 }
 
@@ -104,7 +104,7 @@ static void link_timeout_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(to_delayed_work(work),
 						 struct rstream_link,
-						 timeout_work);
+						 life.timeout_work);
 
 	spin_lock_bh(&link->lock);
 	if (link->state == RSTREAM_LINK_CONNECTING)
@@ -122,29 +122,29 @@ static void ring_had(struct rstream_link *link, u32 size, bool had)
 			   RSTREAM_RING_MAX);
 
 	spin_lock_bh(&link->lock);
-	if (had ? most > link->ring_most : most < link->ring_most)
-		link->ring_most = most;
+	if (had ? most > link->rmb.ring_most : most < link->rmb.ring_most)
+		link->rmb.ring_most = most;
 	spin_unlock_bh(&link->lock);
 }
 
 static void link_rmb_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
-						 rmb_work);
+						 rmb.work);
 	unsigned int asked, wanted;
 	int err = 0;
 	u32 least;
 
 	rstream_rmb_trim(link);
 	spin_lock_bh(&link->lock);
-	asked = link->rmb_wanted;
+	asked = link->rmb.wanted;
 	wanted = asked;
-	least = link->rmb_least;
+	least = link->rmb.least;
 	/* requests during the last registration may be satisfied by now */
 	if (least && rstream_rmb_has(link, RSTREAM_RMB_RINGS, least))
 		wanted &= ~BIT(RSTREAM_RMB_RINGS);
-	link->rmb_wanted = 0;
-	link->rmb_least = 0;
+	link->rmb.wanted = 0;
+	link->rmb.least = 0;
 	spin_unlock_bh(&link->lock);
 	if (wanted & BIT(RSTREAM_RMB_CELLS))
 		err = rstream_rmb_add(link, RSTREAM_RMB_CELLS, 0);
@@ -159,7 +159,7 @@ static void link_rmb_work(struct work_struct *work)
 /* The device has released all RMBs; this frees those that no stream reads any more. */
 static void link_trim_work(struct work_struct *work)
 {
-	struct rstream_link *link = container_of(work, struct rstream_link, trim_work);
+	struct rstream_link *link = container_of(work, struct rstream_link, rmb.trim_work);
 
 	rstream_rmb_trim(link);
 	rstream_link_put(link);
@@ -174,28 +174,28 @@ static bool link_is_stalled(struct rstream_link *link, bool quiet)
 {
 	const struct rstream_settings *set = rstream_link_set(link->ln);
 	unsigned int most = READ_ONCE(set->link_stall_ms);
-	bool waits = link->probed_signalled > link->sq_done;
+	bool waits = link->probe.signalled > link->wr.done;
 
 	lockdep_assert_held(&link->lock);
 	if (link->iwarp) {
 		/* while a probe is unanswered, completions are no sign of life */
-		if (link->timed)
-			quiet = link->probed_received == link->received;
-		waits |= link->timed || !link->rq_credits;
+		if (link->probe.timed)
+			quiet = link->probe.received == link->msg.received;
+		waits |= link->probe.timed || !link->msg.credits;
 	}
 	if (quiet && waits)
-		link->misses++;
+		link->probe.misses++;
 	else
-		link->misses = 0;
+		link->probe.misses = 0;
 	most = DIV_ROUND_UP(most, READ_ONCE(set->link_probe_ms));
-	return most && link->misses >= most;
+	return most && link->probe.misses >= most;
 }
 
 /* Has nothing completed since the last probe, and on iWARP, has nothing been received? */
 static bool link_is_quiet(const struct rstream_link *link)
 {
-	return link->probed_done == link->sq_done &&
-	       (!link->iwarp || link->probed_received == link->received);
+	return link->probe.done == link->wr.done &&
+	       (!link->iwarp || link->probe.received == link->msg.received);
 }
 
 /*
@@ -206,24 +206,24 @@ static bool link_is_quiet(const struct rstream_link *link)
 static void link_probe(struct rstream_link *link, bool quiet)
 {
 	lockdep_assert_held(&link->lock);
-	if (link->sq_signalled > link->sq_done ||
-	    (!quiet && link->sq_done == link->sq_posted) ||
+	if (link->wr.signalled > link->wr.done ||
+	    (!quiet && link->wr.done == link->wr.posted) ||
 	    !rstream_wr_room(link))
 		return;
 	if (link->iwarp) {
-		if (link->timed || !link->rq_credits) {
+		if (link->probe.timed || !link->msg.credits) {
 			rstream_msg_signal(link);
 			return;
 		}
-		link->rq_credits--;
+		link->msg.credits--;
 		rstream_wr_notice(link, RSTREAM_IMM_PROBE, 0);
 	} else {
 		rstream_wr_write(link, 0, 0);
 	}
 	rstream_wr_signal(link);
-	link->timed_at = ktime_get();
+	link->probe.timed_at = ktime_get();
 	if (!rstream_wr_post(link))
-		link->timed = link->sq_posted;
+		link->probe.timed = link->wr.posted;
 	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_PROBES);
 }
 
@@ -232,7 +232,7 @@ static bool link_is_idle(struct rstream_link *link)
 	unsigned long ms = rstream_link_set(link->ln)->link_idle_ms;
 
 	lockdep_assert_held(&link->lock);
-	return !link->n_rx && !link->n_tx &&
+	return !link->rx.n && !link->tx.n &&
 	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
 }
 
@@ -300,9 +300,9 @@ static void link_look_at_routes(struct rstream_link *link)
 	struct net *net = rstream_link_netns(link);
 	int genid = rstream_routes_genid(net);
 
-	if (genid == link->routes)
+	if (genid == link->probe.routes)
 		return;
-	link->routes = genid;
+	link->probe.routes = genid;
 	if (net_protects(net))
 		rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
 }
@@ -322,15 +322,15 @@ static u64 orphans_max(const struct rstream_link *link)
  */
 static void link_may_move(struct rstream_link *link, struct rstream_balance *balance)
 {
-	u64 bytes = link->tx_bytes + link->rx_bytes;
+	u64 bytes = link->tx.bytes + link->rx.bytes;
 
 	lockdep_assert_held(&link->lock);
-	if (bytes - link->swept_bytes < BUSY_BYTES)
+	if (bytes - link->probe.swept_bytes < BUSY_BYTES)
 		*balance = (struct rstream_balance){};
-	link->swept_bytes = bytes;
+	link->probe.swept_bytes = bytes;
 	if (!balance->surplus)
-		link->move_pause = 0;
-	else if ((int)(link->sweeps - link->move_at) < 0)
+		link->probe.move_pause = 0;
+	else if ((int)(link->probe.sweeps - link->probe.move_at) < 0)
 		balance->surplus = 0;
 }
 
@@ -339,8 +339,8 @@ static void link_has_moved(struct rstream_link *link, unsigned int n)
 	lockdep_assert_held(&link->lock);
 	if (!n)
 		return;
-	link->move_pause = min(max(link->move_pause * 2, 2U), MOVE_PAUSE_MAX);
-	link->move_at = link->sweeps + link->move_pause;
+	link->probe.move_pause = min(max(link->probe.move_pause * 2, 2U), MOVE_PAUSE_MAX);
+	link->probe.move_at = link->probe.sweeps + link->probe.move_pause;
 }
 
 /*
@@ -350,11 +350,11 @@ static void link_has_moved(struct rstream_link *link, unsigned int n)
 static bool link_renew(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	if (link->renewing) {
+	if (link->probe.renewing) {
 		rstream_link_break_locked(link, RSTREAM_END_ORPHANS);
 		return true;
 	}
-	link->renewing = true;
+	link->probe.renewing = true;
 	/* if there is no slot or credit, the peer takes the end for a fault */
 	if (link->state == RSTREAM_LINK_UP)
 		rstream_msg_say(link, RSTREAM_IMM_RENEW, 0);
@@ -365,7 +365,7 @@ static void link_probe_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(to_delayed_work(work),
 						 struct rstream_link,
-						 probe_work);
+						 probe.work);
 	unsigned long ms = rstream_link_set(link->ln)->link_probe_ms;
 	struct rstream_balance balance;
 	enum rstream_link_end end;
@@ -387,9 +387,9 @@ static void link_probe_work(struct work_struct *work)
 		goto out;
 	}
 	link_probe(link, quiet);
-	link->probed_done = link->sq_done;
-	link->probed_signalled = link->sq_signalled;
-	link->probed_received = link->received;
+	link->probe.done = link->wr.done;
+	link->probe.signalled = link->wr.signalled;
+	link->probe.received = link->msg.received;
 	link_may_move(link, &balance);
 	surplus = balance.surplus;
 	if (link->state == RSTREAM_LINK_UP)
@@ -403,15 +403,15 @@ static void link_probe_work(struct work_struct *work)
 		goto out;
 	}
 	if (rstream_rxring_look(link, &balance) <= orphans_max(link))
-		link->renewing = false;
+		link->probe.renewing = false;
 	else if (link_renew(link))
 		goto out;
 	link_has_moved(link, surplus - balance.surplus);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
 	if (rstream_rmb_sweep(link))
-		queue_work(rstream_wqs[RSTREAM_WQ_MEMORY], &link->rmb_work);
-	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe_work, msecs_to_jiffies(ms));
+		queue_work(rstream_wqs[RSTREAM_WQ_MEMORY], &link->rmb.work);
+	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe.work, msecs_to_jiffies(ms));
 out:
 	spin_unlock_bh(&link->lock);
 }
@@ -430,29 +430,29 @@ static void link_unlist(struct rstream_link *link)
 static void link_lost_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
-						 lost_work);
+						 life.lost_work);
 
 	spin_lock_bh(&link->lock);
 	rstream_link_tell_streams(link, RSTREAM_LINK_EV_LOST);
 	spin_unlock_bh(&link->lock);
 	/* no stream waits for the drain of a link that was never up */
 	queue_work(rstream_wqs[link->was_up ? RSTREAM_WQ_DOWN : RSTREAM_WQ_FAILED],
-		   &link->down_work);
+		   &link->life.down_work);
 }
 
 /* See the top of this file. */
 static void link_down_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
-						 down_work);
+						 life.down_work);
 
-	mutex_lock(&link->setup_lock);
-	link->closing = true;
-	mutex_unlock(&link->setup_lock);
-	cancel_work_sync(&link->setup_work);
-	cancel_delayed_work_sync(&link->timeout_work);
-	cancel_delayed_work_sync(&link->probe_work);
-	cancel_work_sync(&link->up_work);
+	mutex_lock(&link->cm.setup_lock);
+	link->cm.closing = true;
+	mutex_unlock(&link->cm.setup_lock);
+	cancel_work_sync(&link->cm.setup_work);
+	cancel_delayed_work_sync(&link->life.timeout_work);
+	cancel_delayed_work_sync(&link->probe.work);
+	cancel_work_sync(&link->life.up_work);
 
 	rstream_cm_disconnect(link);
 	rstream_qp_drain(link);
@@ -467,19 +467,19 @@ static void link_down_work(struct work_struct *work)
 	link_unlist(link);
 	/* this also notifies streams that wait for the link, or for memory of it */
 	rstream_peer_link_down(link);
-	queue_work(rstream_wqs[RSTREAM_WQ_END], &link->end_work);
+	queue_work(rstream_wqs[RSTREAM_WQ_END], &link->life.end_work);
 }
 
 /* No stream waits for this, which may take long: for the device, or for rdma_cm's retries. */
 static void link_end_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
-						 end_work);
+						 life.end_work);
 	struct rstream_link_net *ln = link->ln;
 
 	/* not in link_down_work(), because they may have to wait for the device */
-	cancel_work_sync(&link->register_work);
-	cancel_work_sync(&link->rmb_work);
+	cancel_work_sync(&link->life.register_work);
+	cancel_work_sync(&link->rmb.work);
 	/* code that maps or unmaps without the lock: see txring.c */
 	synchronize_rcu();
 
@@ -487,7 +487,7 @@ static void link_end_work(struct work_struct *work)
 	rstream_cm_destroy(link);
 	rstream_dev_detach(link);
 	spin_lock_bh(&link->lock);
-	WRITE_ONCE(link->down, true);
+	WRITE_ONCE(link->rmb.down, true);
 	spin_unlock_bh(&link->lock);
 	/* streams may hold the link for long; free all RMBs that they do not read */
 	rstream_rmb_trim(link);
@@ -501,7 +501,7 @@ static void link_end_work(struct work_struct *work)
 static void link_free_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
-						 free_work);
+						 life.free_work);
 	struct rstream_link_net *ln = link->ln;
 	struct rstream_peer *peer = link->peer;
 
@@ -572,7 +572,7 @@ static bool link_enlist(struct rstream_link *link)
 	if (ok) {
 		rstream_peer_hold(peer);
 		rstream_peer_add_link(peer, link);
-		queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->timeout_work,
+		queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->life.timeout_work,
 				   msecs_to_jiffies(ms));
 	}
 	spin_unlock(&link->lock);
@@ -597,42 +597,42 @@ struct rstream_link *rstream_life_new(struct rstream_peer *peer,
 		return NULL;
 	refcount_set(&link->ref, 2);
 	spin_lock_init(&link->lock);
-	mutex_init(&link->setup_lock);
-	init_waitqueue_head(&link->wait);
-	INIT_DELAYED_WORK(&link->timeout_work, link_timeout_work);
-	INIT_DELAYED_WORK(&link->probe_work, link_probe_work);
-	INIT_WORK(&link->setup_work, rstream_cm_setup_work);
-	INIT_WORK(&link->register_work, link_register_work);
-	INIT_WORK(&link->up_work, link_up_work);
-	INIT_WORK(&link->lost_work, link_lost_work);
-	INIT_WORK(&link->down_work, link_down_work);
-	INIT_WORK(&link->end_work, link_end_work);
-	INIT_WORK(&link->free_work, link_free_work);
-	INIT_WORK(&link->rmb_work, link_rmb_work);
-	INIT_WORK(&link->trim_work, link_trim_work);
+	mutex_init(&link->cm.setup_lock);
+	init_waitqueue_head(&link->rmb.wait);
+	INIT_DELAYED_WORK(&link->life.timeout_work, link_timeout_work);
+	INIT_DELAYED_WORK(&link->probe.work, link_probe_work);
+	INIT_WORK(&link->cm.setup_work, rstream_cm_setup_work);
+	INIT_WORK(&link->life.register_work, link_register_work);
+	INIT_WORK(&link->life.up_work, link_up_work);
+	INIT_WORK(&link->life.lost_work, link_lost_work);
+	INIT_WORK(&link->life.down_work, link_down_work);
+	INIT_WORK(&link->life.end_work, link_end_work);
+	INIT_WORK(&link->life.free_work, link_free_work);
+	INIT_WORK(&link->rmb.work, link_rmb_work);
+	INIT_WORK(&link->rmb.trim_work, link_trim_work);
 	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)
-		INIT_LIST_HEAD(&link->rmbs[kind]);
-	idr_init(&link->rx_rings);
-	idr_init(&link->tx_rings);
-	idr_init(&link->tx_granted);
-	INIT_LIST_HEAD(&link->ctrl_list);
-	INIT_LIST_HEAD(&link->ctrl_poor);
-	INIT_LIST_HEAD(&link->tx_waiters);
-	INIT_LIST_HEAD(&link->tx_scheduled);
-	INIT_LIST_HEAD(&link->tx_busy);
-	INIT_LIST_HEAD(&link->tx_zombies);
-	INIT_LIST_HEAD(&link->tx_ending);
-	INIT_LIST_HEAD(&link->tx_dead);
-	INIT_LIST_HEAD(&link->tx_sent);
-	link->ring_most = RSTREAM_RING_MAX;
+		INIT_LIST_HEAD(&link->rmb.lists[kind]);
+	idr_init(&link->rx.rings);
+	idr_init(&link->tx.rings);
+	idr_init(&link->tx.granted);
+	INIT_LIST_HEAD(&link->msg.waiting);
+	INIT_LIST_HEAD(&link->msg.poor);
+	INIT_LIST_HEAD(&link->sched.waiters);
+	INIT_LIST_HEAD(&link->sched.scheduled);
+	INIT_LIST_HEAD(&link->tx.busy);
+	INIT_LIST_HEAD(&link->tx.zombies);
+	INIT_LIST_HEAD(&link->tx.ending);
+	INIT_LIST_HEAD(&link->tx.dead);
+	INIT_LIST_HEAD(&link->tx.sent);
+	link->rmb.ring_most = RSTREAM_RING_MAX;
 	link->node = NUMA_NO_NODE;
 	link->active = path;
 	link->path = path;
 	link->slot = slot;
 	link->made_at = jiffies;
-	link->key = get_random_u64();
-	get_random_bytes(&link->proof_key, sizeof(link->proof_key));
-	get_random_bytes(&link->peer_proof_key, sizeof(link->peer_proof_key));
+	link->cm.key = get_random_u64();
+	get_random_bytes(&link->cm.proof_key, sizeof(link->cm.proof_key));
+	get_random_bytes(&link->cm.peer_proof_key, sizeof(link->cm.peer_proof_key));
 	link->ln = peer->ln;
 	link->peer = peer;
 	if (link_enlist(link))

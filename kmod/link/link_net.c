@@ -26,7 +26,7 @@ static void links_break(struct rstream_link_net *ln, enum rstream_link_end idle,
 	while ((link = rstream_link_next(ln, id))) {
 		id = link->id;
 		spin_lock_bh(&link->lock);
-		rstream_link_break_locked(link, link->n_rx || link->n_tx ? with_rings : idle);
+		rstream_link_break_locked(link, link->rx.n || link->tx.n ? with_rings : idle);
 		spin_unlock_bh(&link->lock);
 		rstream_link_put(link);
 	}

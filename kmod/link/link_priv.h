@@ -21,6 +21,7 @@
 #include "imm.h"
 #include "link.h"
 #include "link_info.h"
+#include "link_parts.h"
 
 #define RSTREAM_PEERS_MAX	4096U	/* per namespace */
 #define RSTREAM_LINK_BYTES	SZ_64K	/* approximate memory of a link and its queues */
@@ -47,20 +48,10 @@
 #define RSTREAM_RQ_RESERVE	4	/* receives kept for RQ_CREDIT messages */
 #define RSTREAM_CTRL_BYTES	16	/* a receive buffer, a credit */
 
-#define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
-#define RSTREAM_SGES_MAX	16	/* of one work request */
 #define RSTREAM_INLINE_MAX	64	/* bytes that a device is asked to copy when posted */
-#define RSTREAM_CACHED_PAGES		16	/* pages in the cache of a link */
 #define RSTREAM_TX_MAX		16384	/* sending ends of a link, including zombies */
 #define RSTREAM_HOST_TX_MAX	65536	/* likewise, of all links with one address */
 #define RSTREAM_NET_TX_MAX	262144	/* likewise, of all links of a namespace */
-
-/* Receive memory or credit cells, see rmb.h. */
-enum rstream_rmb_kind {
-	RSTREAM_RMB_RINGS,
-	RSTREAM_RMB_CELLS,
-	RSTREAM_RMB_KINDS
-};
 
 /* An RDMA device; exists while it is known to the ib_client. */
 struct rstream_dev {
@@ -73,32 +64,10 @@ struct rstream_dev {
 	struct completion empty;	/* @gone, and no links left */
 };
 
-/*
- * A slot of the send or receive queue.
- * @tx_bytes:	link->tx_bytes including the request in this (send) slot
- */
-struct rstream_slot {
-	struct ib_cqe cqe;
-	u64 tx_bytes;
-};
-
 /* An RDMA address of this host. */
 struct rstream_addr {
 	struct in6_addr addr;		/* IPv6 or v4-mapped */
 	int ifindex;			/* of its netdev */
-};
-
-/* Work requests being built for one ib_post_send(). */
-struct rstream_batch {
-	unsigned int n;
-	unsigned int n_sge;
-	unsigned int n_signalled;
-	__be32 imm;			/* iWARP: of a message that has not ended, else 0 */
-	union {
-		struct ib_rdma_wr rdma;
-		struct ib_reg_wr reg;
-	} wr[RSTREAM_BATCH_WRS];
-	struct ib_sge sge[RSTREAM_BATCH_WRS * RSTREAM_SGES_MAX];
 };
 
 /*
@@ -236,19 +205,10 @@ struct rstream_peer {
 	unsigned long work_at;		/* jiffies, if pending */
 };
 
-/* How far the bring-up of a link has come at this end. */
-enum rstream_link_setup {
-	RSTREAM_SETUP_CONNECT,		/* rdma_cm connects */
-	RSTREAM_SETUP_REGISTER,		/* connected: register_work was queued */
-	RSTREAM_SETUP_REGISTERED,	/* local memory is registered */
-	RSTREAM_SETUP_READY,		/* READY was posted */
-};
-
 /*
  * One reliable connection to a peer.
- * @lock:	bh; guards the state, the tables and both queues
- * @ref:	held by the tables (dropped by end_work), by each ring, by callers
- * @setup_lock:	held by steps of the CM handler; guards @closing
+ * @lock:	bh; guards the state and the parts
+ * @ref:	held by the tables (dropped by life.end_work), by each ring, by callers
  */
 struct rstream_link {
 	refcount_t ref;
@@ -262,119 +222,34 @@ struct rstream_link {
 	bool active;
 	u8 slot;			/* of the active side, see struct rstream_cm_hello */
 	struct rstream_path *path;	/* of @peer; NULL: passive */
-	unsigned long made_at;		/* jiffies */
-	bool was_up;
+	struct sockaddr_storage local, remote;
+	struct rstream_ticket ticket;	/* of the connection for which the link is established */
 	bool attempt;			/* counted in @ln->n_connecting */
+	bool was_up;
 	u8 end;				/* enum rstream_link_end; NONE: the link is alive */
 	const char *why;		/* the same as text; a constant */
-	struct rstream_ticket ticket;	/* of the connection for which the link is established */
-	u64 key;			/* random, this end's half */
-	siphash_key_t proof_key, peer_proof_key; /* see cm.c; random until known */
+	unsigned long made_at, up_at;	/* jiffies */
+	unsigned long used_at;		/* jiffies, last change of rx.n or tx.n */
 
-	/* bring-up and end */
-	struct mutex setup_lock;
-	bool closing;			/* handlers do nothing more */
-	u8 setup;			/* enum rstream_link_setup */
-	bool peer_ready;		/* READY or a GRANT has arrived */
-	struct delayed_work timeout_work;
-	struct work_struct setup_work;
-	struct rstream_request *request; /* of the peer, see cm.c; NULL: this host connects */
-	struct work_struct register_work, up_work;
-	struct work_struct lost_work;
-	struct work_struct down_work;
-	struct work_struct end_work;
-	struct work_struct free_work;
-	struct rdma_cm_id *cm_id;
-	struct sockaddr_storage local, remote;
-	unsigned long up_at;		/* jiffies */
-
-	/* device.c, qp.c, wr.c */
+	/* device.c */
 	struct rstream_dev *dev;
 	struct list_head dev_list;
-	struct ib_pd *pd;
-	struct ib_cq *send_cq, *recv_cq;
-	struct napi_struct napi;	/* polls both */
-	struct ib_wc *wcs;		/* RSTREAM_POLL_BATCH of them, used while @napi polls */
-	bool polling;			/* @napi is enabled */
-	struct ib_qp *qp;
 	char dev_name[IB_DEVICE_NAME_MAX];
 	int node;			/* NUMA node of @dev */
-	u32 port, qpn, peer_qpn, path_mtu;
+	u32 port;
 	bool iwarp;			/* @dev is an iWARP device, see struct rstream_notice */
-	unsigned int depth;		/* of either queue, without the drain slot */
-	unsigned int max_sge;
-	unsigned int max_inline;	/* bytes of a request that the device copies when it is
-					 * posted (IB_SEND_INLINE), 0: it cannot
-					 */
-	struct rstream_slot *sq, *rq;
-	void *ctrl;			/* 2 * depth * RSTREAM_CTRL_BYTES, see qp.c */
-	u64 ctrl_dma;
-	bool ctrl_mapped;
-	struct rstream_batch *batch;
-	u64 sq_posted, sq_done;		/* work requests, counted from 1 */
-	u64 sq_signalled;		/* newest signalled one */
-	u32 unsignalled_bytes;
-	u64 probed_done;		/* @sq_done at the last probe */
-	u64 probed_signalled;		/* @sq_signalled then */
-	u64 received;			/* messages of the peer */
-	u64 probed_received;		/* @received at the last probe */
-	unsigned int misses;		/* consecutive probes without progress */
-	u64 timed;			/* work request of the last probe; 0: done or answered */
-	ktime_t timed_at;		/* when that was posted */
-	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
-	bool renewing;			/* too many orphans: to end at the next sweep */
-	u64 renews_until;		/* 64-bit jiffies: the peer has said RENEW */
-	unsigned int n_refused;		/* DONE without a sending end, for which FREED is due */
-	u32 rtt_us;			/* round trip of the last probe; 0: none yet */
-	struct work_struct event_work;	/* handles events of the QP */
-	unsigned long events;		/* bits, see the enum in qp.c */
-	unsigned int rq_credits;	/* messages that the peer can still receive */
-	unsigned int rq_credits_max;
-	u8 tx_number;			/* of the next message to the peer, see imm.h */
-	u8 rx_number;			/* of the next message from the peer */
-	unsigned int rq_return;		/* receives reposted, but not yet reported */
-	wait_queue_head_t wait;		/* registrations */
 
-	/* rmb.c */
-	struct list_head rmbs[RSTREAM_RMB_KINDS];
-	atomic_long_t rmb_bytes[RSTREAM_RMB_KINDS];
-	u32 ring_most;			/* bytes; memory for larger rings could not be registered */
-	struct work_struct rmb_work;
-	struct work_struct trim_work;	/* holds a reference */
-	bool down;			/* the device has released all RMBs: they can be freed */
-	unsigned int rmb_wanted;	/* a bit for each kind */
-	u32 rmb_least;			/* bytes; the largest ring for which memory is wanted */
-
-	/* rxring.c, txring.c, msg.c */
-	struct idr rx_rings, tx_rings;
-	struct idr tx_granted;		/* tx_rings by the receiver's id */
-	unsigned int n_rx, n_tx;	/* rings that belong to a stream */
-	unsigned int n_rx_most;		/* recent maximum, because some are being replaced */
-	struct list_head ctrl_list;	/* rings with control messages that wait */
-	struct list_head ctrl_poor;	/* likewise, if only a receive credit is missing */
-	struct list_head tx_waiters;	/* rings that wait to post, in order of arrival */
-	unsigned int n_waiting;		/* on tx_waiters */
-	struct list_head tx_scheduled;	/* rings that may post before these */
-	unsigned int n_scheduled;	/* on tx_scheduled */
-	struct list_head tx_busy;	/* rings of streams that recently had frags in flight */
-	unsigned int n_busy;		/* on tx_busy */
-	struct list_head tx_zombies;	/* closed rings until FREED arrives, oldest first */
-	unsigned int n_zombies;		/* on tx_zombies */
-	struct list_head tx_ending;	/* zombies whose DONE is posted, but not completed */
-	unsigned int sweeps;		/* since the link came up */
-	unsigned int move_pause;	/* sweeps without moves after the last sweep with moves */
-	unsigned int move_at;		/* @sweeps when rings may move next */
-	unsigned int poor_sweeps;	/* sweeps that found no credit, since the last RQ_CREDIT */
-	struct list_head tx_dead;	/* frags, see rstream_txring_unlock() */
-	struct list_head tx_sent;	/* rings to notify of completions */
-	unsigned long used_at;		/* jiffies, last change of n_rx or n_tx */
-	struct page *page_cache[RSTREAM_CACHED_PAGES];	/* see page_cache.h */
-	unsigned int n_cached, cached_least;	/* cached_least: minimum since the last sweep */
-	struct delayed_work probe_work;
-	u64 tx_bytes, tx_msgs, rx_bytes, rx_msgs;
-	u64 swept_bytes;		/* @tx_bytes plus @rx_bytes at the last sweep */
-	u64 completed_bytes;		/* part of @tx_bytes that is known to have completed */
-	int routes;			/* rstream_routes_genid() at the last check */
+	struct rstream_link_cm cm;
+	struct rstream_link_life life;
+	struct rstream_link_qp qp;
+	struct rstream_link_wr wr;
+	struct rstream_link_msg msg;
+	struct rstream_link_sched sched;
+	struct rstream_link_tx tx;
+	struct rstream_link_rx rx;
+	struct rstream_link_rmb rmb;
+	struct rstream_link_pages pages;
+	struct rstream_link_probe probe;
 };
 
 /*

@@ -27,12 +27,12 @@ static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
 {
 	bool intr = ring->ctrl.due & DUE_INTR;
 
-	if (intr && !link->rq_credits)
+	if (intr && !link->msg.credits)
 		return false;
 	if (intr) {
 		rstream_wr_message(link, ring->cell_addr, ring->cell_rkey,
 				   RSTREAM_IMM_CREDIT, ring->peer_ring);
-		link->rq_credits--;
+		link->msg.credits--;
 	} else {
 		rstream_wr_write(link, ring->cell_addr, ring->cell_rkey);
 	}
@@ -48,9 +48,9 @@ static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
 static bool post_empty(struct rstream_link *link, enum rstream_imm_type type,
 		       u32 id)
 {
-	if (!link->rq_credits)
+	if (!link->msg.credits)
 		return false;
-	link->rq_credits--;
+	link->msg.credits--;
 	rstream_wr_notice(link, type, id);
 	return true;
 }
@@ -63,7 +63,7 @@ bool rstream_msg_say(struct rstream_link *link, enum rstream_imm_type type, u32 
 
 void rstream_msg_signal(struct rstream_link *link)
 {
-	if (link->sq_signalled == link->sq_posted || !rstream_wr_room(link))
+	if (link->wr.signalled == link->wr.posted || !rstream_wr_room(link))
 		return;
 	rstream_wr_write(link, 0, 0);
 	rstream_wr_signal(link);
@@ -76,9 +76,9 @@ void rstream_msg_signal(struct rstream_link *link)
  */
 static bool ctrl_completed(struct rstream_link *link, const struct ring_ctrl *ctrl)
 {
-	if (link->sq_done >= ctrl->last_sq)
+	if (link->wr.done >= ctrl->last_sq)
 		return true;
-	if (link->sq_signalled < ctrl->last_sq)
+	if (link->wr.signalled < ctrl->last_sq)
 		rstream_msg_signal(link);
 	return false;
 }
@@ -110,9 +110,9 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
 			return false;
 		rstream_wr_signal(link);
 		ctrl->due &= ~DUE_DONE;
-		list_add_tail(&tx->ending, &link->tx_ending);
+		list_add_tail(&tx->ending, &link->tx.ending);
 	}
-	ctrl->last_sq = link->sq_posted + link->batch->n;
+	ctrl->last_sq = link->wr.posted + link->wr.batch->n;
 	return !rstream_wr_post(link);
 }
 
@@ -122,12 +122,12 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
  */
 static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
-	bool poor = rstream_link_alive(link) && rstream_wr_fits(link) && !link->rq_credits &&
-		    link->sq_done >= ctrl->last_sq;
+	bool poor = rstream_link_alive(link) && rstream_wr_fits(link) && !link->msg.credits &&
+		    link->wr.done >= ctrl->last_sq;
 
 	if (!list_empty(&ctrl->list) && ctrl->poor == poor)
 		return;
-	list_move_tail(&ctrl->list, poor ? &link->ctrl_poor : &link->ctrl_list);
+	list_move_tail(&ctrl->list, poor ? &link->msg.poor : &link->msg.waiting);
 	ctrl->poor = poor;
 }
 
@@ -151,20 +151,20 @@ bool rstream_msg_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
 
 static void return_receives(struct rstream_link *link)
 {
-	if (link->rq_return < link->depth / 4 || !rstream_wr_room(link))
+	if (link->msg.unreported < link->qp.depth / 4 || !rstream_wr_room(link))
 		return;
-	rstream_wr_notice(link, RSTREAM_IMM_RQ_CREDIT, link->rq_return);
-	link->rq_return = 0;
+	rstream_wr_notice(link, RSTREAM_IMM_RQ_CREDIT, link->msg.unreported);
+	link->msg.unreported = 0;
 	rstream_wr_post(link);
 }
 
 /* Not before READY, for which a credit must remain; an honest peer probes only after it. */
 static void answer_probe(struct rstream_link *link)
 {
-	if (!link->owes_ack || link->setup != RSTREAM_SETUP_READY || !rstream_wr_room(link) ||
-	    !post_empty(link, RSTREAM_IMM_PROBE_ACK, 0))
+	if (!link->msg.owes_ack || link->life.setup != RSTREAM_SETUP_READY ||
+	    !rstream_wr_room(link) || !post_empty(link, RSTREAM_IMM_PROBE_ACK, 0))
 		return;
-	link->owes_ack = false;
+	link->msg.owes_ack = false;
 	rstream_wr_post(link);
 }
 
@@ -175,11 +175,11 @@ static void answer_probe(struct rstream_link *link)
 void rstream_msg_say_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	if (!rstream_link_alive(link) || link->setup != RSTREAM_SETUP_REGISTERED ||
-	    (link->iwarp && !link->active && !link->peer_ready))
+	if (!rstream_link_alive(link) || link->life.setup != RSTREAM_SETUP_REGISTERED ||
+	    (link->iwarp && !link->active && !link->life.peer_ready))
 		return;
-	link->setup = RSTREAM_SETUP_READY;
-	link->rq_credits--;
+	link->life.setup = RSTREAM_SETUP_READY;
+	link->msg.credits--;
 	rstream_wr_notice(link, RSTREAM_IMM_READY, 0);
 	rstream_wr_post(link);
 }
@@ -192,13 +192,13 @@ void rstream_msg_kick(struct rstream_link *link)
 	lockdep_assert_held(&link->lock);
 	return_receives(link);
 	answer_probe(link);
-	list_for_each_entry_safe(ctrl, next_ctrl, &link->ctrl_list, list) {
+	list_for_each_entry_safe(ctrl, next_ctrl, &link->msg.waiting, list) {
 		/* without slots, stop; without credits, go on: silent credits need none */
 		if (!rstream_msg_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
-	while (link->rq_credits && !list_empty(&link->ctrl_poor)) {
-		ctrl = list_first_entry(&link->ctrl_poor, struct ring_ctrl, list);
+	while (link->msg.credits && !list_empty(&link->msg.poor)) {
+		ctrl = list_first_entry(&link->msg.poor, struct ring_ctrl, list);
 		if (!rstream_msg_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
@@ -214,9 +214,9 @@ static void got_probe(struct rstream_link *link, enum rstream_imm_type type)
 	if (!link->iwarp) {
 		rstream_link_break_locked(link, RSTREAM_END_UNKNOWN);
 	} else if (type == RSTREAM_IMM_PROBE) {
-		link->owes_ack = true;
+		link->msg.owes_ack = true;
 		answer_probe(link);
-	} else if (link->timed) {
+	} else if (link->probe.timed) {
 		rstream_link_probed(link);
 	}
 }
@@ -228,7 +228,7 @@ static void got_probe(struct rstream_link *link, enum rstream_imm_type type)
 static void got_renew(struct rstream_link *link)
 {
 	if (link->was_up && time_after(jiffies, link->up_at + HZ))
-		link->renews_until = get_jiffies_64() + RENEW_TIME;
+		link->probe.renews_until = get_jiffies_64() + RENEW_TIME;
 }
 
 void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
@@ -237,12 +237,12 @@ void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
 
 	lockdep_assert_held(&link->lock);
 	/* before anything is counted, so that counts remain exact */
-	if (rstream_imm_number(imm) != link->rx_number++) {
+	if (rstream_imm_number(imm) != link->msg.number++) {
 		rstream_link_break_locked(link, RSTREAM_END_OUT_OF_ORDER);
 		return;
 	}
 	if (rstream_imm_type(imm) != RSTREAM_IMM_RQ_CREDIT)
-		link->rq_return++;
+		link->msg.unreported++;
 	switch (rstream_imm_type(imm)) {
 	case RSTREAM_IMM_DATA:
 		rstream_rxring_data(link, id, len, false);
@@ -271,14 +271,14 @@ void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
 		got_renew(link);
 		break;
 	case RSTREAM_IMM_RQ_CREDIT:
-		if (!id || id > link->rq_credits_max - link->rq_credits) {
+		if (!id || id > link->msg.credits_max - link->msg.credits) {
 			rstream_link_break_locked(link, RSTREAM_END_RQ_CREDITS);
 			break;
 		}
-		link->rq_credits += id;
+		link->msg.credits += id;
 		/* return_receives() reports at least a quarter: less counts as withholding */
-		if (id >= link->rq_credits_max / 4)
-			link->poor_sweeps = 0;
+		if (id >= link->msg.credits_max / 4)
+			link->msg.poor_sweeps = 0;
 		rstream_msg_kick(link);
 		break;
 	default:

@@ -13,13 +13,13 @@ void rstream_page_cache_put(struct rstream_link *link, struct rstream_frag *frag
 	struct page *page = frag->page;
 
 	lockdep_assert_held(&link->lock);
-	if (link->state != RSTREAM_LINK_UP || link->n_cached == RSTREAM_CACHED_PAGES)
+	if (link->state != RSTREAM_LINK_UP || link->pages.n == RSTREAM_CACHED_PAGES)
 		return;
 	/* this is the only reference, so nobody can take another one */
 	if (page_ref_count(page) != 1 || page_size(page) != RSTREAM_CACHED_PAGE_SIZE ||
 	    page_is_pfmemalloc(page))
 		return;
-	link->page_cache[link->n_cached++] = page;
+	link->pages.cache[link->pages.n++] = page;
 	frag->page = NULL;
 }
 
@@ -27,12 +27,12 @@ struct page *rstream_page_cache_get(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
 	/* a page of another NUMA node would be slow: the next sweep frees it */
-	if (!link->n_cached ||
-	    page_to_nid(link->page_cache[link->n_cached - 1]) != numa_mem_id())
+	if (!link->pages.n ||
+	    page_to_nid(link->pages.cache[link->pages.n - 1]) != numa_mem_id())
 		return NULL;
-	link->n_cached--;
-	link->cached_least = min(link->cached_least, link->n_cached);
-	return link->page_cache[link->n_cached];
+	link->pages.n--;
+	link->pages.least = min(link->pages.least, link->pages.n);
+	return link->pages.cache[link->pages.n];
 }
 
 /* Drops the oldest pages first: the newest are most likely in the CPU's caches. */
@@ -42,18 +42,19 @@ static void cache_drop(struct rstream_link *link, unsigned int n)
 
 	lockdep_assert_held(&link->lock);
 	for (i = 0; i < n; i++)
-		put_page(link->page_cache[i]);
-	link->n_cached -= n;
-	memmove(link->page_cache, link->page_cache + n, link->n_cached * sizeof(*link->page_cache));
-	link->cached_least = link->n_cached;
+		put_page(link->pages.cache[i]);
+	link->pages.n -= n;
+	memmove(link->pages.cache, link->pages.cache + n,
+		link->pages.n * sizeof(*link->pages.cache));
+	link->pages.least = link->pages.n;
 }
 
 void rstream_page_cache_trim(struct rstream_link *link)
 {
-	cache_drop(link, rstream_rmb_pressure(link) ? link->n_cached : link->cached_least);
+	cache_drop(link, rstream_rmb_pressure(link) ? link->pages.n : link->pages.least);
 }
 
 void rstream_page_cache_free(struct rstream_link *link)
 {
-	cache_drop(link, link->n_cached);
+	cache_drop(link, link->pages.n);
 }

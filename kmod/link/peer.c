@@ -174,19 +174,19 @@ static unsigned int peer_connecting(struct rstream_peer *peer)
 /* The maximum, because the network carries both directions at full speed. */
 static unsigned int link_load(const struct rstream_link *link)
 {
-	return max(READ_ONCE(link->n_rx), READ_ONCE(link->n_tx));
+	return max(READ_ONCE(link->rx.n), READ_ONCE(link->tx.n));
 }
 
 /* Is @link better for a new ring of this host than @other, if neither or both have room? */
 static bool link_better(const struct rstream_link *link, const struct rstream_link *other)
 {
-	unsigned int rx = READ_ONCE(link->n_rx), other_rx = READ_ONCE(other->n_rx);
+	unsigned int rx = READ_ONCE(link->rx.n), other_rx = READ_ONCE(other->rx.n);
 
 	if (rx != other_rx)
 		return rx < other_rx;
 	if (link->node != other->node)
 		return link->node == numa_node_id();
-	return READ_ONCE(link->n_tx) < READ_ONCE(other->n_tx);
+	return READ_ONCE(link->tx.n) < READ_ONCE(other->tx.n);
 }
 
 /* Is there memory for a ring of @size, or can there be? */
@@ -515,7 +515,7 @@ void rstream_peer_want_more(struct rstream_peer *peer,
 
 void rstream_peer_balance(struct rstream_link *link, struct rstream_balance *balance)
 {
-	unsigned int n = READ_ONCE(link->n_rx), fewest = n;
+	unsigned int n = READ_ONCE(link->rx.n), fewest = n;
 	struct rstream_peer *peer = link->peer;
 	struct rstream_link *other;
 
@@ -525,7 +525,7 @@ void rstream_peer_balance(struct rstream_link *link, struct rstream_balance *bal
 	spin_lock_bh(&peer->lock);
 	list_for_each_entry(other, &peer->links, peer_list)
 		if (rstream_link_is_up(other))
-			fewest = min(fewest, READ_ONCE(other->n_rx));
+			fewest = min(fewest, READ_ONCE(other->rx.n));
 	balance->surplus = (n - fewest) / 2;
 	balance->more = !peer->want_more && peer_lacks_link(peer);
 	spin_unlock_bh(&peer->lock);

@@ -28,17 +28,17 @@ static DEFINE_MUTEX(napi_lock);		/* guards the device's list of instances */
 static void post_recv(struct rstream_link *link, unsigned int i)
 {
 	struct ib_sge sge = {
-		.addr = link->ctrl_dma + (link->depth + i) * RSTREAM_CTRL_BYTES,
+		.addr = link->qp.ctrl_dma + (link->qp.depth + i) * RSTREAM_CTRL_BYTES,
 		.length = RSTREAM_CTRL_BYTES,
-		.lkey = link->pd->local_dma_lkey,
+		.lkey = link->qp.pd->local_dma_lkey,
 	};
 	struct ib_recv_wr wr = {
-		.wr_cqe = &link->rq[i].cqe,
+		.wr_cqe = &link->qp.rq[i].cqe,
 		.sg_list = &sge,
 		.num_sge = 1,
 	};
 
-	if (ib_post_recv(link->qp, &wr, NULL))
+	if (ib_post_recv(link->qp.ib, &wr, NULL))
 		rstream_link_break_locked(link, RSTREAM_END_POST_RECV);
 }
 
@@ -60,17 +60,17 @@ static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 static bool read_notice(struct rstream_link *link, const struct ib_wc *wc, unsigned int i,
 			__be32 *imm, u32 *len)
 {
-	u32 off = (link->depth + i) * RSTREAM_CTRL_BYTES;
-	const struct rstream_notice *n = link->ctrl + off;
-	struct ib_device *ib = link->pd->device;
+	u32 off = (link->qp.depth + i) * RSTREAM_CTRL_BYTES;
+	const struct rstream_notice *n = link->qp.ctrl + off;
+	struct ib_device *ib = link->qp.pd->device;
 
 	if (wc->byte_len != sizeof(*n))
 		return false;
-	ib_dma_sync_single_for_cpu(ib, link->ctrl_dma + off, RSTREAM_CTRL_BYTES,
+	ib_dma_sync_single_for_cpu(ib, link->qp.ctrl_dma + off, RSTREAM_CTRL_BYTES,
 				   DMA_BIDIRECTIONAL);
 	*imm = n->imm;
 	*len = be32_to_cpu(n->len);
-	ib_dma_sync_single_for_device(ib, link->ctrl_dma + off, RSTREAM_CTRL_BYTES,
+	ib_dma_sync_single_for_device(ib, link->qp.ctrl_dma + off, RSTREAM_CTRL_BYTES,
 				      DMA_BIDIRECTIONAL);
 	return true;
 }
@@ -101,7 +101,7 @@ static void received(struct rstream_link *link, const struct ib_wc *wc, unsigned
 		rstream_link_break_locked(link, end);
 		return;
 	}
-	link->received++;
+	link->msg.received++;
 	/* repost before processing the message: see msg.c on receive credits */
 	post_recv(link, i);
 	/* if that has broken the link, the counts of the streams are final */
@@ -121,7 +121,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (wc->status != IB_WC_SUCCESS)
 		wr_failed(link, wc);
 	else if (rstream_link_alive(link))
-		received(link, wc, slot - link->rq);
+		received(link, wc, slot - link->qp.rq);
 	spin_unlock_bh(&link->lock);
 }
 
@@ -138,26 +138,26 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 		wr_failed(link, wc);
 		goto out;
 	}
-	/* completions are in order: the slot is the @ahead-th one after sq_done */
-	div_u64_rem(link->sq_done, link->depth, &at);
-	ahead = (slot - link->sq) + link->depth - at;
-	if (ahead > link->depth)
-		ahead -= link->depth;
-	link->sq_done += ahead;
-	link->completed_bytes = slot->tx_bytes;
-	WARN_ON_ONCE(link->sq_done > link->sq_posted);
+	/* completions are in order: the slot is the @ahead-th one after wr.done */
+	div_u64_rem(link->wr.done, link->qp.depth, &at);
+	ahead = (slot - link->qp.sq) + link->qp.depth - at;
+	if (ahead > link->qp.depth)
+		ahead -= link->qp.depth;
+	link->wr.done += ahead;
+	link->sched.completed_bytes = slot->tx_bytes;
+	WARN_ON_ONCE(link->wr.done > link->wr.posted);
 	/* with iWARP, a completion says nothing about the peer, which answers probes */
-	if (link->timed && link->sq_done >= link->timed && !link->iwarp)
+	if (link->probe.timed && link->wr.done >= link->probe.timed && !link->iwarp)
 		rstream_link_probed(link);
 	if (rstream_link_alive(link))
 		rstream_txring_sq_done(link);
-	if (wq_has_sleeper(&link->wait))
-		wake_up_all(&link->wait);
+	if (wq_has_sleeper(&link->rmb.wait))
+		wake_up_all(&link->rmb.wait);
 out:
 	rstream_txring_unlock(link);
 }
 
-/* Bits of link->events. */
+/* Bits of link->qp.events. */
 enum { EVENT_COMM_EST, EVENT_FATAL, EVENT_SENT };
 
 /* Called by drivers in any context. */
@@ -165,9 +165,9 @@ static void cq_event(struct ib_cq *cq, void *context)
 {
 	struct rstream_link *link = context;
 
-	if (cq == link->send_cq)
-		set_bit(EVENT_SENT, &link->events);
-	napi_schedule(&link->napi);
+	if (cq == link->qp.send_cq)
+		set_bit(EVENT_SENT, &link->qp.events);
+	napi_schedule(&link->qp.napi);
 }
 
 static int poll_cq(struct rstream_link *link, struct ib_cq *cq, int budget)
@@ -175,10 +175,10 @@ static int poll_cq(struct rstream_link *link, struct ib_cq *cq, int budget)
 	int i, n, done = 0;
 
 	do {
-		n = ib_poll_cq(cq, min(budget - done, RSTREAM_POLL_BATCH), link->wcs);
+		n = ib_poll_cq(cq, min(budget - done, RSTREAM_POLL_BATCH), link->qp.wcs);
 		for (i = 0; i < n; i++)
-			if (link->wcs[i].wr_cqe)
-				link->wcs[i].wr_cqe->done(cq, &link->wcs[i]);
+			if (link->qp.wcs[i].wr_cqe)
+				link->qp.wcs[i].wr_cqe->done(cq, &link->qp.wcs[i]);
 		done += max(n, 0);
 	} while (n == RSTREAM_POLL_BATCH && done < budget);
 	return done;
@@ -195,24 +195,24 @@ static bool cq_has_more(struct ib_cq *cq)
  */
 static int link_poll(struct napi_struct *napi, int budget)
 {
-	struct rstream_link *link = container_of(napi, struct rstream_link, napi);
-	bool event = test_bit(EVENT_SENT, &link->events) &&
-		     test_and_clear_bit(EVENT_SENT, &link->events);
-	int received = poll_cq(link, link->recv_cq, budget);
-	int sent = event ? poll_cq(link, link->send_cq, budget) : 0;
+	struct rstream_link *link = container_of(napi, struct rstream_link, qp.napi);
+	bool event = test_bit(EVENT_SENT, &link->qp.events) &&
+		     test_and_clear_bit(EVENT_SENT, &link->qp.events);
+	int received = poll_cq(link, link->qp.recv_cq, budget);
+	int sent = event ? poll_cq(link, link->qp.send_cq, budget) : 0;
 	int done = max(received, sent);
 	bool more = false;
 
 	if (done < budget && napi_complete_done(napi, done)) {
-		more = cq_has_more(link->recv_cq);
-		event = event && cq_has_more(link->send_cq);
+		more = cq_has_more(link->qp.recv_cq);
+		event = event && cq_has_more(link->qp.send_cq);
 		more |= event;
 		/* an event meanwhile may have found the poll still running */
 		smp_mb();
-		more |= test_bit(EVENT_SENT, &link->events);
+		more |= test_bit(EVENT_SENT, &link->qp.events);
 	}
 	if (event)	/* poll it once more */
-		set_bit(EVENT_SENT, &link->events);
+		set_bit(EVENT_SENT, &link->qp.events);
 	if (more)
 		napi_schedule(napi);
 	return done;
@@ -225,27 +225,27 @@ static void qp_event(struct ib_event *event, void *context)
 
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
-		set_bit(EVENT_COMM_EST, &link->events);
+		set_bit(EVENT_COMM_EST, &link->qp.events);
 		break;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		set_bit(EVENT_FATAL, &link->events);
+		set_bit(EVENT_FATAL, &link->qp.events);
 		break;
 	default:
 		return;
 	}
-	queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->event_work);
+	queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->qp.event_work);
 }
 
 static void event_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
-						 event_work);
+						 qp.event_work);
 
-	if (test_and_clear_bit(EVENT_COMM_EST, &link->events))
-		rdma_notify(link->cm_id, IB_EVENT_COMM_EST);
-	if (test_and_clear_bit(EVENT_FATAL, &link->events))
+	if (test_and_clear_bit(EVENT_COMM_EST, &link->qp.events))
+		rdma_notify(link->cm.id, IB_EVENT_COMM_EST);
+	if (test_and_clear_bit(EVENT_FATAL, &link->qp.events))
 		rstream_link_break(link, RSTREAM_END_QP);
 }
 
@@ -253,7 +253,7 @@ static void event_work(struct work_struct *work)
 
 static size_t ctrl_bytes(const struct rstream_link *link)
 {
-	return 2 * link->depth * RSTREAM_CTRL_BYTES;
+	return 2 * link->qp.depth * RSTREAM_CTRL_BYTES;
 }
 
 static int alloc_slots(struct rstream_link *link)
@@ -264,24 +264,24 @@ static int alloc_slots(struct rstream_link *link)
 
 	if (!rstream_account_on(&account, link->ln, GFP_KERNEL))
 		return -ENOMEM;
-	link->sq = kvcalloc(link->depth, sizeof(*link->sq), account.gfp);
-	link->rq = kvcalloc(link->depth, sizeof(*link->rq), account.gfp);
-	link->batch = kzalloc(sizeof(*link->batch), account.gfp);
-	link->wcs = kcalloc(RSTREAM_POLL_BATCH, sizeof(*link->wcs), account.gfp);
+	link->qp.sq = kvcalloc(link->qp.depth, sizeof(*link->qp.sq), account.gfp);
+	link->qp.rq = kvcalloc(link->qp.depth, sizeof(*link->qp.rq), account.gfp);
+	link->wr.batch = kzalloc(sizeof(*link->wr.batch), account.gfp);
+	link->qp.wcs = kcalloc(RSTREAM_POLL_BATCH, sizeof(*link->qp.wcs), account.gfp);
 	/* first half: credits and notices to send, by send slot; second half: receive buffers */
-	link->ctrl = kcalloc(2 * link->depth, RSTREAM_CTRL_BYTES, account.gfp);
+	link->qp.ctrl = kcalloc(2 * link->qp.depth, RSTREAM_CTRL_BYTES, account.gfp);
 	rstream_account_off(&account);
-	if (!link->sq || !link->rq || !link->batch || !link->wcs || !link->ctrl)
+	if (!link->qp.sq || !link->qp.rq || !link->wr.batch || !link->qp.wcs || !link->qp.ctrl)
 		return -ENOMEM;
-	dma = ib_dma_map_single(link->dev->ib, link->ctrl, ctrl_bytes(link),
+	dma = ib_dma_map_single(link->dev->ib, link->qp.ctrl, ctrl_bytes(link),
 				DMA_BIDIRECTIONAL);
 	if (ib_dma_mapping_error(link->dev->ib, dma))
 		return -EIO;
-	link->ctrl_dma = dma;
-	link->ctrl_mapped = true;
-	for (i = 0; i < link->depth; i++) {
-		link->sq[i].cqe.done = send_done;
-		link->rq[i].cqe.done = recv_done;
+	link->qp.ctrl_dma = dma;
+	link->qp.ctrl_mapped = true;
+	for (i = 0; i < link->qp.depth; i++) {
+		link->qp.sq[i].cqe.done = send_done;
+		link->qp.rq[i].cqe.done = recv_done;
 	}
 	return 0;
 }
@@ -292,7 +292,7 @@ static_assert(IB_POLL_SOFTIRQ == 0);
 static struct ib_cq *alloc_cq(struct rstream_link *link, int vector)
 {
 	const struct ib_cq_init_attr attr = {
-		.cqe = link->depth + 1,
+		.cqe = link->qp.depth + 1,
 		.comp_vector = vector % link->dev->ib->num_comp_vectors,
 	};
 
@@ -302,12 +302,12 @@ static struct ib_cq *alloc_cq(struct rstream_link *link, int vector)
 static void start_polling(struct rstream_link *link)
 {
 	mutex_lock(&napi_lock);
-	netif_napi_add(napi_dev, &link->napi, link_poll);
+	netif_napi_add(napi_dev, &link->qp.napi, link_poll);
 	mutex_unlock(&napi_lock);
-	napi_enable(&link->napi);
-	link->polling = true;
-	ib_req_notify_cq(link->recv_cq, IB_CQ_NEXT_COMP);
-	ib_req_notify_cq(link->send_cq, IB_CQ_NEXT_COMP);
+	napi_enable(&link->qp.napi);
+	link->qp.polling = true;
+	ib_req_notify_cq(link->qp.recv_cq, IB_CQ_NEXT_COMP);
+	ib_req_notify_cq(link->qp.send_cq, IB_CQ_NEXT_COMP);
 }
 
 /*
@@ -316,14 +316,14 @@ static void start_polling(struct rstream_link *link)
  */
 static void stop_polling(struct rstream_link *link)
 {
-	if (!link->polling)
+	if (!link->qp.polling)
 		return;
-	napi_disable(&link->napi);
+	napi_disable(&link->qp.napi);
 	mutex_lock(&napi_lock);
-	__netif_napi_del(&link->napi);
+	__netif_napi_del(&link->qp.napi);
 	mutex_unlock(&napi_lock);
 	synchronize_net();
-	link->polling = false;
+	link->qp.polling = false;
 }
 
 static int alloc_queues(struct rstream_link *link)
@@ -335,15 +335,15 @@ static int alloc_queues(struct rstream_link *link)
 	pd = ib_alloc_pd(link->dev->ib, 0);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
-	link->pd = pd;
+	link->qp.pd = pd;
 	cq = alloc_cq(link, vector);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
-	link->send_cq = cq;
+	link->qp.send_cq = cq;
 	cq = alloc_cq(link, vector);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
-	link->recv_cq = cq;
+	link->qp.recv_cq = cq;
 	start_polling(link);
 	return 0;
 }
@@ -375,9 +375,9 @@ static int create_qp(struct rstream_link *link, const struct ib_qp_init_attr *at
 	int err;
 
 	init.cap.max_inline_data = max_inline;
-	err = rdma_create_qp(link->cm_id, link->pd, &init);
+	err = rdma_create_qp(link->cm.id, link->qp.pd, &init);
 	if (!err)
-		link->max_inline = min(init.cap.max_inline_data, max_inline);
+		link->qp.max_inline = min(init.cap.max_inline_data, max_inline);
 	return err;
 }
 
@@ -401,8 +401,8 @@ int rstream_qp_create(struct rstream_link *link)
 	err = rstream_dev_depth(attr);
 	if (err < 0)
 		return err;
-	link->depth = err;
-	link->max_sge = min(attr->max_send_sge, RSTREAM_SGES_MAX);
+	link->qp.depth = err;
+	link->qp.max_sge = min(attr->max_send_sge, RSTREAM_SGES_MAX);
 	err = alloc_slots(link);
 	if (err)
 		return err;
@@ -410,12 +410,12 @@ int rstream_qp_create(struct rstream_link *link)
 	if (err)
 		return err;
 
-	init.send_cq = link->send_cq;
-	init.recv_cq = link->recv_cq;
-	init.cap.max_send_wr = link->depth + 1;
-	init.cap.max_recv_wr = link->depth + 1;
-	init.cap.max_send_sge = link->max_sge;
-	INIT_WORK(&link->event_work, event_work);
+	init.send_cq = link->qp.send_cq;
+	init.recv_cq = link->qp.recv_cq;
+	init.cap.max_send_wr = link->qp.depth + 1;
+	init.cap.max_recv_wr = link->qp.depth + 1;
+	init.cap.max_send_sge = link->qp.max_sge;
+	INIT_WORK(&link->qp.event_work, event_work);
 	err = -EINVAL;
 	if (may_inline(link->dev->ib))
 		err = create_qp(link, &init, RSTREAM_INLINE_MAX);
@@ -423,12 +423,12 @@ int rstream_qp_create(struct rstream_link *link)
 		err = create_qp(link, &init, 0);
 	if (err)
 		return err;
-	link->qp = link->cm_id->qp;
-	link->qpn = link->qp->qp_num;
-	link->port = link->cm_id->port_num;
+	link->qp.ib = link->cm.id->qp;
+	link->qp.num = link->qp.ib->qp_num;
+	link->port = link->cm.id->port_num;
 
 	spin_lock_bh(&link->lock);
-	for (i = 0; i < link->depth; i++)
+	for (i = 0; i < link->qp.depth; i++)
 		post_recv(link, i);
 	spin_unlock_bh(&link->lock);
 	return rstream_link_alive(link) ? 0 : -EIO;
@@ -439,13 +439,13 @@ void rstream_qp_query(struct rstream_link *link)
 	struct ib_qp_init_attr init;
 	struct ib_qp_attr attr;
 
-	if (ib_query_qp(link->qp, &attr, IB_QP_PATH_MTU | IB_QP_DEST_QPN,
+	if (ib_query_qp(link->qp.ib, &attr, IB_QP_PATH_MTU | IB_QP_DEST_QPN,
 			&init))
 		return;
 	spin_lock_bh(&link->lock);
 	/* iWARP devices may not report it */
-	link->path_mtu = max(ib_mtu_enum_to_int(attr.path_mtu), 0);
-	link->peer_qpn = attr.dest_qp_num;
+	link->qp.path_mtu = max(ib_mtu_enum_to_int(attr.path_mtu), 0);
+	link->qp.peer_num = attr.dest_qp_num;
 	spin_unlock_bh(&link->lock);
 }
 
@@ -455,37 +455,37 @@ void rstream_qp_query(struct rstream_link *link)
  */
 void rstream_qp_drain(struct rstream_link *link)
 {
-	if (!link->qp)
+	if (!link->qp.ib)
 		return;
-	ib_drain_qp(link->qp);
+	ib_drain_qp(link->qp.ib);
 	spin_lock_bh(&link->lock);
-	link->sq_done = link->sq_posted;
+	link->wr.done = link->wr.posted;
 	spin_unlock_bh(&link->lock);
 }
 
 void rstream_qp_destroy(struct rstream_link *link)
 {
-	if (link->qp) {
-		rdma_destroy_qp(link->cm_id);
-		cancel_work_sync(&link->event_work);
-		link->qp = NULL;
+	if (link->qp.ib) {
+		rdma_destroy_qp(link->cm.id);
+		cancel_work_sync(&link->qp.event_work);
+		link->qp.ib = NULL;
 	}
 	stop_polling(link);
-	if (link->recv_cq)
-		ib_destroy_cq(link->recv_cq);
-	if (link->send_cq)
-		ib_destroy_cq(link->send_cq);
+	if (link->qp.recv_cq)
+		ib_destroy_cq(link->qp.recv_cq);
+	if (link->qp.send_cq)
+		ib_destroy_cq(link->qp.send_cq);
 	rstream_rmb_unregister(link);
-	if (link->pd)
-		ib_dealloc_pd(link->pd);
-	if (link->ctrl_mapped)
-		ib_dma_unmap_single(link->dev->ib, link->ctrl_dma,
+	if (link->qp.pd)
+		ib_dealloc_pd(link->qp.pd);
+	if (link->qp.ctrl_mapped)
+		ib_dma_unmap_single(link->dev->ib, link->qp.ctrl_dma,
 				    ctrl_bytes(link), DMA_BIDIRECTIONAL);
-	kfree(link->ctrl);
-	kfree(link->wcs);
-	kfree(link->batch);
-	kvfree(link->rq);
-	kvfree(link->sq);
+	kfree(link->qp.ctrl);
+	kfree(link->qp.wcs);
+	kfree(link->wr.batch);
+	kvfree(link->qp.rq);
+	kvfree(link->qp.sq);
 }
 
 int rstream_qp_init(void)

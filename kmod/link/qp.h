@@ -11,7 +11,7 @@
 int rstream_qp_init(void);
 void rstream_qp_exit(void);
 
-/* All may sleep.  Only link->setup_work creates the queue pair. */
+/* All may sleep.  Only link->cm.setup_work creates the queue pair. */
 int rstream_qp_create(struct rstream_link *link);
 void rstream_qp_query(struct rstream_link *link);
 void rstream_qp_drain(struct rstream_link *link);

@@ -18,7 +18,7 @@ enum rstream_due {
 
 /* Control messages of a ring that wait to be posted. */
 struct ring_ctrl {
-	struct list_head list;		/* link->ctrl_list, or ctrl_poor if @poor */
+	struct list_head list;		/* link->msg.waiting, or msg.poor if @poor */
 	unsigned int due;		/* enum rstream_due */
 	u64 last_sq;			/* number of the ring's last work request */
 	bool tx;			/* of a tx_ring */
@@ -49,12 +49,12 @@ struct tx_ring {
 	struct ring_ctrl ctrl;
 	struct rstream_rmb_block cell;	/* none if the grant was refused, or the link is DEAD */
 	__be64 last[2];			/* copy of the cell, if the link is DEAD */
-	struct list_head waiter;	/* link->tx_waiters */
-	struct list_head sched_node;	/* link->tx_scheduled */
-	struct list_head busy;		/* link->tx_busy */
-	struct list_head sent;		/* link->tx_sent */
-	struct list_head zombie;	/* link->tx_zombies, once closed */
-	struct list_head ending;	/* link->tx_ending, once DONE is posted */
+	struct list_head waiter;	/* link->sched.waiters */
+	struct list_head sched_node;	/* link->sched.scheduled */
+	struct list_head busy;		/* link->tx.busy */
+	struct list_head sent;		/* link->tx.sent */
+	struct list_head zombie;	/* link->tx.zombies, once closed */
+	struct list_head ending;	/* link->tx.ending, once DONE is posted */
 	struct list_head flight;	/* frags posted */
 	u32 peer_ring;
 	u32 rkey;
@@ -63,7 +63,7 @@ struct tx_ring {
 	u64 notify_sq;			/* number of the request that pub.notify refers to */
 	bool notify_all;			/* call ops->space() when all has completed */
 	bool freed;			/* FREED has arrived: the peer writes no more credits */
-	unsigned int owed_at;		/* link->sweeps when FREED became due */
+	unsigned int owed_at;		/* link->probe.sweeps when FREED became due */
 };
 
 static inline struct tx_ring *to_tx(struct rstream_txring *ring)

@@ -57,7 +57,7 @@ struct dma_page {
 
 /*
  * One registered region.
- * @list:	link->rmbs[], link->lock
+ * @list:	link->rmb.lists[], link->lock
  * @pages:	@n_pages of them
  * @dma:	their DMA addresses
  * @mapped:	@sgt is mapped for the device
@@ -115,7 +115,7 @@ static void rmb_unregister(struct rstream_rmb *rmb)
 static void rmb_uncharge(struct rstream_link *link, enum rstream_rmb_kind kind,
 			 size_t size)
 {
-	atomic_long_sub(size, &link->rmb_bytes[kind]);
+	atomic_long_sub(size, &link->rmb.bytes[kind]);
 	atomic_long_sub(size, &link->peer->host->rmb_bytes);
 	atomic_long_sub(size, &link->ln->rmb_bytes);
 	atomic_long_sub(size, &all_bytes);
@@ -141,7 +141,7 @@ static void rmb_free(struct rstream_rmb *rmb)
 /* Is it the first RMB of the link, and not larger than necessary? */
 static bool is_first(const struct rstream_link *link, enum rstream_rmb_kind kind, size_t size)
 {
-	return !atomic_long_read(&link->rmb_bytes[kind]) && size <= rmb_kinds[kind].first;
+	return !atomic_long_read(&link->rmb.bytes[kind]) && size <= rmb_kinds[kind].first;
 }
 
 /*
@@ -193,7 +193,7 @@ static bool rmb_charge(struct rstream_link *link, enum rstream_rmb_kind kind,
 	own = atomic_long_add_return(size, &link->peer->host->rmb_bytes);
 	all = atomic_long_add_return(size, &ln->rmb_bytes);
 	own_ceiling = host_ceiling(link, kind, size, all - min(own, all));
-	atomic_long_add(size, &link->rmb_bytes[kind]);
+	atomic_long_add(size, &link->rmb.bytes[kind]);
 	if (all <= ceiling && own <= own_ceiling)
 		return true;
 	rmb_uncharge(link, kind, size);
@@ -335,7 +335,7 @@ static int rmb_map(struct rstream_rmb *rmb)
 	n = rmb->size / page_size;
 	if (n > rmb->ib->attrs.max_fast_reg_page_list_len)
 		return -E2BIG;
-	rmb->mr = ib_alloc_mr(rmb->link->pd, IB_MR_TYPE_MEM_REG, n);
+	rmb->mr = ib_alloc_mr(rmb->link->qp.pd, IB_MR_TYPE_MEM_REG, n);
 	if (IS_ERR(rmb->mr)) {
 		int err = PTR_ERR(rmb->mr);
 
@@ -402,9 +402,9 @@ static void lock_with_slot(struct rstream_link *link)
 	__acquires(&link->lock)
 {
 	for (;;) {
-		wait_event(link->wait, !rstream_link_alive(link) ||
-			   READ_ONCE(link->sq_posted) - READ_ONCE(link->sq_done) <
-			   link->depth - RSTREAM_SQ_CTRL);
+		wait_event(link->rmb.wait, !rstream_link_alive(link) ||
+			   READ_ONCE(link->wr.posted) - READ_ONCE(link->wr.done) <
+			   link->qp.depth - RSTREAM_SQ_CTRL);
 		spin_lock_bh(&link->lock);
 		if (!rstream_link_alive(link) || rstream_wr_room(link))
 			return;
@@ -427,17 +427,17 @@ static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 		rmb_free(rmb);
 		return -ENOTCONN;
 	}
-	list_add_tail(&rmb->list, &link->rmbs[rmb->kind]);
+	list_add_tail(&rmb->list, &link->rmb.lists[rmb->kind]);
 	rstream_wr_reg(link, rmb->mr);
 	err = rstream_wr_post(link);
-	seq = link->sq_posted;
+	seq = link->wr.posted;
 	spin_unlock_bh(&link->lock);
 	if (err)
 		return err;
-	wait_event(link->wait, READ_ONCE(link->sq_done) >= seq ||
+	wait_event(link->rmb.wait, READ_ONCE(link->wr.done) >= seq ||
 		   !rstream_link_alive(link));
 	spin_lock_bh(&link->lock);
-	if (link->sq_done >= seq && rstream_link_alive(link))
+	if (link->wr.done >= seq && rstream_link_alive(link))
 		rmb->usable = true;
 	else
 		err = -ENOTCONN;
@@ -453,7 +453,7 @@ static int rmb_register(struct rstream_link *link, struct rstream_rmb *rmb)
 static size_t rmb_wish(const struct rstream_link *link, enum rstream_rmb_kind kind,
 		       size_t least)
 {
-	size_t has = atomic_long_read(&link->rmb_bytes[kind]);
+	size_t has = atomic_long_read(&link->rmb.bytes[kind]);
 	size_t left = rmb_left(link, kind, has ? least : RMB_FIRST);
 
 	if (kind == RSTREAM_RMB_CELLS)
@@ -493,7 +493,7 @@ static struct rstream_rmb *rmb_find(const struct rstream_link *link,
 	struct rstream_rmb *rmb;
 
 	lockdep_assert_held(&link->lock);
-	list_for_each_entry(rmb, &link->rmbs[kind], list) {
+	list_for_each_entry(rmb, &link->rmb.lists[kind], list) {
 		if (!rmb->usable || rmb->units - rmb->used < n)
 			continue;
 		*at = bitmap_find_next_zero_area(rmb->map, rmb->units, 0, n,
@@ -603,7 +603,7 @@ void rstream_rmb_usage(const struct rstream_link *link, u64 *bytes, u64 *used)
 	lockdep_assert_held(&link->lock);
 	*bytes = 0;
 	*used = 0;
-	list_for_each_entry(rmb, &link->rmbs[RSTREAM_RMB_RINGS], list) {
+	list_for_each_entry(rmb, &link->rmb.lists[RSTREAM_RMB_RINGS], list) {
 		*bytes += rmb->size;
 		*used += (u64)rmb->used * RSTREAM_RING_MIN;
 	}
@@ -614,13 +614,13 @@ static bool rmbs_sweep(struct rstream_link *link, enum rstream_rmb_kind kind, bo
 	struct rstream_rmb *rmb;
 	bool over = false;
 
-	list_for_each_entry(rmb, &link->rmbs[kind], list) {
-		if ((!rmb->usable && !link->down) || rmb->used) {
+	list_for_each_entry(rmb, &link->rmb.lists[kind], list) {
+		if ((!rmb->usable && !link->rmb.down) || rmb->used) {
 			rmb->unused = 0;
 		} else if (++rmb->unused > TRIM_SWEEPS || hurry) {
 			/* keep one page of cells: grants may arrive at any time */
-			if (kind == RSTREAM_RMB_CELLS && !link->down &&
-			    list_is_first(&rmb->list, &link->rmbs[kind]))
+			if (kind == RSTREAM_RMB_CELLS && !link->rmb.down &&
+			    list_is_first(&rmb->list, &link->rmb.lists[kind]))
 				continue;
 			rmb->usable = false;
 			rmb->over = true;
@@ -632,7 +632,7 @@ static bool rmbs_sweep(struct rstream_link *link, enum rstream_rmb_kind kind, bo
 
 bool rstream_rmb_sweep(struct rstream_link *link)
 {
-	bool hurry = link->down || rstream_rmb_pressure(link);
+	bool hurry = link->rmb.down || rstream_rmb_pressure(link);
 	bool over;
 
 	lockdep_assert_held(&link->lock);
@@ -647,10 +647,10 @@ void rstream_rmb_trim(struct rstream_link *link)
 	int kind;
 
 	spin_lock_bh(&link->lock);
-	if (link->down)
+	if (link->rmb.down)
 		rstream_rmb_sweep(link);
 	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)
-		list_for_each_entry_safe(rmb, next, &link->rmbs[kind], list)
+		list_for_each_entry_safe(rmb, next, &link->rmb.lists[kind], list)
 			if (rmb->over)
 				list_move(&rmb->list, &over);
 	spin_unlock_bh(&link->lock);
@@ -701,7 +701,7 @@ void rstream_rmb_unregister(struct rstream_link *link)
 	int kind;
 
 	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++)
-		list_for_each_entry(rmb, &link->rmbs[kind], list)
+		list_for_each_entry(rmb, &link->rmb.lists[kind], list)
 			rmb_unregister(rmb);
 }
 
@@ -711,7 +711,7 @@ void rstream_rmb_free_all(struct rstream_link *link)
 	int kind;
 
 	for (kind = 0; kind < RSTREAM_RMB_KINDS; kind++) {
-		list_for_each_entry_safe(rmb, next, &link->rmbs[kind], list) {
+		list_for_each_entry_safe(rmb, next, &link->rmb.lists[kind], list) {
 			list_del(&rmb->list);
 			rmb_free(rmb);
 		}
@@ -743,7 +743,7 @@ bool rstream_rmb_info(struct rstream_link *link, unsigned int n,
 
 	spin_lock_bh(&link->lock);
 	for (kind = 0; kind < RSTREAM_RMB_KINDS && !found; kind++) {
-		list_for_each_entry(rmb, &link->rmbs[kind], list) {
+		list_for_each_entry(rmb, &link->rmb.lists[kind], list) {
 			found = !n--;
 			if (!found)
 				continue;

@@ -35,7 +35,7 @@ static void rx_put_memory(struct rx_ring *ring)
 
 static void rx_free(struct rstream_link *link, struct rx_ring *ring)
 {
-	idr_remove(&link->rx_rings, ring->pub.id);
+	idr_remove(&link->rx.rings, ring->pub.id);
 	list_del(&ring->ctrl.list);
 	rx_put_memory(ring);
 	kfree_rcu(ring, rcu);	/* poll() may read the ring without a lock */
@@ -67,7 +67,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	err = -ENOTCONN;
 	if (link->state != RSTREAM_LINK_UP)
 		goto fail;
-	size = min(size, link->ring_most);
+	size = min(size, link->rmb.ring_most);
 	/* a small ring is better than none */
 	while ((err = rstream_rmb_get(link, RSTREAM_RMB_RINGS, size,
 				      &ring->block)) == -EAGAIN &&
@@ -77,7 +77,7 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 		err = -ENOMEM;
 	if (err)
 		goto fail;
-	id = idr_alloc_cyclic(&link->rx_rings, ring, 1, RSTREAM_IMM_ID_MAX,
+	id = idr_alloc_cyclic(&link->rx.rings, ring, 1, RSTREAM_IMM_ID_MAX,
 			      GFP_ATOMIC);
 	if (id < 0) {
 		err = -ENOMEM;
@@ -87,15 +87,15 @@ struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 	ring->rs = rs;
 	INIT_LIST_HEAD(&ring->ctrl.list);
 	ring->pub.link = link;
-	ring->pub.napi_id = link->napi.napi_id;
+	ring->pub.napi_id = link->qp.napi.napi_id;
 	ring->pub.id = id;
 	ring->pub.size = size;
 	ring->pub.rkey = rstream_rmb_rkey(&ring->block);
 	ring->pub.raddr = rstream_rmb_addr(&ring->block);
 	ring->pub.mem = rstream_rmb_mem(&ring->block);
 	ring->busy_at = jiffies;
-	link->n_rx++;
-	link->n_rx_most = max(link->n_rx_most, link->n_rx);
+	link->rx.n++;
+	link->rx.n_most = max(link->rx.n_most, link->rx.n);
 	link->used_at = jiffies;
 	rstream_link_hold(link);
 	spin_unlock_bh(&link->lock);
@@ -148,8 +148,8 @@ u32 rstream_rxring_larger(struct rstream_rxring *pub, u32 size)
 
 	spin_lock_bh(&link->lock);
 	most = rstream_account_rmb_max(link->ln) / 2;
-	share = div_u64(most, link->n_rx_most);
-	while (size > min_t(u64, share, link->ring_most))
+	share = div_u64(most, link->rx.n_most);
+	while (size > min_t(u64, share, link->rmb.ring_most))
 		size /= 2;
 	if (size <= pub->size) {
 		size = 0;
@@ -194,10 +194,10 @@ void rstream_rxring_withdraw(struct rstream_rxring *pub)
 /* A ring has returned memory: if the device has released its RMB, that can perhaps be freed. */
 static void rx_trim(struct rstream_link *link)
 {
-	if (!READ_ONCE(link->down))
+	if (!READ_ONCE(link->rmb.down))
 		return;
 	rstream_link_hold(link);
-	if (!queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->trim_work))
+	if (!queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->rmb.trim_work))
 		rstream_link_put(link);
 }
 
@@ -234,7 +234,7 @@ void rstream_rxring_release(struct rstream_rxring *pub)
 	spin_lock_bh(&link->lock);
 	ring->rs = NULL;
 	ring->busy_at = jiffies;
-	link->n_rx--;
+	link->rx.n--;
 	link->used_at = jiffies;
 	if (rx_finished(ring))
 		rx_free(link, ring);
@@ -253,7 +253,7 @@ void rstream_rxring_said(struct rx_ring *ring)
 
 void rstream_rxring_data(struct rstream_link *link, u32 id, u32 len, bool want)
 {
-	struct rx_ring *ring = idr_find(&link->rx_rings, id);
+	struct rx_ring *ring = idr_find(&link->rx.rings, id);
 	u64 landed;
 	u32 at;
 
@@ -277,8 +277,8 @@ void rstream_rxring_data(struct rstream_link *link, u32 id, u32 len, bool want)
 		return;
 	}
 	rstream_rmb_sync_for_cpu(&ring->block, at, len);
-	link->rx_bytes += len;
-	link->rx_msgs++;
+	link->rx.bytes += len;
+	link->rx.msgs++;
 	if (len) {
 		rstream_mib_add(link->ln->rn,
 				RSTREAM_MIB_RING_RX_BYTES, len);
@@ -294,7 +294,7 @@ void rstream_rxring_data(struct rstream_link *link, u32 id, u32 len, bool want)
 
 void rstream_rxring_done(struct rstream_link *link, u32 id)
 {
-	struct rx_ring *ring = idr_find(&link->rx_rings, id);
+	struct rx_ring *ring = idr_find(&link->rx.rings, id);
 
 	if (!ring || ring->done) {
 		rstream_link_break_locked(link, RSTREAM_END_STRAY_END);
@@ -357,10 +357,10 @@ u64 rstream_rxring_look(struct rstream_link *link, struct rstream_balance *balan
 
 	lockdep_assert_held(&link->lock);
 	/* let the maximum decay by a quarter of the difference */
-	link->n_rx_most -= DIV_ROUND_UP(link->n_rx_most - link->n_rx, 4);
+	link->rx.n_most -= DIV_ROUND_UP(link->rx.n_most - link->rx.n, 4);
 	if (rstream_rmb_pressure(link))
 		ms /= 8;
-	for (id = 0; (ring = idr_get_next(&link->rx_rings, &id)); id++) {
+	for (id = 0; (ring = idr_get_next(&link->rx.rings, &id)); id++) {
 		rx_sweep(ring, msecs_to_jiffies(ms), balance);
 		if (rx_is_orphan(ring))
 			bytes += ring->pub.size;
@@ -377,7 +377,7 @@ void rstream_rxring_abandon(struct rstream_link *link)
 	int id;
 
 	lockdep_assert_held(&link->lock);
-	for (id = 0; (ring = idr_get_next(&link->rx_rings, &id)); id++) {
+	for (id = 0; (ring = idr_get_next(&link->rx.rings, &id)); id++) {
 		if (rx_finished(ring))
 			rx_free(link, ring);
 		rstream_link_pause(link, ++n);
@@ -387,9 +387,9 @@ void rstream_rxring_abandon(struct rstream_link *link)
 /* The last reference to the link is gone. */
 void rstream_rxring_free_all(struct rstream_link *link)
 {
-	WARN_ON_ONCE(!idr_is_empty(&link->rx_rings));
-	WARN_ON_ONCE(!idr_is_empty(&link->tx_rings));
-	idr_destroy(&link->rx_rings);
-	idr_destroy(&link->tx_rings);
-	idr_destroy(&link->tx_granted);
+	WARN_ON_ONCE(!idr_is_empty(&link->rx.rings));
+	WARN_ON_ONCE(!idr_is_empty(&link->tx.rings));
+	idr_destroy(&link->rx.rings);
+	idr_destroy(&link->tx.rings);
+	idr_destroy(&link->tx.granted);
 }

@@ -24,13 +24,13 @@
 /* Return: bytes of the link in flight, at most 64 KiB too many: not all requests are signalled. */
 static u64 in_flight(const struct rstream_link *link)
 {
-	return link->tx_bytes - link->completed_bytes;
+	return link->tx.bytes - link->sched.completed_bytes;
 }
 
 /* Return: quantum of a scheduled ring while others wait, bytes. */
 static u64 quantum(const struct rstream_link *link)
 {
-	u64 part = QUEUE_MOST / (link->n_waiting + link->n_scheduled + 1);
+	u64 part = QUEUE_MOST / (link->sched.n_waiting + link->sched.n_scheduled + 1);
 
 	return part < SHARE_LEAST ? QUANTUM : part;
 }
@@ -41,7 +41,7 @@ static bool others_wait(const struct tx_ring *ring)
 	const struct rstream_link *link = ring->pub.link;
 	unsigned int own = ring->pub.scheduled + !list_empty(&ring->waiter);
 
-	return link->n_scheduled + link->n_waiting > own;
+	return link->sched.n_scheduled + link->sched.n_waiting > own;
 }
 
 /* Has @ring nothing in flight and few bytes to send, and is there a credit to spare for it? */
@@ -51,7 +51,7 @@ static bool is_small(const struct tx_ring *ring, const struct list_head *frags)
 	const struct rstream_frag *frag;
 	u32 len = 0;
 
-	if (link->sq_done < ring->ctrl.last_sq || link->rq_credits <= link->n_scheduled)
+	if (link->wr.done < ring->ctrl.last_sq || link->msg.credits <= link->sched.n_scheduled)
 		return false;
 	list_for_each_entry(frag, frags, list) {
 		len += frag->len;
@@ -86,11 +86,11 @@ void rstream_sched_wait(struct tx_ring *ring, bool first)
 	}
 	if (!list_empty(&ring->waiter))
 		return;
-	link->n_waiting++;
+	link->sched.n_waiting++;
 	if (first)
-		list_add(&ring->waiter, &link->tx_waiters);
+		list_add(&ring->waiter, &link->sched.waiters);
 	else
-		list_add_tail(&ring->waiter, &link->tx_waiters);
+		list_add_tail(&ring->waiter, &link->sched.waiters);
 }
 
 void rstream_sched_wait_end(struct tx_ring *ring)
@@ -98,14 +98,14 @@ void rstream_sched_wait_end(struct tx_ring *ring)
 	if (list_empty(&ring->waiter))
 		return;
 	list_del_init(&ring->waiter);
-	ring->pub.link->n_waiting--;
+	ring->pub.link->sched.n_waiting--;
 }
 
 void rstream_sched_end(struct tx_ring *ring)
 {
 	list_del_init(&ring->sched_node);
 	WRITE_ONCE(ring->pub.scheduled, false);
-	ring->pub.link->n_scheduled--;
+	ring->pub.link->sched.n_scheduled--;
 }
 
 void rstream_sched_yield(struct tx_ring *ring, bool next)
@@ -127,18 +127,18 @@ void rstream_sched_next(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	all = in_flight(link);
-	if (!link->n_waiting || all >= QUEUE_MOST ||
+	if (!link->sched.n_waiting || all >= QUEUE_MOST ||
 	    rstream_wr_room(link) <= RSTREAM_SQ_CTRL)
 		return;
 	n = min3((rstream_wr_room(link) - RSTREAM_SQ_CTRL) / rstream_wr_per_message(link),
-		 link->rq_credits,
+		 link->msg.credits,
 		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, quantum(link)));
-	list_for_each_entry_safe(ring, next, &link->tx_waiters, waiter) {
-		if (link->n_scheduled >= n)
+	list_for_each_entry_safe(ring, next, &link->sched.waiters, waiter) {
+		if (link->sched.n_scheduled >= n)
 			break;
 		rstream_sched_wait_end(ring);
-		list_add_tail(&ring->sched_node, &link->tx_scheduled);
-		link->n_scheduled++;
+		list_add_tail(&ring->sched_node, &link->sched.scheduled);
+		link->sched.n_scheduled++;
 		WRITE_ONCE(ring->pub.scheduled, true);
 		rstream_link_ops->space(ring->rs, &ring->pub, false);
 	}

@@ -34,7 +34,7 @@ void rstream_txring_unlock(struct rstream_link *link)
 	LIST_HEAD(dead);
 
 	lockdep_assert_held(&link->lock);
-	list_splice_init(&link->tx_dead, &dead);
+	list_splice_init(&link->tx.dead, &dead);
 	rcu_read_lock();
 	spin_unlock_bh(&link->lock);
 	rstream_frags_free(&dead);
@@ -68,7 +68,7 @@ static bool frag_map(struct rstream_link *link, struct rstream_frag *frag)
 static bool frag_prepare(struct rstream_link *link, struct rstream_frag *frag, u32 room)
 {
 	return frag_fit(frag, room) &&
-	       (!ib_uses_virt_dma(link->pd->device) || frag_map(link, frag));
+	       (!ib_uses_virt_dma(link->qp.pd->device) || frag_map(link, frag));
 }
 
 /*
@@ -79,10 +79,10 @@ static bool tx_inline(const struct rstream_link *link, const struct list_head *f
 {
 	const struct rstream_frag *frag;
 
-	if (!link->max_inline || !list_is_singular(frags))
+	if (!link->qp.max_inline || !list_is_singular(frags))
 		return false;
 	frag = list_first_entry(frags, struct rstream_frag, list);
-	return frag->len <= link->max_inline && !frag->dma_dev && !PageHighMem(frag->page);
+	return frag->len <= link->qp.max_inline && !frag->dma_dev && !PageHighMem(frag->page);
 }
 
 /* Maps up to @most bytes of frags, without the lock.  Return: bytes mapped. */
@@ -167,7 +167,7 @@ static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 	lockdep_assert_held(&link->lock);
 	if (link->state != RSTREAM_LINK_UP)
 		return -ENOTCONN;
-	if (link->n_tx + link->n_zombies >= RSTREAM_TX_MAX ||
+	if (link->tx.n + link->tx.n_zombies >= RSTREAM_TX_MAX ||
 	    !atomic_add_unless(n_ends, 1, RSTREAM_HOST_TX_MAX))
 		return -ENOMEM;
 	if (atomic_inc_return(n_all) > rstream_account_most(link->ln, RSTREAM_NET_TX_MAX,
@@ -176,16 +176,16 @@ static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 		atomic_dec(n_ends);
 		return -ENOMEM;
 	}
-	err = idr_alloc(&link->tx_granted, ring, peer_ring, peer_ring + 1,
+	err = idr_alloc(&link->tx.granted, ring, peer_ring, peer_ring + 1,
 			GFP_ATOMIC);
 	if (err < 0) {
 		err = err == -ENOSPC ? -EINVAL : err;
 		goto no_id;
 	}
-	id = idr_alloc_cyclic(&link->tx_rings, ring, 1, RSTREAM_IMM_ID_MAX,
+	id = idr_alloc_cyclic(&link->tx.rings, ring, 1, RSTREAM_IMM_ID_MAX,
 			      GFP_ATOMIC);
 	if (id < 0) {
-		idr_remove(&link->tx_granted, peer_ring);
+		idr_remove(&link->tx.granted, peer_ring);
 		err = -ENOMEM;
 		goto no_id;
 	}
@@ -206,8 +206,8 @@ static void tx_busy(struct tx_ring *ring)
 
 	if (!list_empty(&ring->busy))
 		return;
-	list_add_tail(&ring->busy, &link->tx_busy);
-	link->n_busy++;
+	list_add_tail(&ring->busy, &link->tx.busy);
+	link->tx.n_busy++;
 }
 
 static void tx_busy_end(struct tx_ring *ring)
@@ -215,23 +215,23 @@ static void tx_busy_end(struct tx_ring *ring)
 	if (list_empty(&ring->busy))
 		return;
 	list_del_init(&ring->busy);
-	ring->pub.link->n_busy--;
+	ring->pub.link->tx.n_busy--;
 }
 
 static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 {
-	idr_remove(&link->tx_rings, ring->pub.id);
-	idr_remove(&link->tx_granted, ring->peer_ring);
+	idr_remove(&link->tx.rings, ring->pub.id);
+	idr_remove(&link->tx.granted, ring->peer_ring);
 	atomic_dec(&link->ln->n_ends);
 	atomic_dec(&link->peer->host->n_ends);
 	list_del(&ring->ctrl.list);
 	list_del(&ring->waiter);
 	list_del(&ring->sent);
 	if (!list_empty(&ring->zombie))
-		link->n_zombies--;
+		link->tx.n_zombies--;
 	list_del(&ring->zombie);
 	list_del(&ring->ending);
-	list_splice_init(&ring->flight, &link->tx_dead);
+	list_splice_init(&ring->flight, &link->tx.dead);
 	if (ring->cell.rmb)
 		rstream_rmb_put(&ring->cell);
 	kfree(ring);
@@ -242,8 +242,8 @@ static void tx_end(struct rstream_link *link, struct tx_ring *ring)
 {
 	/* an ASK that was not posted is not needed any more */
 	ring->ctrl.due = DUE_DONE;
-	list_add_tail(&ring->zombie, &link->tx_zombies);
-	link->n_zombies++;
+	list_add_tail(&ring->zombie, &link->tx.zombies);
+	link->tx.n_zombies++;
 	rstream_msg_flush(link, &ring->ctrl);
 }
 
@@ -317,7 +317,7 @@ struct rstream_txring *rstream_txring_open(struct rstream_link *link,
 	ring->pub.cell[0] = cpu_to_be64(0);
 	ring->pub.cell[1] = cpu_to_be64(~0ULL);
 	rstream_rmb_sync_for_device(&ring->cell, 0, RSTREAM_CTRL_BYTES);
-	link->n_tx++;
+	link->tx.n++;
 	link->used_at = jiffies;
 	rstream_link_hold(link);
 	spin_unlock_bh(&link->lock);
@@ -345,9 +345,9 @@ void rstream_txring_refuse(struct rstream_link *link, u32 ring_id)
 	if (!err)
 		tx_end(link, ring);
 	else if (err == -ENOMEM && link->state == RSTREAM_LINK_UP &&
-		 !idr_find(&link->tx_granted, ring_id) &&
+		 !idr_find(&link->tx.granted, ring_id) &&
 		 rstream_msg_say(link, RSTREAM_IMM_DONE, ring_id))
-		link->n_refused++;
+		link->tx.n_refused++;
 	spin_unlock_bh(&link->lock);
 	if (err)
 		kfree(ring);
@@ -364,7 +364,7 @@ static u64 tx_reusable(const struct tx_ring *ring)
 	list_for_each_entry(frag, &ring->flight, list) {
 		if (frag->end - frag->len >= ring->acked)
 			break;
-		if (frag->sq_seq > ring->pub.link->sq_done)
+		if (frag->sq_seq > ring->pub.link->wr.done)
 			return frag->end - frag->len;
 	}
 	return ring->acked;
@@ -400,7 +400,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 
 	rstream_wr_message(link, ring->raddr + off, ring->rkey,
 			   RSTREAM_IMM_DATA, ring->peer_ring);
-	link->rq_credits--;
+	link->msg.credits--;
 	do {
 		struct rstream_frag *frag;
 
@@ -414,18 +414,18 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 		len += frag->len;
 		room -= frag->len;
 		frag->end = ring->pub.written + len;
-		frag->sq_seq = link->sq_posted + link->batch->n;
+		frag->sq_seq = link->wr.posted + link->wr.batch->n;
 		list_move_tail(&frag->list, &ring->flight);
-	} while (++n < link->max_sge && room && !list_empty(frags));
+	} while (++n < link->qp.max_sge && room && !list_empty(frags));
 	rstream_wr_message_end(link, len);
 	/* signal once per half of the ring, because space is reused only after completion */
 	if ((off ^ (off + len)) >= ring->pub.size / 2)
 		rstream_wr_signal(link);
 	tx_busy(ring);
 	ring->pub.written += len;
-	ring->ctrl.last_sq = link->sq_posted + link->batch->n;
-	link->tx_bytes += len;
-	link->tx_msgs++;
+	ring->ctrl.last_sq = link->wr.posted + link->wr.batch->n;
+	link->tx.bytes += len;
+	link->tx.msgs++;
 	rstream_wr_mark(link);
 	return len;
 }
@@ -440,7 +440,7 @@ static bool tx_may_post(struct tx_ring *ring)
 	if (rstream_wr_room(link) < RSTREAM_SQ_CTRL + rstream_wr_per_message(link)) {
 		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
 		rstream_msg_count(link, RSTREAM_MIB_STALL_SLOT);
-	} else if (!link->rq_credits) {
+	} else if (!link->msg.credits) {
 		ring->pub.stalled = RSTREAM_R_STALL_CREDIT;
 		rstream_msg_count(link, RSTREAM_MIB_STALL_CREDIT);
 	} else {
@@ -457,7 +457,7 @@ static u64 tx_messages(struct tx_ring *ring, struct list_head *frags, u64 space)
 	u32 room, len, msgs = 0;
 
 	while (!list_empty(frags) && space && tx_may_post(ring)) {
-		if (link->batch->n + rstream_wr_per_message(link) > RSTREAM_BATCH_WRS &&
+		if (link->wr.batch->n + rstream_wr_per_message(link) > RSTREAM_BATCH_WRS &&
 		    rstream_wr_post(link))
 			break;
 		room = ring->pub.size -
@@ -490,7 +490,7 @@ static void tx_notify(struct tx_ring *ring)
 	ring->notify_sq = ring->ctrl.last_sq;
 	WRITE_ONCE(ring->pub.notify, true);
 	if (list_empty(&ring->sent))
-		list_add_tail(&ring->sent, &link->tx_sent);
+		list_add_tail(&ring->sent, &link->tx.sent);
 }
 
 /* Calls ops->space() when everything that was posted has completed. */
@@ -500,8 +500,8 @@ static void tx_notify_all(struct tx_ring *ring)
 
 	ring->notify_all = true;
 	if (list_empty(&ring->sent))
-		list_add_tail(&ring->sent, &link->tx_sent);
-	if (link->sq_signalled < ring->ctrl.last_sq)
+		list_add_tail(&ring->sent, &link->tx.sent);
+	if (link->wr.signalled < ring->ctrl.last_sq)
 		rstream_msg_signal(link);
 }
 
@@ -510,7 +510,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 {
 	struct tx_ring *ring = to_tx(pub);
 	struct rstream_link *link = pub->link;
-	struct rstream_batch *b = link->batch;
+	struct rstream_batch *b = link->wr.batch;
 	ssize_t total = -ENOTCONN;
 	u64 reusable, space, most, mapped = 0;
 	bool starved = false, full, waits;
@@ -535,7 +535,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		rstream_msg_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
 	most = min(space, rstream_sched_budget(ring, frags));
-	if (most && !ib_uses_virt_dma(link->pd->device) && !tx_inline(link, frags)) {
+	if (most && !ib_uses_virt_dma(link->qp.pd->device) && !tx_inline(link, frags)) {
 		spin_unlock_bh(&link->lock);
 		mapped = tx_map(ring, frags, most);
 		spin_lock_bh(&link->lock);
@@ -615,7 +615,7 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent,
 	*acked = tx_acked(ring);
 	list_for_each_entry_safe(frag, next, &ring->flight, list) {
 		if (*acked < 0 || frag->end > (u64)*acked ||
-		    frag->sq_seq > link->sq_done || (silent && frag->uarg))
+		    frag->sq_seq > link->wr.done || (silent && frag->uarg))
 			break;
 		bytes += frag->len;
 		*cost += frag->charged;
@@ -633,7 +633,7 @@ struct page *rstream_txring_cached_page(struct rstream_txring *pub)
 {
 	struct page *page;
 
-	if (!READ_ONCE(pub->link->n_cached))
+	if (!READ_ONCE(pub->link->pages.n))
 		return NULL;
 	spin_lock_bh(&pub->link->lock);
 	page = rstream_page_cache_get(pub->link);
@@ -648,7 +648,7 @@ bool rstream_txring_sent(struct rstream_txring *pub)
 	bool sent;
 
 	spin_lock_bh(&link->lock);
-	sent = link->sq_done >= ring->ctrl.last_sq;
+	sent = link->wr.done >= ring->ctrl.last_sq;
 	if (!sent && rstream_link_alive(link))
 		tx_notify_all(ring);
 	spin_unlock_bh(&link->lock);
@@ -690,7 +690,7 @@ void rstream_txring_close(struct rstream_txring *pub)
 
 	spin_lock_bh(&link->lock);
 	ring->rs = NULL;
-	link->n_tx--;
+	link->tx.n--;
 	link->used_at = jiffies;
 	rstream_sched_wait_end(ring);
 	tx_busy_end(ring);
@@ -708,16 +708,16 @@ void rstream_txring_close(struct rstream_txring *pub)
 static void tx_ended(struct rstream_link *link, struct tx_ring *ring)
 {
 	list_del_init(&ring->ending);
-	ring->owed_at = link->sweeps;
+	ring->owed_at = link->probe.sweeps;
 	if (ring->freed)
 		tx_free(link, ring);
 	else
-		list_splice_init(&ring->flight, &link->tx_dead);
+		list_splice_init(&ring->flight, &link->tx.dead);
 }
 
 void rstream_txring_credit(struct rstream_link *link, u32 id)
 {
-	struct tx_ring *ring = idr_find(&link->tx_rings, id);
+	struct tx_ring *ring = idr_find(&link->tx.rings, id);
 
 	if (!ring)
 		rstream_link_break_locked(link, RSTREAM_END_STRAY_CREDIT);
@@ -727,10 +727,10 @@ void rstream_txring_credit(struct rstream_link *link, u32 id)
 
 void rstream_txring_freed(struct rstream_link *link, u32 id)
 {
-	struct tx_ring *ring = idr_find(&link->tx_granted, id);
+	struct tx_ring *ring = idr_find(&link->tx.granted, id);
 
-	if (!ring && link->n_refused) {
-		link->n_refused--;
+	if (!ring && link->tx.n_refused) {
+		link->tx.n_refused--;
 		return;
 	}
 	/* FREED answers DONE, so it must not arrive before DONE was posted */
@@ -755,36 +755,36 @@ enum rstream_link_end rstream_txring_withheld(struct rstream_link *link)
 	struct tx_ring *oldest;
 
 	lockdep_assert_held(&link->lock);
-	oldest = list_first_entry_or_null(&link->tx_zombies, struct tx_ring, zombie);
+	oldest = list_first_entry_or_null(&link->tx.zombies, struct tx_ring, zombie);
 	/* the peer need not answer before the writes of the ring have completed */
 	if (oldest && !oldest->ctrl.due && list_empty(&oldest->ending) &&
-	    link->sweeps - oldest->owed_at > most)
+	    link->probe.sweeps - oldest->owed_at > most)
 		return RSTREAM_END_NOT_FREED;
-	if (!link->rq_credits && ++link->poor_sweeps > most)
+	if (!link->msg.credits && ++link->msg.poor_sweeps > most)
 		return RSTREAM_END_NO_RQ_CREDITS;
 	return RSTREAM_END_NONE;
 }
 
 /* ---- for qp.c and link_life.c ---- */
 
-/* Work requests have completed up to link->sq_done. */
+/* Work requests have completed up to link->wr.done. */
 void rstream_txring_sq_done(struct rstream_link *link)
 {
 	struct tx_ring *ring, *next;
 	bool more = false;
 
 	lockdep_assert_held(&link->lock);
-	list_for_each_entry_safe(ring, next, &link->tx_ending, ending) {
-		if (ring->ctrl.last_sq > link->sq_done)
+	list_for_each_entry_safe(ring, next, &link->tx.ending, ending) {
+		if (ring->ctrl.last_sq > link->wr.done)
 			break;
 		tx_ended(link, ring);
 	}
-	list_for_each_entry_safe(ring, next, &link->tx_sent, sent) {
-		bool told = ring->pub.notify && link->sq_done >= ring->notify_sq;
-		bool all = link->sq_done >= ring->ctrl.last_sq;
+	list_for_each_entry_safe(ring, next, &link->tx.sent, sent) {
+		bool told = ring->pub.notify && link->wr.done >= ring->notify_sq;
+		bool all = link->wr.done >= ring->ctrl.last_sq;
 
 		if (!all)
-			more |= ring->notify_all && link->sq_signalled < ring->ctrl.last_sq;
+			more |= ring->notify_all && link->wr.signalled < ring->ctrl.last_sq;
 		if (told) {
 			WRITE_ONCE(ring->pub.notify, false);
 			rstream_link_ops->sent(ring->rs);
@@ -812,9 +812,9 @@ static void tx_look(struct rstream_link *link, struct tx_ring *ring)
 		tx_busy_end(ring);
 		return;
 	}
-	list_move_tail(&ring->busy, &link->tx_busy);
+	list_move_tail(&ring->busy, &link->tx.busy);
 	acked = tx_acked(ring);
-	if (acked < 0 || ((u64)acked >= frag->end && link->sq_done >= frag->sq_seq))
+	if (acked < 0 || ((u64)acked >= frag->end && link->wr.done >= frag->sq_seq))
 		rstream_link_ops->space(ring->rs, &ring->pub, false);
 }
 
@@ -823,7 +823,7 @@ static void tx_ask_link(struct rstream_link *link, struct rstream_balance *balan
 {
 	struct tx_ring *ring;
 
-	ring = list_first_entry_or_null(&link->tx_busy, struct tx_ring, busy);
+	ring = list_first_entry_or_null(&link->tx.busy, struct tx_ring, busy);
 	if (!ring || !balance->more)
 		return;
 	balance->more = false;
@@ -833,17 +833,17 @@ static void tx_ask_link(struct rstream_link *link, struct rstream_balance *balan
 /* Notifies streams that do not send any more, but can free memory.  Unused rings cost nothing. */
 void rstream_txring_sweep(struct rstream_link *link, struct rstream_balance *balance)
 {
-	unsigned int n, all = link->n_busy;
+	unsigned int n, all = link->tx.n_busy;
 	struct tx_ring *ring, *next;
 
 	lockdep_assert_held(&link->lock);
-	link->sweeps++;
+	link->probe.sweeps++;
 	tx_ask_link(link, balance);
 	/* a scheduled ring that has not posted by now loses its turn */
-	list_for_each_entry_safe(ring, next, &link->tx_scheduled, sched_node)
+	list_for_each_entry_safe(ring, next, &link->sched.scheduled, sched_node)
 		rstream_sched_end(ring);
-	for (n = 1; n <= all && link->n_busy; n++) {
-		tx_look(link, list_first_entry(&link->tx_busy, struct tx_ring, busy));
+	for (n = 1; n <= all && link->tx.n_busy; n++) {
+		tx_look(link, list_first_entry(&link->tx.busy, struct tx_ring, busy));
 		if (!rstream_link_pause(link, n))
 			return;
 	}
@@ -863,7 +863,7 @@ void rstream_txring_unmap(struct rstream_link *link)
 	int id;
 
 	spin_lock_bh(&link->lock);
-	for (id = 0; (ring = idr_get_next(&link->tx_rings, &id)); id++) {
+	for (id = 0; (ring = idr_get_next(&link->tx.rings, &id)); id++) {
 		list_splice_init(&ring->flight, &frags);
 		/* the link is BROKEN: nothing is posted, and no ring is freed */
 		spin_unlock_bh(&link->lock);
@@ -881,11 +881,11 @@ void rstream_txring_drained(struct rstream_link *link)
 	struct tx_ring *ring;
 	unsigned int n = 0;
 
-	while ((ring = list_first_entry_or_null(&link->tx_waiters, struct tx_ring, waiter))) {
+	while ((ring = list_first_entry_or_null(&link->sched.waiters, struct tx_ring, waiter))) {
 		rstream_sched_wait_end(ring);
 		rstream_link_pause(link, ++n);
 	}
-	while ((ring = list_first_entry_or_null(&link->tx_sent, struct tx_ring, sent))) {
+	while ((ring = list_first_entry_or_null(&link->tx.sent, struct tx_ring, sent))) {
 		list_del_init(&ring->sent);
 		rstream_link_pause(link, ++n);
 	}
@@ -916,11 +916,11 @@ void rstream_txring_dead(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	rstream_rxring_abandon(link);
-	for (id = 0; (ring = idr_get_next(&link->tx_rings, &id)); id++) {
+	for (id = 0; (ring = idr_get_next(&link->tx.rings, &id)); id++) {
 		tx_keep_cell(ring);
 		rstream_link_pause(link, ++n);
 	}
-	while ((ring = list_first_entry_or_null(&link->tx_zombies, struct tx_ring, zombie))) {
+	while ((ring = list_first_entry_or_null(&link->tx.zombies, struct tx_ring, zombie))) {
 		tx_free(link, ring);
 		rstream_link_pause(link, ++n);
 	}

@@ -11,14 +11,14 @@
 unsigned int rstream_wr_room(const struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	return link->depth - (unsigned int)(link->sq_posted - link->sq_done) -
-	       link->batch->n;
+	return link->qp.depth - (unsigned int)(link->wr.posted - link->wr.done) -
+	       link->wr.batch->n;
 }
 
 static struct ib_send_wr *begin(struct rstream_link *link)
 {
-	struct rstream_batch *b = link->batch;
-	u64 seq = link->sq_posted + b->n + 1;
+	struct rstream_batch *b = link->wr.batch;
+	u64 seq = link->wr.posted + b->n + 1;
 	struct ib_send_wr *wr;
 	u32 slot;
 
@@ -28,9 +28,9 @@ static struct ib_send_wr *begin(struct rstream_link *link)
 	if (b->n)
 		b->wr[b->n - 1].rdma.wr.next = wr;
 	b->n++;
-	div_u64_rem(seq, link->depth, &slot);
-	wr->wr_cqe = &link->sq[slot].cqe;
-	link->sq[slot].tx_bytes = link->tx_bytes;
+	div_u64_rem(seq, link->qp.depth, &slot);
+	wr->wr_cqe = &link->qp.sq[slot].cqe;
+	link->qp.sq[slot].tx_bytes = link->tx.bytes;
 	if (!(slot % RSTREAM_SIGNAL_EVERY))
 		rstream_wr_signal(link);
 	return wr;
@@ -39,21 +39,21 @@ static struct ib_send_wr *begin(struct rstream_link *link)
 /* Marks the current request as signalled. */
 void rstream_wr_signal(struct rstream_link *link)
 {
-	struct rstream_batch *b = link->batch;
+	struct rstream_batch *b = link->wr.batch;
 	struct ib_send_wr *wr = &b->wr[b->n - 1].rdma.wr;
 
 	b->n_signalled += !(wr->send_flags & IB_SEND_SIGNALED);
 	wr->send_flags |= IB_SEND_SIGNALED;
-	link->sq_signalled = link->sq_posted + b->n;
-	link->unsignalled_bytes = 0;
+	link->wr.signalled = link->wr.posted + b->n;
+	link->wr.unsignalled_bytes = 0;
 }
 
-/* Records in the slot of the current request that link->tx_bytes now includes its bytes. */
+/* Records in the slot of the current request that link->tx.bytes now includes its bytes. */
 void rstream_wr_mark(struct rstream_link *link)
 {
-	struct ib_cqe *cqe = link->batch->wr[link->batch->n - 1].rdma.wr.wr_cqe;
+	struct ib_cqe *cqe = link->wr.batch->wr[link->wr.batch->n - 1].rdma.wr.wr_cqe;
 
-	container_of(cqe, struct rstream_slot, cqe)->tx_bytes = link->tx_bytes;
+	container_of(cqe, struct rstream_slot, cqe)->tx_bytes = link->tx.bytes;
 }
 
 void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey)
@@ -69,41 +69,41 @@ void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey)
 /* Return: buffer of RSTREAM_CTRL_BYTES that belongs to the slot of the current request. */
 static void *slot_memory(const struct rstream_link *link, u64 *dma)
 {
-	u64 seq = link->sq_posted + link->batch->n;
+	u64 seq = link->wr.posted + link->wr.batch->n;
 	u32 slot;
 
-	div_u64_rem(seq, link->depth, &slot);
-	*dma = link->ctrl_dma + slot * RSTREAM_CTRL_BYTES;
-	return link->ctrl + slot * RSTREAM_CTRL_BYTES;
+	div_u64_rem(seq, link->qp.depth, &slot);
+	*dma = link->qp.ctrl_dma + slot * RSTREAM_CTRL_BYTES;
+	return link->qp.ctrl + slot * RSTREAM_CTRL_BYTES;
 }
 
 static void slot_sync(struct rstream_link *link, u64 dma)
 {
-	ib_dma_sync_single_for_device(link->pd->device, dma, RSTREAM_CTRL_BYTES,
+	ib_dma_sync_single_for_device(link->qp.pd->device, dma, RSTREAM_CTRL_BYTES,
 				      DMA_BIDIRECTIONAL);
 }
 
 void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len)
 {
-	struct rstream_batch *b = link->batch;
+	struct rstream_batch *b = link->wr.batch;
 	struct ib_send_wr *wr = &b->wr[b->n - 1].rdma.wr;
 	struct ib_sge *sge = &b->sge[b->n_sge++];
 
 	sge->addr = addr;
 	sge->length = len;
-	sge->lkey = link->pd->local_dma_lkey;
+	sge->lkey = link->qp.pd->local_dma_lkey;
 	/* NULL without SGEs: irdma uses the first SGE of a write even if num_sge is 0 */
 	if (!wr->num_sge++)
 		wr->sg_list = sge;
-	link->unsignalled_bytes += len;
+	link->wr.unsignalled_bytes += len;
 	/* if the message has two requests, signal only the second one */
-	if (link->unsignalled_bytes >= RSTREAM_SIGNAL_BYTES && !b->imm)
+	if (link->wr.unsignalled_bytes >= RSTREAM_SIGNAL_BYTES && !b->imm)
 		rstream_wr_signal(link);
 }
 
 void rstream_wr_inline(struct rstream_link *link, const void *mem, u32 len)
 {
-	struct rstream_batch *b = link->batch;
+	struct rstream_batch *b = link->wr.batch;
 
 	b->wr[b->n - 1].rdma.wr.send_flags |= IB_SEND_INLINE;
 	rstream_wr_sge(link, (uintptr_t)mem, len);
@@ -112,7 +112,7 @@ void rstream_wr_inline(struct rstream_link *link, const void *mem, u32 len)
 /* Adds @len bytes of the slot's buffer @mem, which has the DMA address @dma. */
 static void slot_sge(struct rstream_link *link, void *mem, u64 dma, u32 len)
 {
-	if (len <= link->max_inline) {
+	if (len <= link->qp.max_inline) {
 		rstream_wr_inline(link, mem, len);
 		return;
 	}
@@ -137,33 +137,33 @@ static void notice(struct rstream_link *link, __be32 imm, u32 len)
 void rstream_wr_message(struct rstream_link *link, u64 raddr, u32 rkey,
 			enum rstream_imm_type type, u32 id)
 {
-	__be32 imm = rstream_imm(type, link->tx_number++, id);
+	__be32 imm = rstream_imm(type, link->wr.number++, id);
 	struct ib_send_wr *wr;
 
 	rstream_wr_write(link, raddr, rkey);
 	if (link->iwarp) {
-		link->batch->imm = imm;
+		link->wr.batch->imm = imm;
 		return;
 	}
-	wr = &link->batch->wr[link->batch->n - 1].rdma.wr;
+	wr = &link->wr.batch->wr[link->wr.batch->n - 1].rdma.wr;
 	wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 	wr->ex.imm_data = imm;
 }
 
 void rstream_wr_message_end(struct rstream_link *link, u32 len)
 {
-	__be32 imm = link->batch->imm;
+	__be32 imm = link->wr.batch->imm;
 
 	if (!link->iwarp)
 		return;
-	link->batch->imm = 0;
+	link->wr.batch->imm = 0;
 	notice(link, imm, len);
 }
 
 void rstream_wr_notice(struct rstream_link *link, enum rstream_imm_type type, u32 id)
 {
 	if (link->iwarp)
-		notice(link, rstream_imm(type, link->tx_number++, id), 0);
+		notice(link, rstream_imm(type, link->wr.number++, id), 0);
 	else
 		rstream_wr_message(link, 0, 0, type, id);
 }
@@ -175,7 +175,7 @@ static __be32 retyped(__be32 imm, enum rstream_imm_type type)
 
 void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type)
 {
-	struct ib_send_wr *wr = &link->batch->wr[link->batch->n - 1].rdma.wr;
+	struct ib_send_wr *wr = &link->wr.batch->wr[link->wr.batch->n - 1].rdma.wr;
 	struct rstream_notice *n;
 	u64 dma;
 
@@ -214,15 +214,15 @@ void rstream_wr_credit(struct rstream_link *link, u64 value)
 
 int rstream_wr_post(struct rstream_link *link)
 {
-	struct rstream_batch *b = link->batch;
+	struct rstream_batch *b = link->wr.batch;
 	int err;
 
 	lockdep_assert_held(&link->lock);
 	if (!b->n)
 		return 0;
-	err = ib_post_send(link->qp, &b->wr[0].rdma.wr, NULL);
+	err = ib_post_send(link->qp.ib, &b->wr[0].rdma.wr, NULL);
 	/* if this failed, the drain of the QP takes care of the whole chain */
-	link->sq_posted += b->n;
+	link->wr.posted += b->n;
 	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_POST_SENDS);
 	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS, b->n);
 	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS_SIGNALLED, b->n_signalled);
@@ -236,7 +236,7 @@ int rstream_wr_post(struct rstream_link *link)
 
 bool rstream_wr_map(struct rstream_link *link, struct rstream_frag *frag)
 {
-	struct ib_device *ib = link->pd->device;
+	struct ib_device *ib = link->qp.pd->device;
 
 	if (!ib_uses_virt_dma(ib))
 		lockdep_assert_not_held(&link->lock);

@@ -36,8 +36,8 @@ void rstream_wr_retype(struct rstream_link *link, enum rstream_imm_type type);
 void rstream_wr_reg(struct rstream_link *link, struct ib_mr *mr);
 void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len);
 /*
- * The only SGE of a request: up to link->max_inline bytes at @mem, which the device copies when the
- * batch is posted.
+ * The only SGE of a request: up to link->qp.max_inline bytes at @mem, which the device copies when
+ * the batch is posted.
  */
 void rstream_wr_inline(struct rstream_link *link, const void *mem, u32 len);
 void rstream_wr_credit(struct rstream_link *link, u64 value);
