@@ -26,8 +26,8 @@
  * which it was granted.
  *
  * Streams include this header, which includes peer.h, rxring.h and txring.h, and no other one of
- * this directory.  Links call streams through struct rstream_link_ops.  Only device.c, qp.c, wr.c and rmb.c use the RDMA device, and only
- * cm.c and qp.c call rdma_cm.
+ * this directory.  Links call streams through struct rstream_link_ops.  Only device.c, qp.c, wr.c
+ * and rmb.c use the RDMA device, and only cm.c and qp.c call rdma_cm.
  */
 #ifndef RSTREAM_LINK_H
 #define RSTREAM_LINK_H
