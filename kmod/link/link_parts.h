@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The parts of struct rstream_link.  Each belongs to one file, which alone changes it, except
- * where a comment says otherwise.  Guarded by link->lock, unless noted.
+ * The parts of struct rstream_link, each with the file that it belongs to, and in brackets the
+ * others that change it.  rstream_life_new() initializes all.  Locks: see link_priv.h.
  */
 #ifndef RSTREAM_LINK_PARTS_H
 #define RSTREAM_LINK_PARTS_H
@@ -61,7 +61,7 @@ struct rstream_batch {
 };
 
 /*
- * cm.c: the connection as rdma_cm knows it, and what proves it.
+ * cm.c: the connection as rdma_cm knows it, and what proves it.  [@closing: link_life.c]
  * @setup_lock:	held by steps of the CM handler; guards @closing
  */
 struct rstream_link_cm {
@@ -74,7 +74,7 @@ struct rstream_link_cm {
 	siphash_key_t proof_key, peer_proof_key; /* random until known */
 };
 
-/* link_life.c: bring-up and end.  @setup and @peer_ready: link.c, msg.c */
+/* link_life.c: bring-up and end.  [@setup: link.c, msg.c; @peer_ready: link.c] */
 struct rstream_link_life {
 	u8 setup;			/* enum rstream_link_setup */
 	bool peer_ready;		/* READY or a GRANT has arrived */
@@ -108,7 +108,7 @@ struct rstream_link_qp {
 	unsigned long events;		/* bits, see the enum in qp.c */
 };
 
-/* wr.c: work requests, counted from 1.  @done: qp.c */
+/* wr.c: work requests, counted from 1.  [@batch, @done: qp.c] */
 struct rstream_link_wr {
 	struct rstream_batch *batch;
 	u64 posted, done;
@@ -117,7 +117,10 @@ struct rstream_link_wr {
 	u8 number;			/* of the next message to the peer, see imm.h */
 };
 
-/* msg.c: messages and their credits.  @received: qp.c */
+/*
+ * msg.c: messages and their credits.  [@credits: cm.c, link_life.c, txring.c; @credits_max: cm.c;
+ * @received: qp.c; @poor_sweeps: txring.c]
+ */
 struct rstream_link_msg {
 	unsigned int credits;		/* messages that the peer can still receive */
 	unsigned int credits_max;
@@ -130,7 +133,10 @@ struct rstream_link_msg {
 	unsigned int poor_sweeps;	/* sweeps that found no credit, since the last RQ_CREDIT */
 };
 
-/* link_life.c: the sweeps of a link that is up, which probe it when it is silent. */
+/*
+ * link_life.c: the sweeps of a link that is up, which probe it when it is silent.
+ * [@timed, @rtt_us: link.c; @sweeps: txring.c; @renews_until: msg.c]
+ */
 struct rstream_link_probe {
 	struct delayed_work work;
 	u64 done;			/* wr.done at the last probe */
@@ -149,7 +155,10 @@ struct rstream_link_probe {
 	int routes;			/* rstream_routes_genid() at the last check */
 };
 
-/* rmb.c: registered memory.  The works and what they are to register: link_life.c */
+/*
+ * rmb.c: registered memory.  [@wanted, @least: link.c, link_life.c; @ring_most, @down:
+ * link_life.c]
+ */
 struct rstream_link_rmb {
 	struct list_head lists[RSTREAM_RMB_KINDS];
 	atomic_long_t bytes[RSTREAM_RMB_KINDS];
@@ -170,7 +179,7 @@ struct rstream_link_rx {
 	u64 bytes, msgs;
 };
 
-/* txring.c: sending ends.  @bytes: wr.c */
+/* txring.c: sending ends.  [@ending: msg.c] */
 struct rstream_link_tx {
 	struct idr rings;
 	struct idr granted;		/* the same by the receiver's id */
@@ -186,7 +195,7 @@ struct rstream_link_tx {
 	u64 bytes, msgs;
 };
 
-/* sched.c: which ring may post.  @completed_bytes: qp.c */
+/* sched.c: which ring may post.  [@completed_bytes: qp.c] */
 struct rstream_link_sched {
 	struct list_head waiters;	/* rings that wait to post, in order of arrival */
 	unsigned int n_waiting;		/* on @waiters */

@@ -10,7 +10,6 @@
 #include <linux/idr.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
-#include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -207,7 +206,7 @@ struct rstream_peer {
 
 /*
  * One reliable connection to a peer.
- * @lock:	bh; guards the state and the parts
+ * @lock:	bh; guards the state, the tables and both queues
  * @ref:	held by the tables (dropped by life.end_work), by each ring, by callers
  */
 struct rstream_link {

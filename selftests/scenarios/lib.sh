@@ -86,17 +86,19 @@ first_port=7000 ports=20000
 # An unused path in $tmp; with $RANDOM alone, names would collide now and then.
 fresh() { echo "$tmp/$1.$SRANDOM"; }
 
-# rs_stream from VM 0 to VM 1 and back; both must succeed.
-stream() {	# SERVER_KIND CLIENT_KIND [OPTION...]
-	local server=$1 client=$2 pid status=0 to=ADDR4_1 port=$((first_port + RANDOM % ports))
-	shift 2
-	[[ $server != *6 ]] || to=ADDR6_1
-	on_bg 1 rs_stream -s -k "$server" -p $port "$@"
+# rs_stream from one VM to another and back; both must succeed.
+stream_between() {	# VM VM SERVER_KIND CLIENT_KIND [OPTION...]
+	local from=() vm=$2 server=$3 client=$4 pid status=0 to=ADDR4_$2 port=$((first_port + RANDOM % ports))
+	[ "$1" = 0 ] || from=(on "$1")
+	shift 4
+	[[ $server != *6 ]] || to=ADDR6_$vm
+	on_bg "$vm" rs_stream -s -k "$server" -p $port "$@"
 	pid=$!
-	rs_stream -c "${!to}" -k "$client" -p $port --wait "$@" || status=1
+	"${from[@]}" rs_stream -c "${!to}" -k "$client" -p $port --wait "$@" || status=1
 	wait $pid || status=1
 	return $status
 }
+stream() { stream_between 0 1 "$@"; }	# SERVER_KIND CLIENT_KIND [OPTION...]
 
 # The same in the background, with files in $tmp of both VMs; sets client, server.
 begin_streams() {	# [OPTION...]
@@ -214,23 +216,25 @@ hurry() { in_all rsctl drain off >/dev/null; }
 # accepts the kernel's messages about that.
 say() { echo "lab: $*" >/dev/kmsg; }
 
-# Waits for a link between the two, so that a short stream does not have to.  The stream that asks
-# for it lasts until then: a request that names a connection which has ended is refused.
+# Waits for a link between the two, so that a short stream does not have to.
 want_link() {	# [SECONDS]
-	local hold pid status=0
-	hold=$(fresh link)
 	use ring
 	hurry
-	stream inet inet -n 2 --hold-at 1 --hold "$hold" -t 100 &
-	pid=$!
-	wait_for "${1:-30}" have_links || status=1
-	in_all touch "$hold"
-	wait $pid || status=1
-	[ $status = 0 ] || diagnose_links
-	return $status
-}
-diagnose_links() {
+	want_link_between 0 1 "${1:-30}" have_links && return
 	in_all rsctl links
 	in_all rsctl peers
 	in_all rsctl stats
+	return 1
+}
+# Likewise between any VMs, until CMD succeeds.  The stream that asks for the link lasts until then:
+# a request that names a connection which has ended is refused.
+want_link_between() {	# VM VM SECONDS CMD...
+	local hold pid status=0
+	hold=$(fresh link)
+	stream_between "$1" "$2" inet inet -n 2 --hold-at 1 --hold "$hold" -t 100 &
+	pid=$!
+	wait_for "${@:3}" || status=1
+	in_all touch "$hold"
+	wait $pid || status=1
+	return $status
 }

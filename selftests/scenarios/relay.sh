@@ -16,20 +16,7 @@ total=$((12 * mib)) relay_options=()
 
 # A is VM 0, B is 1, C is 2.
 b_has_links() { [ "$(on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length')" = 2 ]; }
-want_links() {
-	local hold pids=() status=0 options pid port=$((7000 + RANDOM % 20000))
-	want_link || return
-	hold=$(fresh link)
-	options=(-k inet -p "$port" -n 2 --hold-at 1 --hold "$hold" -t 100)
-	on_bg 2 rs_stream -s "${options[@]}"
-	pids+=($!)
-	on_bg 1 rs_stream -c "$ADDR4_2" --wait "${options[@]}"
-	pids+=($!)
-	wait_for 60 b_has_links || status=1
-	in_all touch "$hold"
-	for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-	return $status
-}
+want_links() { want_link 30 && want_link_between 1 2 60 b_has_links; }
 
 start() {	# CONNS A'S-WAY C'S-OPTION...
 	local conns=$1 way=$2
