@@ -88,13 +88,13 @@ fresh() { echo "$tmp/$1.$SRANDOM"; }
 
 # rs_stream from one VM to another and back; both must succeed.
 stream_between() {	# VM VM SERVER_KIND CLIENT_KIND [OPTION...]
-	local from=() vm=$2 server=$3 client=$4 pid status=0 to=ADDR4_$2 port=$((first_port + RANDOM % ports))
-	[ "$1" = 0 ] || from=(on "$1")
+	local at=() vm=$2 server=$3 client=$4 pid status=0 to=ADDR4_$2 port=$((first_port + RANDOM % ports))
+	[ "$1" = 0 ] || at=(on "$1")
 	shift 4
 	[[ $server != *6 ]] || to=ADDR6_$vm
 	on_bg "$vm" rs_stream -s -k "$server" -p $port "$@"
 	pid=$!
-	"${from[@]}" rs_stream -c "${!to}" -k "$client" -p $port --wait "$@" || status=1
+	"${at[@]}" rs_stream -c "${!to}" -k "$client" -p $port --wait "$@" || status=1
 	wait $pid || status=1
 	return $status
 }
