@@ -271,7 +271,7 @@ class End:
 
     def is_up(self):
         try:
-            return self.qp.ask("state") == ["3"]
+            return self.qp.ask("up") == ["1"]
         except (Refused, BrokenPipeError):
             return False
 
