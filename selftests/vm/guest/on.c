@@ -200,36 +200,56 @@ static void refuse_job(int port, const char *name, int status, const char *what,
 	end_job(port, name, status);
 }
 
-static void run_job(int port, const char *name)
+/*
+ * @words: room for MAX_WORDS + 2; the directory, then @argc arguments and NULL, then the
+ * environment and NULL.  Return: the text that they point into, or NULL
+ */
+static char *read_job(const char *name, char **words, int *argc)
 {
-	const char *in = job_file(name, "cmd");
-	int fd = open(in, O_RDONLY | O_CLOEXEC), argc, err, n = 0;
-	char *words[MAX_WORDS + 2], *text, *next, *stop;
-	struct job *job = find_job(0, NULL);
-	posix_spawn_file_actions_t actions;
-	char **saved = environ;
-	posix_spawnattr_t attr;
+	int fd = open(job_file(name, "cmd"), O_RDONLY | O_CLOEXEC), n = 0;
+	char *text = NULL, *next, *stop;
 	struct stat st;
-	sigset_t none;
 
-	if (fd < 0 || fstat(fd, &st) || !job)
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st))
 		goto bad;
 	text = malloc(st.st_size + 1);
 	if (!text || read(fd, text, st.st_size) != st.st_size)
 		goto bad;
-	close(fd);
 	text[st.st_size] = 0;
 	stop = text + st.st_size;
 	for (next = text; next < stop && n < MAX_WORDS; next += strlen(next) + 1)
 		words[n++] = next;
 	words[n] = NULL;
-	argc = n > 2 ? atoi(words[1]) : 0;
-	if (argc < 1 || 2 + argc > n || next < stop)
+	*argc = n > 2 ? atoi(words[1]) : 0;
+	if (*argc < 1 || 2 + *argc > n || next < stop)
 		goto bad;
-	/* where the arguments end, the environment begins: room for a NULL between them */
-	memmove(words + 2 + argc + 1, words + 2 + argc, (n - 2 - argc + 1) * sizeof(*words));
-	words[2 + argc] = NULL;
+	/* room for a NULL between arguments and environment */
+	memmove(words + 2 + *argc + 1, words + 2 + *argc, (n - 2 - *argc + 1) * sizeof(*words));
+	words[2 + *argc] = NULL;
+	close(fd);
+	return text;
+bad:
+	free(text);
+	close(fd);
+	return NULL;
+}
 
+static void run_job(int port, const char *name)
+{
+	char *words[MAX_WORDS + 2], *text, **saved = environ;
+	struct job *job = find_job(0, NULL);
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	int argc, err;
+	sigset_t none;
+
+	text = job ? read_job(name, words, &argc) : NULL;
+	if (!text) {
+		refuse_job(port, name, 255, name, "cannot be started");
+		return;
+	}
 	sigemptyset(&none);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
@@ -253,9 +273,6 @@ static void run_job(int port, const char *name)
 		snprintf(job->name, sizeof(job->name), "%s", name);
 	}
 	free(text);
-	return;
-bad:
-	refuse_job(port, name, 255, name, "cannot be started");
 }
 
 static void reap_jobs(int port)
