@@ -7,6 +7,7 @@
 #define RS_HCA_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/mm.h>
 #include <linux/version.h>
 
 /* 6.11: what create_cq() gets from user space came to be of another type. */
@@ -42,6 +43,19 @@ typedef struct ib_udata hca_cq_udata;
 #define HCA_MAP_PARAMS		struct page *page, unsigned long off
 #define HCA_MAP_AT		(page_address(page) + off)
 #endif
+
+/*
+ * Pages of the slab allocator have no useful reference count; nor do, in 7.3 but not in 6.12, those
+ * of large allocations, which have a type of their own.
+ */
+static inline bool hca_page_of_slab(const struct page *page)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+	if (PageLargeKmalloc(page))
+		return true;
+#endif
+	return PageSlab(page);
+}
 
 /* 6.13: the function is given with the clock ("hrtimers: Introduce hrtimer_setup() ...") */
 static inline void hca_timer_init(struct hrtimer *timer,

@@ -83,12 +83,11 @@ static struct hca_map *map_find(struct hca_dma *dma, u64 addr)
 	return NULL;
 }
 
-/* Pages of the slab allocator have no useful reference count. */
 static bool page_freed(void *mem)
 {
 	struct page *page = virt_to_head_page(mem);
 
-	return !PageSlab(page) && !page_count(page);
+	return !hca_page_of_slab(page) && !page_count(page);
 }
 
 /**
