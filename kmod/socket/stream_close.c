@@ -339,9 +339,9 @@ static bool release_needed(const struct sock *sk)
 
 /*
  * The program has closed, and now TCP is closed: destroy the sock here, as TCP does with its
- * orphans, unless that needs the worker.  This also frees the rings without delay, whose memory
- * may be all that the program's control group has.  All users of the sock, above all the caller
- * of TCP's callback, have a reference.  Return: true if rs no longer belongs to the sock.
+ * orphans, unless that needs the worker.  The rings go without delay in either case, as their
+ * memory may be all that the program's control group has.  All users of the sock, above all the
+ * caller of TCP's callback, have a reference.  Return: true if rs no longer belongs to the sock.
  */
 bool rstream_close_end(struct rstream *rs)
 {
@@ -349,10 +349,13 @@ bool rstream_close_end(struct rstream *rs)
 
 	/* an ORPHANED one is left to the worker */
 	if (!rstream_closed(rs) || rs->close.state >= RSTREAM_ORPHANED ||
-	    sk->sk_state != TCP_CLOSE || rs->error ||
-	    sock_owned_by_user(sk) || release_needed(sk))
+	    sk->sk_state != TCP_CLOSE || rs->error || sock_owned_by_user(sk))
 		return false;
-	return rstream_tcp_end(sk);
+	if (!release_needed(sk) && rstream_tcp_end(sk))
+		return true;
+	rstream_ring_close(rs);
+	sk_mem_reclaim(sk);
+	return false;
 }
 
 /*

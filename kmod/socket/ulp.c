@@ -244,6 +244,9 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 	/* SOCK_DEAD: also a socket that was given to TCP before it had records */
 	if (rstream_released(rs) || sock_flag(rs->sk, SOCK_DEAD))
 		return false;
+	/* nothing comes or goes any more; rstream_close_end() may have closed the rings */
+	if (rstream_closed(rs) && rs->sk->sk_state == TCP_CLOSE)
+		return rstream_close_over(rs);
 	if (rs->mode == RSTREAM_FRAMED)
 		work_framed(rs, todo);
 	if (todo & BIT(RSTREAM_DO_TIMEOUT)) {
