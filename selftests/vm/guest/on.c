@@ -77,9 +77,14 @@ static void say(int fd, const char *fmt, ...)
 	va_end(args);
 }
 
-static char *job_file(const char *job, const char *suffix)
+/* Return: valid until the next call */
+static const char *job_file(const char *job, const char *suffix)
 {
-	return format("%s/.vm/jobs/%s.%s", env("RESULTS"), job, suffix);
+	static char *path;
+
+	free(path);
+	path = format("%s/.vm/jobs/%s.%s", env("RESULTS"), job, suffix);
+	return path;
 }
 
 /* ---- who asks ---- */
@@ -200,54 +205,62 @@ static void refuse_job(int port, const char *name, int status, const char *what,
 	end_job(port, name, status);
 }
 
-/*
- * @words: room for MAX_WORDS + 2; the directory, then @argc arguments and NULL, then the
- * environment and NULL.  Return: the text that they point into, or NULL
- */
-static char *read_job(const char *name, char **words, int *argc)
+static char *read_file(const char *path, size_t *size)
 {
-	int fd = open(job_file(name, "cmd"), O_RDONLY | O_CLOEXEC), n = 0;
-	char *text = NULL, *next, *stop;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
 	struct stat st;
 
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st))
-		goto bad;
-	text = malloc(st.st_size + 1);
-	if (!text || read(fd, text, st.st_size) != st.st_size)
-		goto bad;
-	text[st.st_size] = 0;
-	stop = text + st.st_size;
-	for (next = text; next < stop && n < MAX_WORDS; next += strlen(next) + 1)
+	if (fd >= 0 && !fstat(fd, &st)) {
+		*size = st.st_size;
+		text = malloc(*size + 1);
+	}
+	if (text && read(fd, text, *size) != (ssize_t)*size) {
+		free(text);
+		text = NULL;
+	}
+	if (text)
+		text[*size] = 0;
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+/*
+ * @words: room for MAX_WORDS + 2; the directory, then @argc arguments and NULL, then the
+ * environment and NULL, all of them in @text.  Return: is it a job?
+ */
+static bool split_job(char *text, size_t size, char **words, int *argc)
+{
+	char *next = text, *stop = text + size;
+	int n = 0;
+
+	for (; next < stop && n < MAX_WORDS; next += strlen(next) + 1)
 		words[n++] = next;
 	words[n] = NULL;
 	*argc = n > 2 ? atoi(words[1]) : 0;
 	if (*argc < 1 || 2 + *argc > n || next < stop)
-		goto bad;
+		return false;
 	/* room for a NULL between arguments and environment */
 	memmove(words + 2 + *argc + 1, words + 2 + *argc, (n - 2 - *argc + 1) * sizeof(*words));
 	words[2 + *argc] = NULL;
-	close(fd);
-	return text;
-bad:
-	free(text);
-	close(fd);
-	return NULL;
+	return true;
 }
 
 static void run_job(int port, const char *name)
 {
-	char *words[MAX_WORDS + 2], *text, **saved = environ;
+	size_t size = 0;
+	char *text = read_file(job_file(name, "cmd"), &size);
+	char *words[MAX_WORDS + 2], **saved = environ;
 	struct job *job = find_job(0, NULL);
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	int argc, err;
 	sigset_t none;
 
-	text = job ? read_job(name, words, &argc) : NULL;
-	if (!text) {
+	if (!job || !text || !split_job(text, size, words, &argc)) {
 		refuse_job(port, name, 255, name, "cannot be started");
+		free(text);
 		return;
 	}
 	sigemptyset(&none);
