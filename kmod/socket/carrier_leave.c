@@ -541,7 +541,7 @@ void rstream_leave_tick(struct rstream *rs)
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->leave.owed_since = 0;
 	} else {
-		if (!is_told(rs) || rstream_plain_paused(rs))
+		if (!is_told(rs) || rstream_plain_recv_paused(rs))
 			rs->leave.owed_since = jiffies | 1;
 		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
 		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.lost))

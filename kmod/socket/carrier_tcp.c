@@ -35,14 +35,6 @@
 
 /* ---- sending ---- */
 
-/* The value of tcp_sock.bytes_acked when all that TCP has now will be acknowledged. */
-u64 rstream_tcp_acked_at(const struct rstream *rs)
-{
-	const struct tcp_sock *tp = tcp_sk(rs->sk);
-
-	return tp->bytes_acked + (tp->write_seq - tp->snd_una);
-}
-
 static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
 {
 	frag->off += n;
@@ -420,8 +412,8 @@ static bool next_records(struct rstream *rs)
 
 	if (!rs->accepted && rs->sk->sk_wmem_queued >= CHILD_WMEM)
 		return false;	/* on_write_space() continues */
-	if (rstream_tx_plain(rs) && rs->tx.written != rs->tx.sent)
-		rstream_plain_tx_end(rs);
+	if (rstream_tx_plain(rs) && rs->tx.written != rs->tx.sent && rstream_plain_tx_over(rs))
+		rstream_plain_tx_next(rs, rstream_plain_recv_paused(rs));
 	if (rstream_tx_plain(rs)) {
 		rs->out.rec_left = rstream_plain_data(rs);
 		return rs->out.rec_left || next_control(rs);
@@ -548,7 +540,7 @@ static enum rstream_reason got_control(struct rstream *rs,
 	case RSW_URG:
 		return rstream_urg_got(rs, rec->offset);
 	case RSW_PLAIN:
-		return rstream_plain_span_received(rs, rec->span, rs->in.seq);
+		return rstream_plain_recv_span(rs, rec->span, rs->in.seq);
 	default:
 		return RSTREAM_R_BAD_RECORD;
 	}
@@ -610,7 +602,7 @@ static unsigned int parse_hello(struct rstream *rs, struct sk_buff *skb,
 		reason = RSTREAM_R_NO_HELLO;
 		if (!rstream_rx_plain(rs))
 			break;
-		rstream_plain_not_hello(rs, false);
+		rstream_plain_recv_not_hello(rs, false);
 		return n;
 	case RSTREAM_HELLO_BAD:
 		break;
@@ -708,7 +700,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		return 0;
 	/* PLAIN takes no room, and what follows it stays with TCP */
 	if (rs->plain.part_is_data ||
-	    (rstream_plain_rx_full(rs) && !rstream_plain_rx_span_over(rs)))
+	    (rstream_plain_recv_full(rs) && !rstream_plain_recv_span_over(rs)))
 		return 0;
 	if (rs->in.data_left && rstream_closing(rs)) {	/* the record began before close() */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
@@ -726,10 +718,10 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		rs->in.skip_left -= n;
 		return n;
 	}
-	if (rstream_plain_stays(rs))
+	if (rstream_plain_recv_stays(rs))
 		return 0;
 	if (rstream_rx_plain(rs)) {
-		n = rstream_plain_parse(rs, skb, off, len, &hello);
+		n = rstream_plain_recv_parse(rs, skb, off, len, &hello);
 		if (!hello)
 			return n;
 	}
@@ -765,7 +757,7 @@ static void look_at_rest(struct rstream *rs, bool stays)
 {
 	struct sock *sk = rs->sk;
 	bool throttled = !stays && !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
-		    rstream_tcp_unread(sk) && !rstream_plain_rx_full(rs);
+		    rstream_tcp_unread(sk) && !rstream_plain_recv_full(rs);
 
 	if (throttled)
 		rstream_retry(rs, rs->rxq.bytes ? THROTTLED_MS : RSTREAM_RETRY_MS);
@@ -773,9 +765,9 @@ static void look_at_rest(struct rstream *rs, bool stays)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
 	WRITE_ONCE(rs->in.throttled, throttled);
 	if (!stays)
-		WRITE_ONCE(rs->plain.more, rstream_plain_rx_full(rs) && rstream_tcp_unread(sk));
+		WRITE_ONCE(rs->plain.more, rstream_plain_recv_full(rs) && rstream_tcp_unread(sk));
 	if (rstream_rx_plain(rs) && !rstream_tcp_unread(sk))
-		rstream_plain_rx_eof(rs);
+		rstream_plain_recv_eof(rs);
 }
 
 /*
@@ -786,7 +778,7 @@ static bool urgent_in_record(const struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	if (!tp->urg_data || (rstream_rx_plain(rs) && !rstream_plain_rx_span_over(rs)))
+	if (!tp->urg_data || (rstream_rx_plain(rs) && !rstream_plain_recv_span_over(rs)))
 		return false;
 	return !rs->hello.plain || tp->urg_seq == tp->copied_seq;
 }
@@ -801,20 +793,20 @@ static void parse_queue(struct rstream *rs)
 	u32 seq;
 
 	if (rs->plain.part_is_data)
-		rstream_plain_not_hello(rs, false);
-	if (rstream_rx_plain(rs) && rstream_plain_rx(rs))
+		rstream_plain_recv_not_hello(rs, false);
+	if (rstream_rx_plain(rs) && rstream_plain_recv(rs))
 		return;
 	if (skb_queue_empty(&sk->sk_receive_queue) && !rstream_rx_plain(rs))
 		return;
 	/*
-	 * Bytes after PLAIN stay with TCP again.  rstream_plain_rx() has to take over TCP's
+	 * Bytes after PLAIN stay with TCP again.  rstream_plain_recv() has to take over TCP's
 	 * urgent mark before the queue is read up to it, because TCP would skip that byte.
 	 */
 	do {
 		seq = tcp_sk(sk)->copied_seq;
 		tcp_read_sock(sk, &desc, parse_actor);
 		stays = rstream_rx_plain(rs) && rstream_tcp_unread(sk) && !rs->error &&
-			rstream_plain_rx(rs);
+			rstream_plain_recv(rs);
 	} while (!stays && rstream_rx_plain(rs) && rstream_tcp_unread(sk) &&
 		 tcp_sk(sk)->copied_seq != seq);
 	look_at_rest(rs, stays);
@@ -833,6 +825,6 @@ void rstream_parse(struct rstream *rs)
 	/* our rings are gone, so what the peer says about them would seem wrong */
 	if (rstream_released(rs))
 		return;
-	if (!rstream_plain_rx_fast(rs))
+	if (!rstream_plain_recv_fast(rs))
 		parse_queue(rs);
 }

@@ -61,7 +61,6 @@ struct rstream_in {
 };
 
 /* With the socket held. */
-u64 rstream_tcp_acked_at(const struct rstream *rs);
 void rstream_tcp_push(struct rstream *rs);
 void rstream_parse(struct rstream *rs);
 

@@ -280,12 +280,12 @@ static void framed_late(struct rstream *rs)
 		return;
 	}
 	if (rstream_tx_plain(rs)) {
-		rstream_plain_timeout(rs);
+		rstream_plain_recv_timeout(rs);
 		return;
 	}
 	/* until ours is acked, TCP's timeouts apply; and the peer's may be behind unread data */
 	if (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
-	    before(tp->snd_una, rs->hello.end) || rstream_plain_paused(rs)) {
+	    before(tp->snd_una, rs->hello.end) || rstream_plain_recv_paused(rs)) {
 		rs->hello.late = 0;
 		rstream_timer(rs, hello_timeout(rs));
 	} else if (!rstream_hello_wait_on(rs)) {
@@ -414,7 +414,7 @@ static enum rstream_reason hello_again(struct rstream *rs, const struct rstream_
 	    memcmp(hello->secret, rs->ticket.theirs.secret, sizeof(hello->secret)) ||
 	    memcmp(hello->instance, rs->hello.name.instance, sizeof(hello->instance)))
 		return RSTREAM_R_BAD_HELLO;
-	rstream_plain_got_hello(rs);
+	rstream_plain_recv_hello(rs);
 	rs->tx.limit = max(rs->tx.limit, hello->window);
 	if (rs->hello.peer)
 		rstream_peer_set_drained(rs->hello.peer, hello->caps & RSW_CAP_DRAINED);
@@ -452,7 +452,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 	if (rs->hello.in)
 		return hello_again(rs, hello);
 	if (rstream_rx_plain(rs))
-		rstream_plain_got_hello(rs);
+		rstream_plain_recv_hello(rs);
 	rs->hello.in = true;
 	rs->hello.cm_port = hello->cm_port;
 	rstream_ring_fill_peer(rs, hello->instance);

@@ -33,6 +33,7 @@
 #include "handshake.h"
 #include "option_hook.h"
 #include "plain.h"
+#include "plain_recv.h"
 #include "rxq.h"
 #include "socket.h"
 #include "stream_close.h"
@@ -200,6 +201,14 @@ static inline bool rstream_may_have_records(const struct rstream *rs)
 	int mode = rstream_mode(rs);
 
 	return mode == RSTREAM_FRAMED || mode == RSTREAM_ASKED || mode == RSTREAM_GUARDED;
+}
+
+/* The value of tcp_sock.bytes_acked when all that TCP has now will be acknowledged. */
+static inline u64 rstream_tcp_acked_at(const struct rstream *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(rs->sk);
+
+	return tp->bytes_acked + (tp->write_seq - tp->snd_una);
 }
 
 /* Does TCP have unread bytes?  Not tcp_inq(), which rstream_hear_all() misleads. */

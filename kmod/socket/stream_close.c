@@ -171,7 +171,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 		sock_error(sk);
 	if (sk->sk_state == TCP_CLOSE || rs->error)
 		return true;
-	if (rstream_rxq_ready(rs) || rstream_plain_partial(rs) ||
+	if (rstream_rxq_ready(rs) || rstream_plain_recv_partial(rs) ||
 	    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)) {
 		/* RFC 2525, 2.17: unread data is lost, so reset, after what was corked */
 		rstream_flush(rs);

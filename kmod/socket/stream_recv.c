@@ -121,9 +121,9 @@ void rstream_recv_ack(struct rstream *rs)
 {
 	u64 used;
 
-	if (rs->mode != RSTREAM_FRAMED || rstream_plain_in_tcp(rs))
+	if (rs->mode != RSTREAM_FRAMED || rstream_plain_recv_in_tcp(rs))
 		return;			/* disconnected while we slept, or TCP does it all */
-	rstream_plain_rx_more(rs);
+	rstream_plain_recv_more(rs);
 	if (rs->in.throttled)
 		rstream_parse(rs);
 	/*
@@ -271,20 +271,20 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 	u64 had;
 	int n;
 
-	if (!rs->plain.in_tcp && !rs->rxq.bytes && rstream_plain_in_tcp(rs))
+	if (!rs->plain.in_tcp && !rs->rxq.bytes && rstream_plain_recv_in_tcp(rs))
 		return 0;
 	if (rs->plain.in_tcp && !rs->rxq.bytes && !rs->urg.state && !rstream_rx_timed(rs) &&
 	    !(flags & (MSG_PEEK | MSG_TRUNC))) {
-		n = rstream_plain_copy(rs, msg, len);
+		n = rstream_plain_recv_copy(rs, msg, len);
 		if (n > 0)
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
 	do {	/* it may be several spans away */
 		had = rs->rxq.bytes;
-		rstream_plain_refill(rs, *ahead);
+		rstream_plain_recv_refill(rs, *ahead);
 		/* one byte more, because the urgent one may be skipped */
-		if (!rstream_plain_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
+		if (!rstream_plain_recv_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
 			return -ENOMEM;
 	} while (rs->rxq.bytes <= *ahead && rs->rxq.bytes != had);
 	len = rstream_recv_next(rs, len, ahead, flags & MSG_PEEK);
@@ -321,7 +321,7 @@ static enum fast may_recv_fast(const struct rstream *rs, int flags)
 	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING && !rs->leave.leaving &&
 	    !rs->plain.in_tcp)
 		return FAST_RING;
-	return rstream_plain_in_tcp(rs) ? FAST_TCP : NOT_FAST;
+	return rstream_plain_recv_in_tcp(rs) ? FAST_TCP : NOT_FAST;
 }
 
 /* recv_some() for a fast case */
@@ -332,7 +332,7 @@ static int recv_fast(struct rstream *rs, struct msghdr *msg, size_t len, enum fa
 	if (fast == FAST_TCP) {
 		if (!rs->plain.in_tcp)
 			return 0;
-		n = rstream_plain_copy(rs, msg, len);
+		n = rstream_plain_recv_copy(rs, msg, len);
 	} else {
 		rstream_ring_landed(rs);
 		if (!rstream_rxq_ring_ready(rs))

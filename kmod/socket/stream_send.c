@@ -295,7 +295,8 @@ static int check_control(struct sock *sk, struct msghdr *msg)
 /* At the end of a prelude or span, PLAIN or HELLO may have to go out: is what follows plain? */
 static bool still_plain(struct rstream *rs)
 {
-	rstream_plain_tx_end(rs);
+	if (rstream_plain_tx_over(rs))
+		rstream_plain_tx_next(rs, rstream_plain_recv_paused(rs));
 	if (rs->want)
 		rstream_flush(rs);
 	return rstream_tx_plain(rs);

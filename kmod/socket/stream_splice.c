@@ -119,8 +119,8 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	u64 ahead = 0;
 	ssize_t n;
 
-	rstream_plain_refill(rs, 0);
-	if (!rstream_plain_pull(rs, 1) && !rs->rxq.bytes)
+	rstream_plain_recv_refill(rs, 0);
+	if (!rstream_plain_recv_pull(rs, 1) && !rs->rxq.bytes)
 		return -ENOMEM;
 	len = rstream_recv_next(rs, len, &ahead, false);
 	if (!len)

@@ -37,7 +37,7 @@ bool rstream_urg_heard(struct rstream *rs)
 /* For SIOCINQ: readable bytes up to the mark.  Socket held. */
 u64 rstream_urg_inq(const struct rstream *rs)
 {
-	u64 ready = rstream_rxq_ready(rs) + rstream_plain_behind(rs);
+	u64 ready = rstream_rxq_ready(rs) + rstream_plain_recv_behind(rs);
 
 	if (!rs->urg.state || sock_flag(rs->sk, SOCK_URGINLINE))
 		return ready;
@@ -51,7 +51,7 @@ void rstream_urg_mark(struct rstream *rs, u64 at)
 		return;
 	/* as TCP: if the reader is at an earlier mark, skip that byte */
 	if (rstream_rxq_at_mark(rs, rs->rx.consumed) &&
-	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_plain_pull(rs, 0) &&
+	    !sock_flag(rs->sk, SOCK_URGINLINE) && rstream_plain_recv_pull(rs, 0) &&
 	    rstream_rxq_ready(rs))
 		rstream_recv_consume(rs, 1);
 	WRITE_ONCE(rs->urg.at, at);
@@ -83,7 +83,7 @@ int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 		return -EINVAL;		/* as in TCP, if there is nothing to read out of band */
 	rstream_ring_landed(rs);
 	if (!rstream_rxq_urg_here(rs) ||
-	    !rstream_plain_pull(rs, rs->urg.at - rs->rx.consumed))
+	    !rstream_plain_recv_pull(rs, rs->urg.at - rs->rx.consumed))
 		return rstream_rxq_over(rs) ? 0 : -EAGAIN;
 	/* it may be read again: after MSG_PEEK, or inline */
 	if (!rstream_recv_seen(rs, rs->urg.at - rs->rx.consumed, 1))

@@ -26,7 +26,7 @@ static void on_data_ready(struct sock *sk)
 		rstream_flush_due(rs);
 		return;
 	}
-	if (rstream_plain_rx_fast(rs))
+	if (rstream_plain_recv_fast(rs))
 		return;
 	rstream_parse(rs);
 	rstream_flush_due(rs);
@@ -55,7 +55,7 @@ static void check_truncated(struct rstream *rs)
 	const struct rstream_rx *rx = &rs->rx;
 	struct sock *sk = rs->sk;
 
-	rstream_plain_check_truncated(rs);
+	rstream_plain_recv_check_truncated(rs);
 	/* not if TCP has reported an error, or if we had no memory yet to read everything */
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
 	    sk->sk_err || rs->error || rstream_closed(rs) ||
