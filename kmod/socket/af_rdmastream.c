@@ -420,9 +420,8 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 	sock_poll_wait(file, sock, wait);
 	mask = poll_framed(rs);
 	if (!(mask & EPOLLOUT)) {
-		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-		WRITE_ONCE(rs->txq.room_asked, true);
+		rstream_txq_ask_room(rs);
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* asks for room */
 		smp_mb__after_atomic();
 		mask = poll_framed(rs);

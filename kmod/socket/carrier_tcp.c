@@ -465,11 +465,7 @@ void rstream_tcp_push(struct rstream *rs)
 	typeof(sk->sk_tsflags) tsflags = sk->sk_tsflags;
 	gfp_t gfp = sk->sk_allocation;
 	u8 nonagle = tp->nonagle;
-	bool nospace;
 
-	/* TCP's send clears this flag, as if the program had called it */
-	nospace = sock_flag(sk, SOCK_FASYNC) &&
-		  test_bit(SOCKWQ_ASYNC_NOSPACE, &sk->sk_wq_raw->flags);
 	sk->sk_allocation = sk_gfp_mask(sk, GFP_ATOMIC);
 	sk->sk_use_task_frag = task_frag && in_task();
 	rs->out.nagle = !(nonagle & TCP_NAGLE_OFF);
@@ -482,8 +478,6 @@ void rstream_tcp_push(struct rstream *rs)
 	tp->nonagle = nonagle;
 	sk->sk_allocation = gfp;
 	sk->sk_use_task_frag = task_frag;
-	if (nospace)
-		sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	/* an idle socket need not keep these 32 KiB, unless send calls use them, too */
 	if (sk->sk_frag.page && sk_page_frag(sk) != &sk->sk_frag) {
 		put_page(sk->sk_frag.page);

@@ -216,8 +216,7 @@ void rstream_send_room(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	WRITE_ONCE(rs->txq.room_asked, true);
-	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	rstream_txq_ask_room(rs);
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	rstream_ring_waits(rs);
 }
@@ -322,7 +321,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	uarg = rstream_zerocopy_begin(rs, msg);
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
-	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	WRITE_ONCE(rs->txq.sigio_asked, false);
 	if (rs->txring && (rs->txq.mem >= rs->txq.reap_at || rs->zc.awaited))
 		rstream_ring_reap(rs);
 	/* don't fetch an error yet: if bytes were sent, their count is returned instead */
@@ -389,7 +388,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (unlikely(msg->msg_flags & MSG_FASTOPEN))
 		return already_connected(rs->sk);
 	if (!pages && !tx_over(rs)) {
-		sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, rs->sk);
+		WRITE_ONCE(rs->txq.sigio_asked, false);
 		done = rstream_plain_send_fast(rs, msg);
 		if (done && !msg_data_left(msg))
 			return done;
@@ -412,7 +411,8 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 	rstream_framed_early(rs);
 	if (rs->mode != RSTREAM_ASKED)
 		return 0;
-	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);	/* TCP's, if we fall back */
+	rstream_txq_ask_room(rs);
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (rs->mode == RSTREAM_ASKED && !(err = tx_error(rs))) {
 		if (rs->hello.may_speak) {

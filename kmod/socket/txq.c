@@ -62,6 +62,17 @@ bool rstream_txq_room(const struct rstream *rs)
 }
 
 /*
+ * A writer or poll() has found no room.  TCP's send clears SOCKWQ_ASYNC_NOSPACE, and may call
+ * on_write_space() before it returns, so SIGIO has a flag of ours.
+ */
+void rstream_txq_ask_room(struct rstream *rs)
+{
+	if (sock_flag(rs->sk, SOCK_FASYNC))
+		WRITE_ONCE(rs->txq.sigio_asked, true);
+	WRITE_ONCE(rs->txq.room_asked, true);
+}
+
+/*
  * Wake writers as sk_stream_write_space() does: only if one has found no room, because any wake-up
  * is an event for edge-triggered epoll.
  */
@@ -89,8 +100,11 @@ void rstream_txq_wake(struct rstream *rs)
 	if (skwq_has_sleeper(wq))
 		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
 					   EPOLLWRBAND);
-	if (wq && wq->fasync_list && !(rs->shutdown & SEND_SHUTDOWN))
-		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
+	if (wq && wq->fasync_list && READ_ONCE(rs->txq.sigio_asked) &&
+	    !(rs->shutdown & SEND_SHUTDOWN)) {
+		WRITE_ONCE(rs->txq.sigio_asked, false);
+		sock_wake_async(wq, SOCK_WAKE_IO, POLL_OUT);
+	}
 	rcu_read_unlock();
 }
 

@@ -23,6 +23,7 @@ struct rstream_txq {
 	unsigned long scarce_until;	/* jiffies, if @scarce */
 	bool corked;		/* queued bytes wait for more, see rstream_txq_cork() */
 	bool room_asked;	/* a writer has found no room, and waits to be woken */
+	bool sigio_asked;	/* likewise, for SIGIO */
 	bool scarce;		/* a writer has found no memory, and waits until @scarce_until */
 };
 
@@ -46,6 +47,7 @@ u64 rstream_txq_limit(const struct rstream *rs);
 u64 rstream_txq_used(const struct rstream *rs);
 u64 rstream_txq_unsent(const struct rstream *rs);
 bool rstream_txq_room(const struct rstream *rs);
+void rstream_txq_ask_room(struct rstream *rs);
 void rstream_txq_wake(struct rstream *rs);	/* held */
 
 #endif

@@ -415,6 +415,34 @@ static void sigio_tells(void)
 	note("out %x", told_band);
 }
 
+/* Each time that there is room again, also if that is noticed while something else is sent. */
+static void sigio_each_time(void)
+{
+	struct sigaction sa = { .sa_sigaction = on_told, .sa_flags = SA_SIGINFO | SA_RESTART };
+	static char buf[1024];
+	int fd[2], on = 1;
+
+	sigaction(SIGRTMIN, &sa, NULL);
+	pair(fd);
+	set_int(fd[0], SOL_SOCKET, SO_SNDBUF, 8192);
+	EXPECT(!fcntl(fd[0], F_SETOWN, getpid()));
+	EXPECT(!fcntl(fd[0], F_SETSIG, SIGRTMIN));
+	EXPECT(!ioctl(fd[0], FIOASYNC, &on));
+	for (int i = 0; i < 300; i++) {
+		size_t len = 0;
+		ssize_t n;
+
+		do {
+			told_fd = 0;
+			n = send(fd[0], buf, sizeof(buf), MSG_DONTWAIT);
+			len += n > 0 ? n : 0;
+		} while (n > 0);
+		EXPECT(errno == EAGAIN);
+		take(fd[1], len);
+		EXPECT_SOON(told_fd == fd[0]);
+	}
+}
+
 static void queues(void)
 {
 	static char buf[1 << 16];
@@ -455,6 +483,7 @@ const struct api_case wait_cases[] = {
 	CASE(unsent_low_water),
 	CASE(sigio),
 	CASE(sigio_tells),
+	CASE(sigio_each_time),
 	CASE(queues),
 	{ NULL, NULL },
 };
