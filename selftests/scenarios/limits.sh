@@ -234,9 +234,12 @@ nothing_registered() { rsctl -j memory | jq -e '[.. | .bytes? // 0] | add == 0';
 rsctl drain on >/dev/null
 wait_for 20 nothing_registered
 rsctl drain off >/dev/null
-# who has to wait for a link may be done by then
-linked() { rs_stream -b -k inet -p 7403 -C 1 -n 1K -t 20 && has_link 0; }
-ok "rmb_max: a link" wait_for 30 linked
+# the stream that asks for the link lasts until it is there
+rs_stream -b -k inet -p 7403 -C 1 -n 1K --hold "$tmp/linked" -t 60 >/dev/null &
+asks=$!
+ok "rmb_max: a link" wait_for 30 has_link 0
+touch "$tmp/linked"
+wait $asks
 # they pause until one is refused: without that, they may end before they have to share
 refused() { [ "$(grown 0 reason:rmb-limit)" -gt 0 ]; }
 go_when_refused() {	# FILE: rs_stream's --hold
