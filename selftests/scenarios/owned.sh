@@ -45,7 +45,7 @@ others() {	# a stream gets a ring while those are stuck
 	touch "$file"
 	wait $pid && return $status
 }
-export -f others wait_for
+export -f others wait_for pause
 use ring
 set_net ring_mode=2 ring_threshold=16384
 ok "programs that own $stuck sockets" rs_stuck "$ADDR4_0" $stuck bash -c others
