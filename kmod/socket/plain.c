@@ -73,7 +73,8 @@ bool rstream_plain_tx_idle(const struct rstream *rs)
 /* How many bytes may still be sent without a record. */
 static u64 tx_room(const struct rstream *rs)
 {
-	return rs->plain.phase.tx == RSTREAM_PLAIN ? RSTREAM_ENDLESS : rs->plain.phase.tx_end - rs->tx.sent;
+	return rs->plain.phase.tx == RSTREAM_PLAIN ? RSTREAM_ENDLESS :
+						     rs->plain.phase.tx_end - rs->tx.sent;
 }
 
 /* Send HELLO next, and expect the peer's. */
