@@ -284,7 +284,8 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 		had = rs->rxq.bytes;
 		rstream_plain_recv_refill(rs, *ahead);
 		/* one byte more, because the urgent one may be skipped */
-		if (!rstream_plain_recv_pull(rs, *ahead + !!rs->urg.state) && rs->rxq.bytes <= *ahead)
+		if (!rstream_plain_recv_pull(rs, *ahead + !!rs->urg.state) &&
+		    rs->rxq.bytes <= *ahead)
 			return -ENOMEM;
 	} while (rs->rxq.bytes <= *ahead && rs->rxq.bytes != had);
 	len = rstream_recv_next(rs, len, ahead, flags & MSG_PEEK);
