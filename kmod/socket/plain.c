@@ -34,7 +34,6 @@
 #include <net/tcp.h>
 
 #include "base/stats.h"
-#include "option_hook.h"
 #include "stream.h"
 
 /* How often the length of a span doubles. */
