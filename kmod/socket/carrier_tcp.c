@@ -20,6 +20,7 @@
 #include "base/trace.h"
 #include "option_hook.h"
 #include "stream.h"
+#include "tcpq.h"
 
 /* Don't sleep; we send SIGPIPE ourselves. */
 #define SEND_FLAGS	(MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -751,7 +752,7 @@ static void look_at_rest(struct rstream *rs, bool stays)
 {
 	struct sock *sk = rs->sk;
 	bool throttled = !stays && !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
-		    rstream_tcp_unread(sk) && !rstream_plain_recv_full(rs);
+		    rstream_tcpq_unread(sk) && !rstream_plain_recv_full(rs);
 
 	if (throttled)
 		rstream_retry(rs, rs->rxq.bytes ? THROTTLED_MS : RSTREAM_RETRY_MS);
@@ -759,8 +760,8 @@ static void look_at_rest(struct rstream *rs, bool stays)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
 	WRITE_ONCE(rs->in.throttled, throttled);
 	if (!stays)
-		WRITE_ONCE(rs->plain.more, rstream_plain_recv_full(rs) && rstream_tcp_unread(sk));
-	if (rstream_rx_plain(rs) && !rstream_tcp_unread(sk))
+		WRITE_ONCE(rs->plain.more, rstream_plain_recv_full(rs) && rstream_tcpq_unread(sk));
+	if (rstream_rx_plain(rs) && !rstream_tcpq_unread(sk))
 		rstream_plain_recv_eof(rs);
 }
 
@@ -799,9 +800,9 @@ static void parse_queue(struct rstream *rs)
 	do {
 		seq = tcp_sk(sk)->copied_seq;
 		tcp_read_sock(sk, &desc, parse_actor);
-		stays = rstream_rx_plain(rs) && rstream_tcp_unread(sk) && !rs->error &&
+		stays = rstream_rx_plain(rs) && rstream_tcpq_unread(sk) && !rs->error &&
 			rstream_plain_recv(rs);
-	} while (!stays && rstream_rx_plain(rs) && rstream_tcp_unread(sk) &&
+	} while (!stays && rstream_rx_plain(rs) && rstream_tcpq_unread(sk) &&
 		 tcp_sk(sk)->copied_seq != seq);
 	look_at_rest(rs, stays);
 	if (urgent_in_record(rs))

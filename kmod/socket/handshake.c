@@ -19,6 +19,7 @@
 #include "ipsec.h"
 #include "option_hook.h"
 #include "stream.h"
+#include "tcpq.h"
 
 /*
  * HELLO waits this long, ms, for the program's first bytes; a server's only if at most so many
@@ -166,29 +167,6 @@ void rstream_hello_wait(struct rstream *rs)
 	rstream_retry(rs, HELLO_WAIT_MS);
 }
 
-/* Copy the first bytes from TCP's receive queue, without taking them. */
-static unsigned int peek_bytes(struct rstream *rs, u8 *to, unsigned int max)
-{
-	struct tcp_sock *tp = tcp_sk(rs->sk);
-	unsigned int got = 0;
-	struct sk_buff *skb;
-
-	skb_queue_walk(&rs->sk->sk_receive_queue, skb) {
-		u32 off = tp->copied_seq + got - TCP_SKB_CB(skb)->seq;
-		unsigned int n;
-
-		if (off >= skb->len)
-			continue;
-		n = min_t(unsigned int, skb->len - off, max - got);
-		if (skb_copy_bits(skb, off, to + got, n))
-			break;
-		got += n;
-		if (got == max)
-			break;
-	}
-	return got;
-}
-
 static enum rstream_hello_state peek_state(struct rstream *rs,
 					   unsigned int *have)
 {
@@ -196,7 +174,7 @@ static enum rstream_hello_state peek_state(struct rstream *rs,
 	u8 bytes[RSW_HELLO_MAX];
 	unsigned int used;
 
-	*have = peek_bytes(rs, bytes, sizeof(bytes));
+	*have = rstream_tcpq_peek(rs->sk, tcp_sk(rs->sk)->copied_seq, bytes, sizeof(bytes));
 	return rstream_record_read_hello(bytes, *have, RSW_ROLE_SYN,
 					 rstream_role_nonce(rs, RSW_ROLE_SYN),
 					 &hello, &used);

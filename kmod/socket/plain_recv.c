@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "option_hook.h"
 #include "stream.h"
+#include "tcpq.h"
 
 /* @n bytes of data have arrived. */
 static bool arrived(struct rstream *rs, size_t n)
@@ -100,35 +101,6 @@ static bool expects_hello(const struct rstream *rs)
 
 /* ---- what is behind a span in TCP's queue ---- */
 
-/* Copy up to @n bytes of TCP's queue, from sequence number @seq on.  Return: how many. */
-static unsigned int peek(struct sock *sk, u32 seq, u8 *to, unsigned int n)
-{
-	unsigned int done = 0;
-	struct sk_buff *skb;
-
-	skb = skb_peek(&sk->sk_receive_queue);
-	/* from the nearer end; what is read next is at the head */
-	if (skb && seq - TCP_SKB_CB(skb)->seq > tcp_sk(sk)->rcv_nxt - seq)
-		skb_queue_reverse_walk(&sk->sk_receive_queue, skb)
-			if (!after(TCP_SKB_CB(skb)->seq, seq))
-				break;
-	if (!skb)
-		return 0;
-	skb_queue_walk_from(&sk->sk_receive_queue, skb) {
-		u32 off = seq + done - TCP_SKB_CB(skb)->seq, len;
-
-		if (off >= skb->len)	/* packets may overlap */
-			continue;
-		len = min(n - done, skb->len - off);
-		if (skb_copy_bits(skb, off, to + done, len))
-			break;
-		done += len;
-		if (done == n)
-			break;
-	}
-	return done;
-}
-
 /*
  * PLAIN is expected in TCP's queue, @at bytes after the end of the span that we receive.
  * Return: length of its span; 0 if it has not arrived completely; -1 if it is something else,
@@ -138,7 +110,7 @@ static s64 span_at(const struct rstream *rs, u64 at)
 {
 	u8 bytes[RSTREAM_PLAIN_LEN];
 	u32 seq = rs->plain.rx_start + (u32)rs->plain.phase.rx_end + (u32)at;
-	unsigned int n = peek(rs->sk, seq, bytes, sizeof(bytes));
+	unsigned int n = rstream_tcpq_peek(rs->sk, seq, bytes, sizeof(bytes));
 	struct rstream_record rec = {};
 
 	if (!n || bytes[0] != RSW_PLAIN)
@@ -330,7 +302,7 @@ void rstream_plain_recv_check_truncated(struct rstream *rs)
 	if (sk->sk_state == TCP_CLOSE && sk->sk_err)
 		rs->plain.reset = true;
 	if (rs->plain.phase.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
-	    sk->sk_state != TCP_CLOSE || rs->plain.reset || rstream_tcp_unread(sk))
+	    sk->sk_state != TCP_CLOSE || rs->plain.reset || rstream_tcpq_unread(sk))
 		return;
 	rs->error = ECONNRESET;
 	rs->reason = RSTREAM_R_TRUNCATED;

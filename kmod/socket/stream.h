@@ -211,15 +211,6 @@ static inline u64 rstream_tcp_acked_at(const struct rstream *rs)
 	return tp->bytes_acked + (tp->write_seq - tp->snd_una);
 }
 
-/* Does TCP have unread bytes?  Not tcp_inq(), which rstream_hear_all() misleads. */
-static inline bool rstream_tcp_unread(const struct sock *sk)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 n = tp->rcv_nxt - tp->copied_seq;
-
-	return n > (sk->sk_shutdown & RCV_SHUTDOWN ? 1 : 0);
-}
-
 /* Has the program closed it, so that we finish alone?  Without the lock, too. */
 static inline bool rstream_closed(const struct rstream *rs)
 {

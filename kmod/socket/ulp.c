@@ -10,6 +10,7 @@
 #include "ipsec.h"
 #include "option_hook.h"
 #include "stream.h"
+#include "tcpq.h"
 
 /* ---- TCP's callbacks, socket held ---- */
 
@@ -59,7 +60,7 @@ static void check_truncated(struct rstream *rs)
 	/* not if TCP has reported an error, or if we had no memory yet to read everything */
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE ||
 	    sk->sk_err || rs->error || rstream_closed(rs) ||
-	    rstream_tcp_unread(sk))
+	    rstream_tcpq_unread(sk))
 		return;
 	if (rs->plain.part_is_data)
 		return;
