@@ -11,11 +11,9 @@ set_net hello_timeout_ms=3000 link_flap_decay_ms=100 ring_idle_ms=900000
 modprobe -a tun veth
 
 ok "a link comes up" want_link
-on_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
-mark 0
 hold=$tmp/go
 begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
-ok "honest streams use the link" wait_for 30 on_rings
+ok "honest streams use the link" wait_for 30 all_on_rings 3
 retell "hostile" < <(rs_hostile "$@" 2>&1)
 in_all touch "$hold"
 whole_streams "honest"

@@ -11,11 +11,10 @@ load || bail "cannot load the module"
 set_net link_flap_decay_ms=100 ring_idle_ms=900000 cm_timeout_ms=20000
 
 ok "a link comes up" want_link
-on_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
 mark 0
 hold=$tmp/go port=6999
 begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
-ok "streams use the link" wait_for 30 on_rings
+ok "streams use the link" wait_for 30 all_on_rings 3
 honest() { in_all rsctl -j links | jq -c '.[] | select(.state == "up") | [.id, .qpn, .tx_rings, .rx_rings]' | sort; }
 # all have been read, and each direction has the ring that it keeps
 at_rest() {

@@ -15,11 +15,9 @@ modprobe -a tun veth
 
 # The peer uses the name of VM 1; honest streams run between the two VMs.
 ok "a link comes up" want_link
-remember_rings() { [ "$(grown 0 ring-tx-bytes)" -gt 100000 ]; }
-mark 0
 hold=$tmp/go
 begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
-ok "honest streams use the link" wait_for 30 remember_rings
+ok "honest streams use the link" wait_for 30 all_on_rings 3
 # over iWARP, by default, what depends on how messages are sent
 [ "$RDMA" = rxe ] || [ $# != 0 ] || set -- 'iwarp_|refused|unproven|resume|revoke|done|freed_late'
 retell "peer" < <(rs_liar "$@" 2>&1)

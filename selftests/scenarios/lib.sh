@@ -161,6 +161,16 @@ have_rings() {
 	done
 }
 
+# So many streams of each VM have a ring each way.
+all_on_rings() {	# STREAMS
+	local vm
+	for vm in 0 1; do
+		on $vm rsctl -j sockets |
+			jq -e --argjson n "$1" 'map(select(.tx.carrier == "ring" and .rx.carrier == "ring")) |
+				length == $n' >/dev/null || return
+	done
+}
+
 go_with_rings() {	# FILE: rs_stream's --hold
 	wait_for 40 test -e "$1.held"
 	wait_for 20 have_rings

@@ -52,11 +52,6 @@ spread() {	# LEAST: rings that each link must have
 	in_all rsctl links
 	[ "$(least_rings 0)" -ge "$1" ] && [ "$(least_rings 1)" -ge "$1" ]
 }
-on_rings() {	# VM
-	on "$1" rsctl -j sockets | jq -e "map(select(.tx.carrier == \"ring\" and .rx.carrier == \"ring\")) |
-		length == $conns" >/dev/null
-}
-all_on_rings() { on_rings 0 && on_rings 1; }
 
 moves=(0 0)
 remember() {
@@ -83,7 +78,7 @@ begin() {	# NAME OPTION...
 	hold=$(fresh go)
 	remember
 	begin_streams -C $conns -t 200 "$@" --hold "$hold"
-	ok "$name" wait_for 60 all_on_rings
+	ok "$name" wait_for 60 all_on_rings "$conns"
 }
 whole() {	# NAME
 	in_all touch "$hold"
@@ -113,7 +108,7 @@ qpn=$(up_links 1 .qpn | head -n 1)
 moved=$(up_links 1 'select(.qpn == '"$qpn"') | .rx_rings')
 ok "4 links: one is lost" drop_qp "$qpn"
 ok "4 links: its streams move" wait_for 30 resumed 1
-ok "4 links: they use other links" wait_for 30 all_on_rings
+ok "4 links: they use other links" wait_for 30 all_on_rings "$conns"
 pass
 diag "$(grown 1 links-lost) links lost with $moved rings, $(grown 0 resumes) and $(grown 1 resumes) resumes"
 whole "4 links, one lost"
@@ -136,7 +131,7 @@ for n in 1 2; do
 			in_all rsctl -s stats
 		} | diag
 		ok "$n links: links use the other device" wait_for 30 links_are $n rxe$((1 - vm))
-		ok "$n links: streams use these links" wait_for 30 all_on_rings
+		ok "$n links: streams use these links" wait_for 30 all_on_rings "$conns"
 		rxe $vm rxe$vm add
 	done
 	whole "$n links, devices lost"
@@ -146,7 +141,7 @@ remember
 begin "RoCE dropped: streams begin" -n 3M --hold-at 64K
 ok "RoCE dropped: on rxe0" drop_roce eth0
 ok "RoCE dropped: links use the other device" wait_for 40 links_are 2 rxe1
-ok "RoCE dropped: streams use these links" wait_for 30 all_on_rings
+ok "RoCE dropped: streams use these links" wait_for 30 all_on_rings "$conns"
 whole "RoCE dropped on rxe0"
 pass
 

@@ -130,8 +130,10 @@ set_net ring_mode=2 ring_threshold=16384
 mark 0
 ok "short: 20 connections of 2 KiB" stream inet inet -C 20 -n 2K -t 30
 ok "short: no ring was granted" test "$(grown 0 grants-tx)" = 0
-ok "long: one connection of 8 MiB" stream inet inet -n 8M -t 60
-ok "long: most of it used rings" test "$(grown 0 ring-rx-bytes)" -gt 4200000
+hold=$tmp/long
+go_with_rings "$hold" &
+ok "long: one connection of 8 MiB" stream inet inet -n 8M -t 60 --hold-at 64K --hold "$hold"
+ok "long: most of it used rings" test "$(grown 0 ring-rx-bytes)" -gt 8000000
 ok "no socket remains" wait_for 20 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
 done_testing

@@ -122,7 +122,7 @@ on_bg 1 "exec rsctl run redis-server --port 6379 --bind 0.0.0.0 --protected-mode
 redis=$!
 ok "redis-server listens" wait_for 20 listens 1 6379
 mark 0
-ok "redis-benchmark" timeout 60 rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n 500 -c 4 -d 4096 -q
+ok "redis-benchmark" timeout 60 rsctl run redis-benchmark -h "$ADDR4_1" -t set,get -n 2000 -c 4 -d 4096 -q
 ok "redis-benchmark: data goes by rings" test "$(grown 0 ring-tx-bytes)" -gt 500000
 kill $redis
 

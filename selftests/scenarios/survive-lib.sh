@@ -15,15 +15,6 @@ rings_carry() {
 	read -r tx rx <<<"$(grown 0 ring-tx-bytes ring-rx-bytes)"
 	[ "$tx" -gt $least ] && [ "$rx" -gt $least ]
 }
-# Streams that are idle may have sent most before that.
-all_on_rings() {
-	local vm
-	for vm in 0 1; do
-		on $vm rsctl -j sockets |
-			jq -e --argjson n "$conns" 'map(select(.tx.carrier == "ring" and .rx.carrier == "ring")) |
-				length == $n' >/dev/null || return
-	done
-}
 remember() {
 	local vm
 	for vm in 0 1; do
@@ -46,13 +37,13 @@ resumed() {
 
 # Streams in both directions; returns when they use their rings.
 start() {	# busy|idle|full
-	local more=() there=rings_carry
+	local more=() there=(rings_carry)
 	go=$(fresh go)
 	case $1 in
 	busy)	more=(-n 1M --until "$go" --pace 200) ;;
 	# on a slow kernel, more data is sent on TCP before there are rings
 	idle)	more=(-n $((4 * SLOW + 2))M --hold-at "$((4 * SLOW))M" --hold "$go")
-		there=all_on_rings ;;
+		there=(all_on_rings $conns) ;;	# they may have sent most before
 	# nobody reads yet: rings and windows are full, senders blocked
 	full)	more=(-n 8M --read-when "$go") ;;
 	esac
@@ -61,7 +52,7 @@ start() {	# busy|idle|full
 	[ "$1" != full ] || least=$((conns * 30000))
 	remember
 	begin_streams -C $conns -t 400 "${more[@]}"
-	wait_for 40 $there
+	wait_for 40 "${there[@]}"
 }
 
 whole() {	# NAME
