@@ -110,11 +110,13 @@ bool rstream_ipsec_moved(const struct rstream *rs)
 
 void rstream_ipsec_look(struct rstream *rs)
 {
-	int found = rs->taken.routes;
+	const struct sock *sk = rs->sk;
+	bool own = rs->taken.routes == rstream_routes_genid(sock_net(sk)) || has_policy(sk);
 
 	if ((!rs->txring && !rs->rxring) || rstream_ipsec(rs) != RSTREAM_R_IPSEC)
 		return;
-	if (found == rstream_routes_genid(sock_net(rs->sk))) {
+	/* by an option of the program, which does not concern other streams of the link */
+	if (own) {
 		rstream_fail(rs, RSTREAM_R_IPSEC, ENETUNREACH);
 		return;
 	}
