@@ -31,6 +31,7 @@
 #include "account.h"
 #include "cm.h"
 #include "device.h"
+#include "peer_host.h"
 #include "qp.h"
 
 #define LISTEN_BACKLOG	64
@@ -207,10 +208,26 @@ static void conn_param(const struct rstream_link *link,
 
 /* ---- active side ---- */
 
+/*
+ * To an iWARP device, a request is a TCP connection.  A peer that advertises other hosts must not
+ * choose their port, too, or this host would connect to any service there.
+ */
+static bool other_service(const struct rstream_link *link, const struct rdma_cm_id *id)
+{
+	bool named;
+
+	spin_lock_bh(&link->peer->lock);
+	named = !link->path->own;
+	spin_unlock_bh(&link->peer->lock);
+	return named && is_iwarp(id) &&
+	       ((const struct sockaddr_in *)&link->remote)->sin_port !=
+	       htons(rstream_link_set(link->ln)->cm_port);
+}
+
 /* Return: NONE, or why the link must end. */
 static enum rstream_link_end resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 {
-	if (rstream_dev_attach(link, id->device))
+	if (other_service(link, id) || rstream_dev_attach(link, id->device))
 		return RSTREAM_END_NO_WAY;
 	spin_lock_bh(&link->lock);
 	if (link->local.ss_family == AF_UNSPEC)	/* routing has chosen */
@@ -436,6 +453,7 @@ static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
 struct rstream_request {
 	struct work_struct work;
 	struct rstream_link_net *ln;
+	struct rstream_host *host;	/* whose it is; a reference */
 	struct rdma_cm_id *id;
 	struct rstream_cm_hello hello;
 	u32 qpn;
@@ -556,6 +574,7 @@ static void request_work(struct work_struct *work)
 {
 	struct rstream_request *req = container_of(work, struct rstream_request, work);
 	struct rstream_link_net *ln = req->ln;
+	struct rstream_host *host = req->host;	/* @req may be the link's, and end with it */
 	struct rstream_ticket ticket;
 	enum rstream_reason reason;
 	struct rstream_link *link;
@@ -573,7 +592,8 @@ static void request_work(struct work_struct *work)
 		kfree(req);
 	}
 	spin_lock_bh(&ln->lock);
-	ln->n_requests--;
+	rstream_host_del_request(ln, host);
+	rstream_host_put(ln, host);
 	wake_up_all(&ln->wait);
 	spin_unlock_bh(&ln->lock);
 }
@@ -584,9 +604,9 @@ static int request_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-static bool request_add(struct rstream_link_net *ln, const struct rstream_request *from)
+static bool request_add(struct rstream_link_net *ln, const struct rstream_request *from,
+			const struct rstream_peer_name *name)
 {
-	unsigned int most = rstream_account_most(ln, RSTREAM_REQUESTS_MAX, RSTREAM_REQUEST_BYTES);
 	struct rstream_request *req;
 	bool add = false;
 
@@ -596,9 +616,11 @@ static bool request_add(struct rstream_link_net *ln, const struct rstream_reques
 		return false;
 	*req = *from;
 	spin_lock_bh(&ln->lock);
-	if (!ln->exiting && ln->n_requests < most) {
-		ln->n_requests++;
-		add = true;
+	req->host = ln->exiting ? NULL : rstream_host_get(ln, name);
+	if (req->host) {
+		add = rstream_host_add_request(ln, req->host);
+		if (!add)
+			rstream_host_put(ln, req->host);
 	}
 	spin_unlock_bh(&ln->lock);
 	if (!add) {
@@ -626,7 +648,7 @@ static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 		req.hello = *hello;
 		t.req = *hello;
 		reason = req_whose(ln, id, req.qpn, &t, &ticket, &name);
-		if (!reason && !request_add(ln, &req))
+		if (!reason && !request_add(ln, &req, &name))
 			reason = RSTREAM_R_LINK_BUSY;
 	}
 	if (!reason)

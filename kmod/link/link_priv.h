@@ -168,6 +168,7 @@ struct rstream_host {
 	unsigned int n_peers;
 	unsigned int n_links;		/* links that may still use a device */
 	unsigned int n_connecting;	/* as in struct rstream_link_net */
+	unsigned int n_requests;	/* likewise */
 	atomic_long_t rmb_bytes;	/* of its links */
 	unsigned long rmb_short_at;	/* jiffies, as in struct rstream_link_net */
 	atomic_t n_ends;		/* sending ends of its links, including zombies */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits per address: on the number of peers, links and attempts of one remote host.
+ * Limits per address: on the number of peers, links, attempts and requests of one remote host.
  *
  * A host can claim any number of instance ids, so limits per peer do not limit a host; but it
  * cannot use arbitrary addresses.  IPv6 addresses are counted by /64, because a host can have any
  * number of addresses in one; but not in this host's own /64, which all neighbours share.
  *
- * Owns the table of addresses.  Called by peer.c and link_life.c.  It never waits, and only decides
- * whether one more is allowed.
+ * Owns the table of addresses.  Called by peer.c, link_life.c and cm.c.  It never waits, and only
+ * decides whether one more is allowed.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -127,4 +127,25 @@ void rstream_host_del_attempt(struct rstream_link_net *ln, struct rstream_host *
 	lockdep_assert_held(&ln->lock);
 	ln->n_connecting--;
 	host->n_connecting--;
+}
+
+bool rstream_host_add_request(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	unsigned int most = rstream_account_most(ln, RSTREAM_REQUESTS_MAX, RSTREAM_REQUEST_BYTES);
+	unsigned int left = most - min(most, ln->n_requests);
+
+	lockdep_assert_held(&ln->lock);
+	/* half of the rest, as above */
+	if (host->n_requests >= DIV_ROUND_UP(left, 2))
+		return false;
+	ln->n_requests++;
+	host->n_requests++;
+	return true;
+}
+
+void rstream_host_del_request(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	lockdep_assert_held(&ln->lock);
+	ln->n_requests--;
+	host->n_requests--;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Peers, links and attempts per remote address.  All with ln->lock held. */
+/* Peers, links, attempts and requests per remote address.  All with ln->lock held. */
 #ifndef RSTREAM_PEER_HOST_H
 #define RSTREAM_PEER_HOST_H
 
@@ -17,5 +17,7 @@ bool rstream_host_add_link(struct rstream_link_net *ln, struct rstream_host *hos
 void rstream_host_del_link(struct rstream_link_net *ln, struct rstream_host *host);
 bool rstream_host_add_attempt(struct rstream_link_net *ln, struct rstream_host *host);
 void rstream_host_del_attempt(struct rstream_link_net *ln, struct rstream_host *host);
+bool rstream_host_add_request(struct rstream_link_net *ln, struct rstream_host *host);
+void rstream_host_del_request(struct rstream_link_net *ln, struct rstream_host *host);
 
 #endif
