@@ -292,6 +292,7 @@ static void asked_late(struct rstream *rs)
 		WRITE_ONCE(rs->hello.may_speak, true);
 		rstream_timer(rs, hello_timeout(rs));
 		rstream_tcp4.state_change(rs->sk);
+		sk_wake_async(rs->sk, SOCK_WAKE_SPACE, POLL_OUT);
 		return;
 	}
 	peek_state(rs, &have);
