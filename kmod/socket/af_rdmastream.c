@@ -353,13 +353,20 @@ static bool all_here(const struct rstream *rs)
 	return ready + READ_ONCE(rs->rx.consumed) >= READ_ONCE(rs->rx.fin_at);
 }
 
+/* Has TCP's FIN arrived, and before it nothing but spans that are still in TCP's queue? */
+static bool ends_behind(const struct rstream *rs)
+{
+	return READ_ONCE(rs->plain.more) && READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN &&
+	       READ_ONCE(rs->plain.phase.rx) == RSTREAM_SPAN && !READ_ONCE(rs->plain.other);
+}
+
 static __poll_t poll_framed(const struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 	u8 down = READ_ONCE(rs->shutdown);
 	__poll_t mask = 0;
 
-	if (all_here(rs))
+	if (all_here(rs) || ends_behind(rs))
 		down |= RCV_SHUTDOWN;
 	if (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_rxq_ring_owes(rs) &&
 	    READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)

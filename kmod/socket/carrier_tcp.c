@@ -760,7 +760,7 @@ static void look_at_rest(struct rstream *rs, bool stays)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
 	WRITE_ONCE(rs->in.throttled, throttled);
 	if (!stays)
-		WRITE_ONCE(rs->plain.more, rstream_plain_recv_full(rs) && rstream_tcpq_unread(sk));
+		rstream_plain_recv_rest(rs);
 	if (rstream_rx_plain(rs) && !rstream_tcpq_unread(sk))
 		rstream_plain_recv_eof(rs);
 }
@@ -784,7 +784,7 @@ static void parse_queue(struct rstream *rs)
 	struct sock *sk = rs->sk;
 	u64 ready = rs->rxq.bytes;
 	u64 limit = rs->tx.limit;
-	bool stays;
+	bool stays, throttled = rs->in.throttled;
 	u32 seq;
 
 	if (rs->plain.part_is_data)
@@ -807,7 +807,8 @@ static void parse_queue(struct rstream *rs)
 	look_at_rest(rs, stays);
 	if (urgent_in_record(rs))
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
-	if (rs->rxq.bytes != ready || rs->rx.fin)
+	/* a reader that waits for more bytes need not wait for memory */
+	if (rs->rxq.bytes != ready || rs->rx.fin || (rs->in.throttled && !throttled))
 		rstream_rxq_wake(rs);
 	/* the flush may send more now, or close TCP */
 	if (rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))

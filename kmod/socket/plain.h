@@ -24,7 +24,8 @@ struct rstream_plain {
 	bool reset;		/* TCP has ended with an error */
 	bool ring;		/* a ring may be possible: return to records when the span ends */
 	u64 clear;		/* so many bytes after phase.rx_end are spans with their PLAIN */
-	u64 seen;		/* end of TCP's queue when readers were last told of spans there */
+	u64 behind;		/* bytes of these that have arrived, without PLAIN; if @more */
+	u32 spans;		/* how many spans that is */
 	bool other;		/* what follows these is no PLAIN */
 };
 

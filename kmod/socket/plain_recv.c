@@ -124,42 +124,31 @@ static s64 span_at(const struct rstream *rs, u64 at)
 	return rec.span;
 }
 
-/* Are the next @n bytes of TCP's queue, after the span that we receive, only spans? */
+/*
+ * @n bytes have arrived after the span that we receive.  Return: are these only spans?  Counts what
+ * the program can read there.
+ */
 static bool only_spans(struct rstream *rs, u64 n)
 {
+	u64 plains, here;
 	s64 span;
 
 	while (n > rs->plain.clear && !rs->plain.other) {
 		span = span_at(rs, rs->plain.clear);
 		if (!span)
-			return true;
-		if (span < 0)
-			rs->plain.other = true;
-		else
-			rs->plain.clear += RSTREAM_PLAIN_LEN + span;
-	}
-	return n <= rs->plain.clear;
-}
-
-/* How many bytes of these spans have arrived: the program can read them, too. */
-u64 rstream_plain_recv_behind(const struct rstream *rs)
-{
-	u64 end = rs->plain.phase.rx_end, at = 0, left, n = 0;
-	s64 span;
-
-	if (!rs->plain.more || rs->plain.phase.rx != RSTREAM_SPAN || rs->rx.arrived != end ||
-	    tcp_sk(rs->sk)->urg_data)
-		return 0;
-	for (left = end_in_tcp(rs) - end; left > RSTREAM_PLAIN_LEN; left -= span) {
-		span = span_at(rs, at);
-		if (span <= 0)
 			break;
-		at += RSTREAM_PLAIN_LEN + span;
-		left -= RSTREAM_PLAIN_LEN;
-		span = min_t(u64, span, left);
-		n += span;
+		if (span < 0) {
+			WRITE_ONCE(rs->plain.other, true);
+			break;
+		}
+		rs->plain.clear += RSTREAM_PLAIN_LEN + span;
+		rs->plain.spans++;
 	}
-	return n;
+	here = min(n, rs->plain.clear);
+	plains = rs->plain.spans * RSTREAM_PLAIN_LEN;
+	/* less only if a peer repeats bytes of TCP with others */
+	WRITE_ONCE(rs->plain.behind, here > plains ? here - plains : 0);
+	return !rs->plain.other || n <= rs->plain.clear;
 }
 
 /*
@@ -205,16 +194,6 @@ bool rstream_plain_recv_stays(struct rstream *rs)
 	return here <= rs->plain.phase.rx_end || may_stay_in_tcp(rs, here);
 }
 
-/* TCP's queue has grown to @here, behind the span being read: readers are told, as by TCP. */
-static void wake_behind(struct rstream *rs, u64 here)
-{
-	if (here == rs->plain.seen)
-		return;
-	rs->plain.seen = here;
-	if (rstream_rxq_enough(rs))
-		rstream_wake(rs);
-}
-
 /*
  * If TCP's queue cannot contain a HELLO, count the data there and leave it.
  * Return: false if the queue has to be parsed.
@@ -239,7 +218,7 @@ bool rstream_plain_recv(struct rstream *rs)
 	if (news || rs->rx.fin != fin)
 		rstream_rxq_wake(rs);
 	if (more)
-		wake_behind(rs, here);
+		rstream_rxq_wake_news(rs);
 	return true;
 }
 
@@ -270,9 +249,9 @@ bool rstream_plain_recv_fast(struct rstream *rs)
 	here = end_in_tcp(rs);
 	if (rs->plain.more) {	/* the program has yet to read what is before it */
 		if (rs->plain.phase.rx != RSTREAM_SPAN || !rs->plain.in_tcp ||
-		    rs->rx.arrived != end || here - end > rs->plain.clear)
+		    rs->rx.arrived != end || !only_spans(rs, here - end))
 			return false;
-		wake_behind(rs, here);
+		rstream_rxq_wake_news(rs);
 		return true;
 	}
 	if (rs->plain.phase.rx != RSTREAM_PLAIN && here > end)
@@ -348,7 +327,8 @@ static unsigned int move_to_rxq(struct rstream *rs, struct sk_buff *skb,
 
 	if (n) {
 		n = rstream_rxq_add(rs, skb, off, n);
-		WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp - n);
+		/* lockless readers must not miss them: pairs with rstream_rxq_ready() */
+		smp_store_release(&rs->plain.in_tcp, rs->plain.in_tcp - n);
 		return n;
 	}
 	len = rstream_rxq_add(rs, skb, off, len);
@@ -467,8 +447,13 @@ enum rstream_reason rstream_plain_recv_span(struct rstream *rs, u64 len, u32 seq
 	if (answer && rs->tx.state > RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RECORD;
 	rs->plain.rx_start = seq - (u32)rs->rx.arrived;
-	rs->plain.clear -= min(rs->plain.clear, RSTREAM_PLAIN_LEN + len);
-	rs->plain.other = false;
+	/* they are counted again, where they go; their readers have been told */
+	WRITE_ONCE(rs->plain.behind, rs->plain.behind - min(rs->plain.behind, len));
+	if (rs->plain.spans) {
+		rs->plain.clear -= min(rs->plain.clear, RSTREAM_PLAIN_LEN + len);
+		rs->plain.spans--;
+	}
+	WRITE_ONCE(rs->plain.other, false);
 	if (answer && !rs->tx.fin)
 		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	return RSTREAM_R_NONE;
@@ -479,7 +464,9 @@ void rstream_plain_recv_hello(struct rstream *rs)
 {
 	rs->plain.ring = false;		/* we return to records now */
 	rs->plain.clear = 0;
-	rs->plain.other = false;
+	rs->plain.spans = 0;
+	WRITE_ONCE(rs->plain.behind, 0);
+	WRITE_ONCE(rs->plain.other, false);
 	if (rs->plain.phase.tx == RSTREAM_SPAN)
 		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* no further span */
 	if (rstream_phase_hello(&rs->plain.phase, rs->sk->sk_shutdown & SEND_SHUTDOWN))
@@ -529,9 +516,21 @@ static bool hello_may_come(struct rstream *rs)
 	return here > end && !only_spans(rs, here - end);
 }
 
+/* An urgent mark may not wait, either: the program may read its byte before all others. */
 bool rstream_plain_recv_full(struct rstream *rs)
 {
-	return limited_by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window && !hello_may_come(rs);
+	return limited_by_tcp(rs) && rs->rxq.bytes >= rs->rxq.window &&
+	       !tcp_sk(rs->sk)->urg_data && !hello_may_come(rs);
+}
+
+/* After parsing: TCP has a rest that was not left there on purpose. */
+void rstream_plain_recv_rest(struct rstream *rs)
+{
+	bool more = rstream_plain_recv_full(rs) && rstream_tcpq_unread(rs->sk);
+
+	if (rs->rx.arrived != rs->plain.phase.rx_end)
+		WRITE_ONCE(rs->plain.behind, 0);	/* the span itself has yet to be counted */
+	WRITE_ONCE(rs->plain.more, more);
 }
 
 /* Does unread data, or a lack of memory, keep us from taking more from TCP? */

@@ -23,6 +23,7 @@ void rstream_plain_recv_timeout(struct rstream *rs);
 void rstream_plain_recv_eof(struct rstream *rs);
 void rstream_plain_recv_check_truncated(struct rstream *rs);
 bool rstream_plain_recv_full(struct rstream *rs);
+void rstream_plain_recv_rest(struct rstream *rs);
 bool rstream_plain_recv_span_over(const struct rstream *rs);
 bool rstream_plain_recv_paused(struct rstream *rs);
 
@@ -30,7 +31,6 @@ bool rstream_plain_recv_paused(struct rstream *rs);
 bool rstream_plain_recv_partial(const struct rstream *rs);
 bool rstream_plain_recv_stays(struct rstream *rs);
 bool rstream_plain_recv_in_tcp(const struct rstream *rs);
-u64 rstream_plain_recv_behind(const struct rstream *rs);
 void rstream_plain_recv_more(struct rstream *rs);
 void rstream_plain_recv_refill(struct rstream *rs, u64 ahead);
 bool rstream_plain_recv_pull(struct rstream *rs, u64 end);

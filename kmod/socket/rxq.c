@@ -358,6 +358,17 @@ u64 rstream_rxq_ready(const struct rstream *rs)
 	return in_tcp + smp_load_acquire(&rs->rxq.bytes) + rstream_rxq_ring_ready(rs);
 }
 
+/*
+ * Likewise, with what is in TCP's queue behind the end of a span: a read finds that once it has
+ * read the span.
+ */
+u64 rstream_rxq_here(const struct rstream *rs)
+{
+	u64 ready = rstream_rxq_ready(rs);
+
+	return ready + (READ_ONCE(rs->plain.more) ? READ_ONCE(rs->plain.behind) : 0);
+}
+
 /* Is stream offset @at the mark? */
 bool rstream_rxq_at_mark(const struct rstream *rs, u64 at)
 {
@@ -379,7 +390,7 @@ bool rstream_rxq_urg_here(const struct rstream *rs)
 bool rstream_rxq_enough(const struct rstream *rs)
 {
 	u64 target = sock_rcvlowat(rs->sk, 0, INT_MAX);
-	u64 ready = rstream_rxq_ready(rs);
+	u64 ready = rstream_rxq_here(rs);
 	u64 most;
 
 	if (target <= 1 && !READ_ONCE(rs->urg.state))
@@ -391,11 +402,12 @@ bool rstream_rxq_enough(const struct rstream *rs)
 	if (rstream_rxq_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE))
 		target++;
-	/* for data that is left with TCP, whose window may be smaller than the target */
-	return ready >= target || (ready && READ_ONCE(rs->in.throttled)) ||
-	       (ready && READ_ONCE(rs->plain.more) &&
-		READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN) ||
-	       (READ_ONCE(rs->plain.in_tcp) && tcp_epollin_ready(rs->sk, target));
+	if (ready >= target || (ready && READ_ONCE(rs->in.throttled)))
+		return true;
+	/* what is left with TCP: it may have ended, or TCP has no window or memory for more */
+	return ready && (READ_ONCE(rs->plain.in_tcp) || READ_ONCE(rs->plain.more)) &&
+	       (READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN ||
+		tcp_epollin_ready(rs->sk, INT_MAX));
 }
 
 /* Is there more to read than was signalled?  Without the lock, it may say so twice. */
@@ -403,7 +415,7 @@ static bool rx_news(struct rstream *rs)
 {
 	/* first: what is read meanwhile makes the sum smaller, never larger */
 	u64 consumed = READ_ONCE(rs->rx.consumed);
-	u64 here = consumed + rstream_rxq_ready(rs) + READ_ONCE(rs->rx.fin);
+	u64 here = consumed + rstream_rxq_here(rs) + READ_ONCE(rs->rx.fin);
 
 	if (here <= READ_ONCE(rs->rxq.told))
 		return false;
@@ -426,4 +438,11 @@ void rstream_rxq_wake(struct rstream *rs)
 		rstream_wake(rs);
 	else
 		rstream_wake_sleepers(rs);
+}
+
+/* Likewise, but only if something is new: what has been signalled is no event again. */
+void rstream_rxq_wake_news(struct rstream *rs)
+{
+	if (rstream_rxq_enough(rs) && rx_news(rs))
+		rstream_wake(rs);
 }

@@ -523,7 +523,7 @@ static void tell_inq(struct rstream *rs, struct msghdr *msg)
 
 	if (!asked && !msg->msg_get_inq)
 		return;
-	msg->msg_inq = min_t(u64, rstream_rxq_ready(rs), INT_MAX);
+	msg->msg_inq = min_t(u64, rstream_rxq_here(rs), INT_MAX);
 	if (!msg->msg_inq && rstream_rx_eof(&rs->rx))
 		msg->msg_inq = 1;
 	if (asked)

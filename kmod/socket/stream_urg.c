@@ -37,7 +37,7 @@ bool rstream_urg_heard(struct rstream *rs)
 /* For SIOCINQ: readable bytes up to the mark.  Socket held. */
 u64 rstream_urg_inq(const struct rstream *rs)
 {
-	u64 ready = rstream_rxq_ready(rs) + rstream_plain_recv_behind(rs);
+	u64 ready = rstream_rxq_here(rs);
 
 	if (!rs->urg.state || sock_flag(rs->sk, SOCK_URGINLINE))
 		return ready;

@@ -8,10 +8,12 @@
 /* Does TCP have unread bytes?  Not tcp_inq(), which rstream_hear_all() misleads. */
 static inline bool rstream_tcpq_unread(const struct sock *sk)
 {
+	const struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 n = tp->rcv_nxt - tp->copied_seq;
 
-	return n > (sk->sk_shutdown & RCV_SHUTDOWN ? 1 : 0);
+	/* not sk_shutdown: that is set by RST, too, which has no sequence number of its own */
+	return tail && tp->rcv_nxt - tp->copied_seq >
+		       !!(TCP_SKB_CB(tail)->tcp_flags & TCPHDR_FIN);
 }
 
 unsigned int rstream_tcpq_peek(const struct sock *sk, u32 seq, u8 *to, unsigned int n);

@@ -30,6 +30,9 @@ static void on_data_ready(struct sock *sk)
 	if (rstream_plain_recv_fast(rs))
 		return;
 	rstream_parse(rs);
+	/* with SO_RCVLOWAT, that TCP lacks memory is an event, too: see tcp_epollin_ready() */
+	if (sk->sk_rcvlowat > 1 && rstream_rx_plain(rs) && !rstream_closing(rs))
+		rstream_rxq_wake(rs);
 	rstream_flush_due(rs);
 	rstream_close_look(rs);
 }

@@ -10,6 +10,7 @@ rs_prelude [PATTERN]: the cases whose names have PATTERN in them.
 """
 import fcntl
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -577,11 +578,62 @@ def span_cut(tun):
             data, err = drain(span.sock)
             expect(data == b"span" and err == (104 if k else 0), f"not {data}, {err}, cut at {k}")
             span.sock.close()
+    for text in b"span", b"span" + plain(65536) + b"x":
+        span = Spanned(tun)
+        span.peer.write(plain(4) + text)
+        span.peer.segment(ACK | RST)
+        data, err = drain(span.sock)
+        whole = text[:4] + text[20:]
+        expect(data == whole and err == 104, f"{whole} and ECONNRESET, not {data}, {err}")
+
+
+def until_event(sock, events):
+    poll = select.poll()
+    poll.register(sock, events)
+    got = dict(poll.poll(1000 * LIMIT)).get(sock.fileno(), 0)
+    expect(got & events, f"event {events:#x} with {unread(sock)} bytes unread")
+
+
+def until_unread(sock, n):
+    stop = time.monotonic() + LIMIT
+    while unread(sock) != n:
+        expect(time.monotonic() < stop, f"{n} bytes to read, not {unread(sock)}")
+        time.sleep(0.01)
+
+
+def span_lowat(tun):
+    """SO_RCVLOWAT counts what is queued, in the span, and behind its end, but no PLAIN."""
+    text = os.urandom(40000)
+    for peek_first in (True, False):
+        span = Spanned(tun)
+        span.peer.write(plain(25000) + text[:20000])
+        until_unread(span.sock, 20000)
+        if peek_first:
+            span.sock.recv(39990, socket.MSG_PEEK)
+        span.peer.write(text[20000:25000] + plain(65536) + text[25000:-10])
+        until_unread(span.sock, 39990)
+        if not peek_first:
+            span.sock.recv(39990, socket.MSG_PEEK)
+        span.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 32768)
+        until_event(span.sock, select.POLLIN)
+        span.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+        expect(receive(span.sock, 20000) == text[:20000], "what was before")
+        span.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 20000)
+        poll = select.poll()
+        poll.register(span.sock, select.POLLIN)
+        expect(not poll.poll(0), "no event for 19990 bytes and a PLAIN")
+        span.peer.write(text[-10:])
+        until_event(span.sock, select.POLLIN)
+        span.gets(text[20000:])
+
+
+def span_end_behind(tun):
+    """TCP's FIN behind the end of a span that nobody has read is an event."""
     span = Spanned(tun)
-    span.peer.write(plain(5) + b"span")
-    span.peer.segment(ACK | RST)
-    data, err = drain(span.sock)
-    expect(data == b"span" and err == 104, f"ECONNRESET, not {err}")
+    span.peer.write(plain(4) + b"span" + plain(65536) + b"x" * 10)
+    span.peer.end()
+    until_event(span.sock, select.POLLRDHUP)
+    expect(drain(span.sock) == (b"span" + b"x" * 10, 0), "the peer's bytes, and the end")
 
 
 def span_peer_ends(tun):
@@ -690,6 +742,19 @@ def span_mark_in_next(tun):
     tail = FULL[-8:] + plain(64) + b"!more"
     span.peer.segment(ACK | PSH | URG, tail, urgent=25)
     span.gets(FULL * 2 + b"more")
+
+
+def span_mark_far(tun):
+    """... or behind more than a window: its byte can be read before all others."""
+    span = Spanned(tun)
+    span.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    text = os.urandom(65536)
+    span.peer.write(plain(65536) + text + plain(65536) + text)
+    span.peer.segment(ACK | PSH | URG, plain(65536) + b"!", urgent=17)
+    until_event(span.sock, select.POLLPRI)
+    expect(unread(span.sock) == 131072, f"131072 bytes before the mark, not {unread(span.sock)}")
+    expect(span.sock.recv(1, socket.MSG_OOB) == b"!", "the urgent byte")
+    span.gets(text * 2)
 
 
 def span_mark_in_record(tun):
