@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Charges links to a memory control group: see account.h. */
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/sizes.h>

@@ -598,7 +598,10 @@ static void request_work(struct work_struct *work)
 	spin_unlock_bh(&ln->lock);
 }
 
-/* Ignores events until the link takes over the id: it will notice when it accepts. */
+/*
+ * Ignores events until the link takes over the id: if the connection has failed by then,
+ * rdma_accept() fails.
+ */
 static int request_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	return 0;

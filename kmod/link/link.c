@@ -4,7 +4,7 @@
  * workers.
  *
  * Owns struct rstream_link.  Called by the streams (link.h), and by all files that detect
- * events of a link.  It calls neither ib_* or rdma_* nor the files that do; it notifies the
+ * events of a link.  It calls neither ib_* nor rdma_*, nor the files that do; it notifies the
  * streams.
  *
  * Locks, outermost first; "|" separates locks that are never held together:

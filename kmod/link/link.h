@@ -25,9 +25,10 @@
  * Therefore, the lifetime of a ring does not depend on the TCP connection through
  * which it was granted.
  *
- * Streams include this header, which includes peer.h, rxring.h and txring.h, and no other one of
- * this directory.  Links call streams through struct rstream_link_ops.  Only device.c, qp.c, wr.c
- * and rmb.c use the RDMA device, and only cm.c and qp.c call rdma_cm.
+ * Streams include this header, which includes end.h, peer.h, rxring.h and txring.h, and no other
+ * one of this directory.  Links call streams through struct rstream_link_ops.  Only device.c, qp.c,
+ * wr.c and rmb.c use the RDMA device (txring.c asks only whether its addresses are virtual), and
+ * only cm.c and qp.c call rdma_cm.
  */
 #ifndef RSTREAM_LINK_H
 #define RSTREAM_LINK_H
@@ -154,7 +155,7 @@ enum rstream_link_event {
  * Links know nothing else about streams.
  *
  * All but @find are called in softirq or process context with bottom halves disabled, under
- * a lock of the link.  They only store values, wake tasks and queue work.  They never take a
+ * link->lock or peer->lock.  They only store values, wake tasks and queue work.  They never take a
  * socket lock, and never call a function of this file.  The stream's memory and its sock are
  * valid during the call, because a stream is removed from the tables
  * (rstream_rxring_release(), rstream_txring_close(), rstream_waiter_forget()) before its sock

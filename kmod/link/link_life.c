@@ -344,8 +344,8 @@ static void link_has_moved(struct rstream_link *link, unsigned int n)
 }
 
 /*
- * The link ends because of what this end has lost.  The peer hears of it first, so that it does not
- * take that for a fault.  Return: true if the link has ended.
+ * Ends the link, because this end has lost memory.  RENEW goes out one sweep earlier, so that the
+ * peer does not count a fault.  Return: true if the link has ended.
  */
 static bool link_renew(struct rstream_link *link)
 {

@@ -18,7 +18,7 @@
 #include "ring.h"
 #include "wr.h"
 
-/* How long after RENEW the end of the link is the peer's. */
+/* For how long after RENEW an end of the link is not a fault. */
 #define RENEW_TIME	(10 * HZ)
 
 /* ---- sent ---- */

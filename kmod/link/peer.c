@@ -20,7 +20,7 @@
 #define MORE_PAUSE	(30 * HZ)
 /* Delay of an attempt that the peer has requested. */
 #define ASKED_MS	100
-/* Number of waiters among which waiter_to_try() chooses, of those told of a failure and not. */
+/* waiter_to_try() looks at this many waiters of each list, peer->told and peer->untold. */
 #define TOKENS_MOST	64U
 
 /* ---- the table ---- */

@@ -53,7 +53,7 @@ struct rstream_rxring {
 	u64 landed;
 	unsigned int napi_id;
 	bool want_credit;
-	/* private to rxring.c follow, in a containing struct */
+	/* rxring.c's private fields follow, in struct rx_ring */
 };
 
 /**

@@ -21,7 +21,10 @@
 #define SHARE_LEAST	SZ_256K		/* if the share is smaller, QUANTUM is used */
 #define SMALL_MOST	SZ_4K		/* bytes that need not queue */
 
-/* Return: bytes of the link in flight, at most 64 KiB too many: not all requests are signalled. */
+/*
+ * Return: bytes of the link in flight, up to 64 KiB more than the true number, because not all
+ * requests are signalled.
+ */
 static u64 in_flight(const struct rstream_link *link)
 {
 	return link->tx.bytes - link->sched.completed_bytes;

@@ -79,8 +79,8 @@ static void waiter_tell(struct rstream_peer *peer, struct rstream_waiter *w,
 }
 
 /*
- * Notifies @n waiters, of a failure only those that have asked since the last one.  Those that ask
- * meanwhile come last, so that it ends.
+ * Notifies @n waiters, of a failure only those that have asked since the last one.  Streams that
+ * ask meanwhile go to the tail, so the loop ends.
  */
 void rstream_waiter_tell_some(struct rstream_peer *peer, enum rstream_link_event ev,
 			      unsigned int n)
