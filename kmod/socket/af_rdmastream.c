@@ -151,7 +151,7 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 	if (first)
 		connect_prepare(rs, sock, addr, len);
 	if (rs->mode == RSTREAM_CONNECTING && rs->offer.mapped && first) {
-		/* for these, TCP's connect() replaces our icsk_af_ops: put them back at once */
+		/* for these, TCP's connect() replaces icsk_af_ops: install ours right after it */
 		err = __inet_stream_connect(sock, addr, len,
 					    flags | O_NONBLOCK, 0);
 		if (err == -EINPROGRESS && rs->mode == RSTREAM_CONNECTING)

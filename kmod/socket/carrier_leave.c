@@ -268,7 +268,7 @@ static void rx_check(struct rstream *rs)
 	}
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rstream_ring_landed(rs);
-	/* pairs with message_data() */
+	/* pairs with rstream_rxring_data() */
 	rstream_rx_lost(&rs->rx, smp_load_acquire(&ring->landed));
 	set_bit(RSTREAM_WANT_RESUME, &rs->want);
 	set_bit(RSTREAM_WANT_ACK, &rs->want);

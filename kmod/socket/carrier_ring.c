@@ -4,8 +4,8 @@
  * callbacks of the link.
  *
  * Sits between the streams and link.h.  Functions are called with the socket held unless they
- * say otherwise.  The callbacks at the end run in softirq under a lock of the link, and only
- * take notes and queue work.
+ * say otherwise.  The callbacks at the end run in softirq or a worker, under link->lock or
+ * peer->lock, and only take notes and queue work.
  */
 #include <linux/err.h>
 #include <net/proto_memory.h>
@@ -402,7 +402,7 @@ void rstream_ring_landed(struct rstream *rs)
 
 	if (!rs->rxring || rs->rx.state != RSTREAM_ON_RING)
 		return;
-	/* pairs with message_data(): the bytes are in memory */
+	/* pairs with rstream_rxring_data(): the bytes are in memory */
 	landed = smp_load_acquire(&rs->rxring->landed);
 	reason = rstream_rx_landed(&rs->rx, landed);
 	if (reason)
@@ -496,14 +496,14 @@ static void credit(struct rstream *rs)
 	if (waits && (news >= ring->size / 4 ||
 		      /* a slow reader, as in rstream_recv_ack() */
 		      (news && tcp_jiffies32 - READ_ONCE(rs->rxq.at) >= 10 * HZ) ||
-		      /* pairs with message_data() */
+		      /* pairs with rstream_rxring_data() */
 		      consumed == smp_load_acquire(&ring->landed))) {
 		credit_told(rs, consumed);
 	} else if (news >= ring->size / 4) {
 		rstream_rxring_credit(ring, consumed, false);
 		rs->granted.credited = consumed;
 	}
-	/* pairs with message_data() */
+	/* pairs with rstream_rxring_data() */
 	if (consumed == smp_load_acquire(&ring->landed))
 		ring_emptied(rs);
 }
@@ -669,7 +669,7 @@ void rstream_ring_yield(struct rstream *rs)
 /* Nothing fits: ask for credit, unless the peer has read all and only our device is late. */
 static void stalled(struct rstream *rs)
 {
-	/* the credit that the post has found: what came since has not woken anybody */
+	/* as read by the post: a credit that arrived later has woken nobody */
 	u64 acked = rs->txring->acked;
 
 	if (acked == rs->txring->written)

@@ -238,8 +238,9 @@ static bool put_urg(struct rstream *rs)
 {
 	struct rstream_record rec = { .type = RSW_URG, .offset = rs->urg.sent };
 
+	/* sent before the peer's HELLO, which turned out to lack RSW_CAP_URG */
 	if (!rs->hello.urg)
-		return false;	/* sent before HELLO has arrived, which does not have URG */
+		return false;
 	put_record(rs, &rec);
 	rs->urg.sent_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 	return true;

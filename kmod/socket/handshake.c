@@ -22,8 +22,8 @@
 #include "tcpq.h"
 
 /*
- * HELLO waits this long, ms, for the program's first bytes; a server's only if at most so many
- * bytes came with the client's.
+ * HELLO waits up to HELLO_WAIT_MS for the program's first bytes.  A server's first one waits only
+ * if 1 to HELLO_WAIT_BYTES bytes have arrived by then.
  */
 #define HELLO_WAIT_MS	5
 #define HELLO_WAIT_BYTES	4096
@@ -49,8 +49,8 @@ static void set_window(struct rstream *rs)
 }
 
 /*
- * TCP calls sk_data_ready() only after SO_RCVLOWAT bytes, except after its FIN (SOCK_DONE).  As
- * long as bytes may be records we have to hear of each, so we pretend that FIN has come.
+ * TCP calls sk_data_ready() only after SO_RCVLOWAT bytes, except after its FIN (SOCK_DONE).
+ * While bytes may be records, every arrival must reach us, so set SOCK_DONE as if FIN had arrived.
  * connect() and accept() clear the flag, so it can't be set earlier.
  */
 void rstream_hear_all(struct rstream *rs)

@@ -29,8 +29,7 @@ struct rstream_offer {
  * rstream_option_client() - make our SYN and first segments carry the option
  * @rs:	the stream that is about to connect
  *
- * Context: held, before (and for v4-mapped addresses once more after) TCP's
- * connect.
+ * Context: held, before TCP's connect; for v4-mapped addresses, only after it.
  */
 void rstream_option_client(struct rstream *rs);
 

@@ -45,9 +45,9 @@ struct syn_here {
 static DEFINE_PER_CPU(struct syn_here, syn_here);	/* bottom halves off */
 
 /*
- * A client whose SYN-ACK has no option will not send HELLO, so its child gets no stream.  The
- * request has no field for what the first SYN-ACK has answered, so its timeout is one or two
- * jiffies longer than TCP's second.  The mark is there before that SYN-ACK leaves.
+ * A client whose SYN-ACK has no option will not send HELLO, so its child gets no stream.
+ * request_sock has no field for our answer, so it is encoded in req->timeout: TCP_TIMEOUT_INIT plus
+ * one or two jiffies.  This mark is there before the first SYN-ACK leaves.
  */
 enum answer {
 	NOT_ANSWERED,

@@ -135,7 +135,10 @@ bool rstream_plain_tx_over(const struct rstream *rs)
 	return rs->tx.sent == rs->plain.phase.tx_end;
 }
 
-/* There are bytes to send there: decide what they follow.  @paused: we take nothing from TCP. */
+/*
+ * More is to be sent at the end of our prelude or span: decide whether PLAIN, HELLO or nothing
+ * precedes it.  @paused: we take nothing from TCP.
+ */
 void rstream_plain_tx_next(struct rstream *rs, bool paused)
 {
 	if (rs->plain.phase.tx == RSTREAM_SPAN) {

@@ -23,10 +23,11 @@ struct rstream_plain {
 	bool more;		/* TCP has more, which we take when what precedes it is read */
 	bool reset;		/* TCP has ended with an error */
 	bool ring;		/* a ring may be possible: return to records when the span ends */
-	u64 clear;		/* so many bytes after phase.rx_end are spans with their PLAIN */
-	u64 behind;		/* bytes of these that have arrived, without PLAIN; if @more */
+	/* this many bytes after phase.rx_end are whole spans, with their PLAIN records */
+	u64 clear;
 	u32 spans;		/* how many spans that is */
-	bool other;		/* what follows these is no PLAIN */
+	u64 behind;		/* bytes of these that have arrived, without PLAIN; if @more */
+	bool other;		/* what follows @clear is not PLAIN */
 };
 
 /* More than any stream will ever reach. */

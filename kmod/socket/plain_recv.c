@@ -501,8 +501,8 @@ static bool limited_by_tcp(const struct rstream *rs)
 }
 
 /*
- * Can what arrives now contain the peer's HELLO?  We may not send without it, so it must not
- * wait for a program that sends before it reads: only the memory of rxq limits what we take.
+ * Can what arrives now contain the peer's HELLO?  Until that arrives we may not send.  So it must
+ * not wait for a program that sends before it reads: only the memory of rxq limits what we take.
  */
 static bool hello_may_come(struct rstream *rs)
 {

@@ -16,11 +16,11 @@
 /*
  * Charge the socket for @size bytes that it can do without, such as a ring.  Leave some memory
  * to the control group: if it is full, the next allocation, even the charge in accept(), may
- * invoke the OOM killer.  CHARGE_LEAVES bytes are left.  They also make this charge larger than
- * PAGE_ALLOC_COSTLY_ORDER, so that it does not invoke the OOM killer itself.  Nor may it bring
- * TCP under memory pressure, or the group above memory.high, where the task would sleep.  The
- * caller returns what it does not use by sk_mem_reclaim().  Not in softirq, where a control
- * group's limit is not enforced.
+ * invoke the OOM killer.  So this asks for CHARGE_LEAVES more than needed and returns them.  That
+ * also makes the charge larger than PAGE_ALLOC_COSTLY_ORDER, so it does not invoke the OOM killer
+ * itself.  Nor may it bring TCP under memory pressure, or the group above memory.high, where the
+ * task would sleep.  The caller returns what it does not use by sk_mem_reclaim().  Not in softirq,
+ * where a control group's limit is not enforced.
  */
 #define CHARGE_LEAVES	SZ_2M
 /* Likewise for bytes that it needs; the kernel charges a batch of 64 pages at once. */
@@ -336,7 +336,7 @@ u64 rstream_rxq_ring_ready(const struct rstream *rs)
 	if (ring && (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING ||
 		     READ_ONCE(rs->leave.leaving))) {
 		u64 at = rstream_rxq_ring_at(rs);
-		/* pairs with message_data(): the bytes are in memory */
+		/* pairs with rstream_rxring_data(): the bytes are in memory */
 		u64 end = smp_load_acquire(&ring->landed);
 
 		/* don't read what is being refused with this error */
@@ -413,7 +413,7 @@ bool rstream_rxq_enough(const struct rstream *rs)
 /* Is there more to read than was signalled?  Without the lock, it may say so twice. */
 static bool rx_news(struct rstream *rs)
 {
-	/* first: what is read meanwhile makes the sum smaller, never larger */
+	/* read first: bytes consumed meanwhile can only make the sum too small */
 	u64 consumed = READ_ONCE(rs->rx.consumed);
 	u64 here = consumed + rstream_rxq_here(rs) + READ_ONCE(rs->rx.fin);
 

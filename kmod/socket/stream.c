@@ -129,7 +129,8 @@ void rstream_queue_abort(struct rstream *rs)
 }
 
 /*
- * Wait for the abort of the connection before: it must not hit the next one.  Without the lock.
+ * Wait for a pending abort of the previous connection, so that it does not hit the next one.
+ * Without the lock.
  */
 void rstream_abort_wait(struct rstream *rs)
 {
@@ -137,8 +138,8 @@ void rstream_abort_wait(struct rstream *rs)
 }
 
 /*
- * With the lock, which is released meanwhile: a program that calls after a failure lets the abort
- * go first, so that it does not own the socket for long before.
+ * Called with the lock, which it releases while it waits.  A call after a failure lets the abort
+ * run first: otherwise it might own the socket for long, and delay the abort.
  */
 void rstream_abort_first(struct rstream *rs)
 {
@@ -455,7 +456,8 @@ no_cache:
 
 void rstream_stream_exit(void)
 {
-	flush_workqueue(stream_wq);	/* may queue aborts, and these work for it */
+	/* this work may queue aborts, and aborts may queue such work */
+	flush_workqueue(stream_wq);
 	destroy_workqueue(abort_wqs[0]);
 	destroy_workqueue(abort_wqs[1]);
 	destroy_workqueue(stream_wq);

@@ -52,6 +52,7 @@
  *
  *	IDLE ----connect----> CONNECTING ---> FRAMED
  *	 |                        +---------> FALLBACK
+ *	 +--connect, no option--------------> FALLBACK
  *	 +-------listen-----> LISTEN
  *	 accepted child:      ASKED --------> FRAMED
  *	                        +-----------> FALLBACK
@@ -235,7 +236,7 @@ static inline bool rstream_tx_plain(const struct rstream *rs)
 	return READ_ONCE(rs->plain.phase.tx) != RSTREAM_RECORDS;
 }
 
-/* Does the peer send without records, as far as its HELLO has not arrived? */
+/* Does the peer send without records, until its next HELLO? */
 static inline bool rstream_rx_plain(const struct rstream *rs)
 {
 	return READ_ONCE(rs->plain.phase.rx) != RSTREAM_RECORDS;

@@ -59,8 +59,8 @@ static bool is_deaf(const struct rstream *rs)
 }
 
 /*
- * For how long may that be, ms?  As long as for TCP's orphans, among which this socket does not
- * count before it is given back; see retransmits_timed_out().
+ * Longest silence of the peer, ms: as for TCP's orphans, among which this socket does not count
+ * until it is given back; see retransmits_timed_out().
  */
 static unsigned int deaf_max(const struct rstream *rs)
 {
@@ -72,7 +72,7 @@ static unsigned int deaf_max(const struct rstream *rs)
 	return user ?: jiffies_to_msecs(((2UL << min(retries, 12U)) - 1) * TCP_RTO_MIN);
 }
 
-/* How many are in this state, if it is limited. */
+/* Counter of the sockets in @state; NULL: not counted. */
 static atomic_t *close_count(struct rstream *rs, enum rstream_close_state state)
 {
 	switch (state) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Snapshots of streams, for netlink and for events.
+ * Snapshots of streams, for netlink.
  *
  * Called by netlink_dump.c without the socket lock, so the values may be slightly old and not
  * consistent with each other.  Changes nothing.

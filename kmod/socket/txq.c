@@ -151,9 +151,9 @@ void rstream_txq_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 }
 
 /*
- * Does the socket have this much memory, or get it?  Beyond a limit the kernel leaves it to
- * sk_sndbuf to stop a writer.  On a ring that would not stop it, because sk_wmem_queued does not
- * count its bytes; so ask as for received data, which the kernel refuses.
+ * May the socket charge @size bytes?  Above its limits, the kernel still grants send memory to a
+ * socket beyond sk_sndbuf, which stops the writer.  On a ring it would not, because sk_wmem_queued
+ * does not count the ring's bytes.  So ask as for received data, which the kernel refuses.
  */
 static bool tx_may_charge(struct rstream *rs, int size)
 {
@@ -166,9 +166,10 @@ static bool tx_may_charge(struct rstream *rs, int size)
 }
 
 /*
- * How many of @n bytes, in at most @frags fragments, may be queued?  While little is queued, some
- * may be even without memory, as with TCP: it may be held by a reader that waits for these bytes.
- * They are charged beyond what was scheduled, and the excess is returned with them.
+ * How many of @n bytes, in at most @frags fragments, may be queued?  While little is queued
+ * (tcp_wmem[0]), bytes may be queued even if no memory can be charged, as with TCP: a reader that
+ * waits for just these bytes may hold the memory.  They are charged beyond what was scheduled, and
+ * the excess is returned with them.
  */
 size_t rstream_txq_schedule(struct rstream *rs, size_t n, unsigned int frags)
 {

@@ -267,9 +267,9 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 #define LATE_MOST	ilog2(HZ / 32)
 
 /*
- * The socket is owned by a program, or by accept(), which may sleep: try again in a while.  Hold
- * the module meanwhile, because the stream may end and no longer do so.  If the module is already
- * being removed, the stream has ended, and nothing is left to do.
+ * The socket is owned by a program, or by accept(), which may sleep: try again in a while.
+ * Meanwhile the work holds the module: normally the stream does, but it may end before.  If the
+ * module is already being removed, the stream has ended, and nothing is left to do.
  * Return: true if the work is queued again, with its references.
  */
 static bool work_later(struct rstream *rs, unsigned long todo)
@@ -291,9 +291,9 @@ static bool work_owned(struct sock *sk)
 }
 
 /*
- * tcp_abort() waits for the owner of the socket, so on_work() does not call it, and this does not
- * while the socket is owned: on_work() tries again then.  A program may still take the socket
- * between the two; that keeps only those waiting that were owned before, too.
+ * tcp_abort() waits for the owner of the socket.  So while a program may own it, only this worker
+ * calls it, and only if the socket is not owned at the moment; otherwise on_work() tries again.  A
+ * program may still take the socket in between, and block one worker: see abort_wqs.
  */
 static void on_abort(struct work_struct *work)
 {
