@@ -203,7 +203,7 @@ int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 	/* checked here, because netlink's own check sets no extack message */
 	if (!may_change(skb, info)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "draining wants CAP_NET_ADMIN in the network namespace");
+			       "draining requires CAP_NET_ADMIN in the network namespace");
 		return -EPERM;
 	}
 	if (GENL_REQ_ATTR_CHECK(info, RDMASTREAM_A_INFO_DRAIN)) {
@@ -239,7 +239,7 @@ static void setting_refused(struct genl_info *info, int err)
 		break;
 	case -EINVAL:
 		NL_SET_ERR_MSG_ATTR(extack, val,
-				    "the setting takes powers of two only");
+				    "the value must be a power of two");
 		break;
 	}
 }
@@ -252,7 +252,7 @@ int rdmastream_nl_setting_set_doit(struct sk_buff *skb, struct genl_info *info)
 
 	if (!may_change(skb, info)) {
 		NL_SET_ERR_MSG(info->extack,
-			       "settings want CAP_NET_ADMIN in the network namespace");
+			       "changing a setting requires CAP_NET_ADMIN in the network namespace");
 		return -EPERM;
 	}
 	if (GENL_REQ_ATTR_CHECK(info, RDMASTREAM_A_SETTING_NAME) ||
@@ -285,10 +285,10 @@ int rdmastream_nl_link_make_doit(struct sk_buff *skb, struct genl_info *info)
 				    "no socket of rdmastream has this inode");
 	else if (err == -ENOTCONN)
 		NL_SET_ERR_MSG_ATTR(info->extack, inode,
-				    "the socket has not agreed on records with a peer");
+				    "the connection has no records");
 	else if (err == -EPERM)
 		NL_SET_ERR_MSG_ATTR(info->extack, inode,
-				    "the socket is another user's: that wants CAP_NET_ADMIN");
+				    "the socket belongs to another user; this requires CAP_NET_ADMIN");
 	return err;
 }
 

@@ -138,7 +138,7 @@ ok "set another by an abbreviation of its name" eval 'rsctl set net.rdmastream.h
 	rsctl -j show hello | jq -e ".[0] | .name == \"hello_timeout_ms\" and .value == 1234 and .default == 5000"'
 refused() { ! rsctl set "$1" "$2" 2>"$tmp/err" && grep -q "$3" "$tmp/err" && [ "$(wc -l <"$tmp/err")" = 1 ]; }
 ok "a value out of range is refused" refused ring_mode 3 "range"
-ok "a value that is not a power of two is refused" refused ring_size 100000 "powers of two"
+ok "a value that is not a power of two is refused" refused ring_size 100000 "power of two"
 ok "a read-only setting is refused" refused family 5 "read-only"
 ok "a value that is not a number is refused" refused ring_mode many "number"
 ok "an ambiguous setting is refused" refused ring 1 "several"
