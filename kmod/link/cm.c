@@ -20,6 +20,8 @@
  * the proof covers only the addresses.  The keys of the link, with which each end authenticates
  * its records about rings, are derived in the same way from the two complete messages.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <net/ipv6.h>
@@ -713,7 +715,7 @@ int rstream_cm_listen(struct rstream_link_net *ln)
 		}
 	}
 	if (!ln->listening)
-		pr_err_ratelimited("rdmastream: cannot listen for links at rdma_cm port %d: error %d; peers cannot make links to us (is the port taken? see sysctl net.rdmastream.cm_port)\n",
+		pr_err_ratelimited("cannot listen on rdma_cm port %d: error %d; peers cannot establish links to this host (is the port taken? see sysctl net.rdmastream.cm_port)\n",
 				   rstream_link_set(ln)->cm_port, err);
 	mutex_unlock(&ln->listen_lock);
 	return err;

@@ -18,6 +18,8 @@
  * Streams take peer->lock and link->lock with their socket lock held; callbacks to streams
  * run under one of the two, and take neither.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include "base/events.h"
 #include "peer_host.h"
 #include "ring.h"
@@ -189,7 +191,7 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 	link_count(link, link->was_up ? end_kinds[ends[end].kind].count :
 					RSTREAM_MIB_LINKS_FAILED);
 	rstream_link_set_state(link, RSTREAM_LINK_BROKEN);
-	pr_debug("rdmastream: link %u to %*phN: %s\n", link->id,
+	pr_debug("link %u to %*phN: %s\n", link->id,
 		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
 	link_tell(link, rstream_link_reason(link), why);
 	wake_up_all(&link->rmb.wait);

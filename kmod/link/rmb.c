@@ -10,6 +10,8 @@
  * Memory is zeroed when allocated.  It belongs to one link, and so to one peer, until it is
  * freed: data that one peer has written can never leak to another.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>

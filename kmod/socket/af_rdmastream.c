@@ -11,6 +11,8 @@
  * Only addresses of the family inside are accepted: security modules see what the program
  * passes before we do, and know these.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/rdmastream.h>
@@ -683,7 +685,7 @@ int rstream_af_init(void)
 	int err;
 
 	if (rstream_family <= 0 || rstream_family >= AF_MAX) {
-		pr_err("family=%d is no number of a socket family (1 to %d)\n",
+		pr_err("family=%d is not a socket family number (1 to %d)\n",
 		       rstream_family, AF_MAX - 1);
 		return -EINVAL;
 	}

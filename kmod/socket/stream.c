@@ -13,6 +13,8 @@
  *  5. rings and the peer's waiters: removed in rstream_ulp_release(), under a lock that
  *     ensures that no callback runs afterwards (link.h).
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/random.h>

@@ -19,7 +19,7 @@ static inline void shrinker_register(struct shrinker *shrinker)
 {
 	shrinker->seeks = DEFAULT_SEEKS;
 	if (register_shrinker(shrinker, "rdmastream"))
-		pr_warn("rdmastream: memory pressure will not be heard of\n");
+		pr_warn("cannot register the shrinker, so memory pressure goes unnoticed\n");
 }
 
 static inline void shrinker_free(struct shrinker *shrinker)
