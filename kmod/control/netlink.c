@@ -9,7 +9,6 @@
 #include <linux/module.h>
 #include <linux/rdmastream.h>
 #include <net/genetlink.h>
-#include <net/ipv6.h>
 #include <net/sock.h>
 
 #include "base/events.h"

@@ -9,7 +9,6 @@
 #include <linux/slab.h>
 
 #include "account.h"
-#include "cm.h"
 #include "rmb.h"
 
 /* ---- links ---- */

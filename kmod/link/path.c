@@ -13,16 +13,11 @@
  * used less and less often, even if they come up quickly.  What is not the path's fault, such as
  * a limit of this host, delays the next attempt for less time, but also longer each time.
  */
-#include <linux/if_infiniband.h>
-#include <linux/inetdevice.h>
 #include <linux/random.h>
-#include <net/addrconf.h>
 #include <net/ip6_fib.h>
 #include <net/ipv6.h>
 #include <net/route.h>
-#include <rdma/ib_cache.h>
 
-#include "cm.h"
 #include "device.h"
 
 #define RETRY_MIN_MS	100

@@ -27,10 +27,8 @@
 #ifndef RSTREAM_CARRIER_H
 #define RSTREAM_CARRIER_H
 
-#ifdef __KERNEL__
 #include "base/stats.h"
-#else
-#include "base/stats.h"
+#ifndef __KERNEL__
 #include "host.h"
 #endif
 

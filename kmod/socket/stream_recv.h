@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Receive calls. */
-#ifndef RSTREAM_STREAM_RX_H
-#define RSTREAM_STREAM_RX_H
+#ifndef RSTREAM_STREAM_RECV_H
+#define RSTREAM_STREAM_RECV_H
 
 #include <linux/types.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Send calls. */
-#ifndef RSTREAM_STREAM_TX_H
-#define RSTREAM_STREAM_TX_H
+#ifndef RSTREAM_STREAM_SEND_H
+#define RSTREAM_STREAM_SEND_H
 
 #include <linux/types.h>
 
