@@ -135,7 +135,7 @@ enum rstream_link_event {
 	RSTREAM_LINK_EV_FAILED,	/* the attempt to establish a link has failed */
 	RSTREAM_LINK_EV_DECLINED, /* likewise: the peer is drained of RDMA */
 	RSTREAM_LINK_EV_LOST,	/* the link of one of the stream's rings is BROKEN */
-	RSTREAM_LINK_EV_DRAINED, /* that link is DEAD: frags can be recalled */
+	RSTREAM_LINK_EV_DEAD,	/* that link is DEAD: frags can be recalled */
 	RSTREAM_LINK_EV_IDLE,	/* the stream's ring has received nothing for some time */
 	RSTREAM_LINK_EV_ROUTES,	/* routes or IPsec policies of the namespace have changed */
 	RSTREAM_LINK_EV_BUSY,	/* another link would be useful: rstream_peer_want_more() */

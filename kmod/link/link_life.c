@@ -461,7 +461,7 @@ static void link_down_work(struct work_struct *work)
 	rstream_link_attempt_over(link);
 	rstream_txring_drained(link);
 	rstream_link_set_state(link, RSTREAM_LINK_DEAD);
-	rstream_link_tell_streams(link, RSTREAM_LINK_EV_DRAINED);
+	rstream_link_tell_streams(link, RSTREAM_LINK_EV_DEAD);
 	rstream_txring_dead(link);
 	rstream_txring_unlock(link);
 	link_unlist(link);

@@ -213,11 +213,11 @@ bool rstream_txring_sent(struct rstream_txring *ring);
  * @ring:	the sending end
  * @frags:	they are added at the front of this list, oldest first
  *
- * Not before RSTREAM_LINK_EV_DRAINED (rstream_link_is_dead()): until then, the HCA may read
+ * Not before RSTREAM_LINK_EV_DEAD (rstream_link_is_dead()): until then, the HCA may read
  * the frags.  They are unmapped.  From the @end of each, the sender knows which ones to drop
  * or trim because the count in RESUME covers them.
  *
- * Context: socket lock held.  Return: bytes, or -EBUSY if not drained yet.
+ * Context: socket lock held.  Return: bytes, or -EBUSY if the link is not DEAD yet.
  */
 ssize_t rstream_txring_recall(struct rstream_txring *ring,
 			      struct list_head *frags);

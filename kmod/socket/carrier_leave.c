@@ -22,7 +22,7 @@
  * not do so before STOPPED, because a sender that kept writing would fill the queue without limit.
  *
  * Nothing here sleeps.  rstream_leave_check() is called after each event: a link is lost or
- * drained (EV_LOST, EV_DRAINED), a record names a ring, TCP has closed.  It acts on the
+ * dead (EV_LOST, EV_DEAD), a record names a ring, TCP has closed.  It acts on the
  * present state, whatever the event was.  Socket held.
  */
 #include <net/tcp.h>
@@ -350,7 +350,7 @@ static void tx_rewind(struct rstream *rs)
 	LIST_HEAD(frags);
 
 	if (rstream_txring_recall(rs->txring, &frags) < 0)
-		return;		/* EV_DRAINED follows */
+		return;		/* EV_DEAD follows */
 	again = rstream_tx_rewind(&rs->tx);
 	if (trim(rs, &frags, count) != again)	/* the peer has credited more than @count */
 		rstream_fail(rs, RSTREAM_R_BAD_RESUME, ECONNRESET);

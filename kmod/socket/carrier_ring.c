@@ -882,7 +882,7 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 		rstream_queue(rs, RSTREAM_DO_MOVE);
 		break;
 	case RSTREAM_LINK_EV_LOST:
-	case RSTREAM_LINK_EV_DRAINED:
+	case RSTREAM_LINK_EV_DEAD:
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* rstream_leave_check() */
 		break;
 	}

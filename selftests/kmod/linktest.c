@@ -56,7 +56,7 @@ unsigned int rstream_net_id;
 struct rstream {
 	struct mutex lock;		/* "socket lock" */
 	wait_queue_head_t wait;
-	atomic_t up, failed, lost, drained, data, space;
+	atomic_t up, failed, lost, dead, data, space;
 	bool bad;
 	struct rstream_ticket ticket;
 	struct rstream_peer_name peer_name;
@@ -114,8 +114,8 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 	case RSTREAM_LINK_EV_LOST:
 		atomic_inc(&rs->lost);
 		break;
-	case RSTREAM_LINK_EV_DRAINED:
-		atomic_inc(&rs->drained);
+	case RSTREAM_LINK_EV_DEAD:
+		atomic_inc(&rs->dead);
 		break;
 	case RSTREAM_LINK_EV_IDLE:
 	case RSTREAM_LINK_EV_ROUTES:
