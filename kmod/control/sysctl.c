@@ -59,7 +59,7 @@ static const int ack_timeout_max = 31;	/* five bits; 0 would mean "never" */
 static const int retry_count_max = 6;
 static const int links_max = 8;
 static const int links_bound = 65536;
-static const int stable_min = 100, stable_max = 24 * 3600 * 1000;
+static const int flap_decay_min = 100, flap_decay_max = 24 * 3600 * 1000;
 
 static int protocol = IPPROTO_RDMASTREAM;
 
@@ -139,7 +139,7 @@ static const struct ctl_table template[] = {
 	SETTING_INT(links_per_address, SYSCTL_ONE, &links_bound),
 	SETTING_INT(links_max, SYSCTL_ONE, &links_bound),
 	SETTING_INT(max_orphans, SYSCTL_ZERO, SYSCTL_INT_MAX),
-	SETTING_INT(link_flap_decay_ms, &stable_min, &stable_max),
+	SETTING_INT(link_flap_decay_ms, &flap_decay_min, &flap_decay_max),
 	SETTING_INT(advertise_addrs, SYSCTL_ZERO, SYSCTL_ONE),
 	SETTING_INT(accept_addrs, SYSCTL_ZERO, SYSCTL_TWO),
 	SETTING_INT(histograms, SYSCTL_ZERO, SYSCTL_ONE),

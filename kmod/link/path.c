@@ -384,19 +384,18 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
 void rstream_path_broke(struct rstream_link *link)
 {
 	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_flap_decay_ms);
-	unsigned long stable = max(msecs_to_jiffies(ms), 1UL);
+	unsigned long decay = max(msecs_to_jiffies(ms), 1UL);
 	unsigned long up = jiffies - link->up_at;
 	struct rstream_path *path = link->path;
 
 	lockdep_assert_held(&link->peer->lock);
 	if (rstream_path_wait(path))
 		return;
-	path->flaps -= min_t(unsigned long, path->flaps, up / stable);
+	path->flaps -= min_t(unsigned long, path->flaps, up / decay);
 	if (rstream_link_flaps(link)) {
 		count(&path->flaps);
-		if (up < stable)
-			rstream_mib_inc(link->ln->rn,
-					RSTREAM_MIB_LINKS_FLAPPED);
+		if (up < decay)
+			rstream_mib_inc(link->ln->rn, RSTREAM_MIB_LINKS_FLAPPED);
 	}
 	path_pause(path);
 }
