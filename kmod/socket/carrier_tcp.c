@@ -197,29 +197,15 @@ static void put_question(struct rstream *rs, const struct rstream_record *rec)
 	rs->leave.asked_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 }
 
-static void put_broken(struct rstream *rs)
+/* BROKEN and REVOKE, or STOPPED, which precedes the SWITCH that ends its epoch. */
+static void put_epoch(struct rstream *rs, u8 type, u32 epoch)
 {
-	struct rstream_record rec = { .type = RSW_BROKEN };
+	const struct rstream_record rec = { .type = type, .epoch = epoch };
 
-	rec.epoch = rs->tx.epoch;
-	put_question(rs, &rec);
-}
-
-static void put_revoke(struct rstream *rs)
-{
-	struct rstream_record rec = { .type = RSW_REVOKE };
-
-	rec.epoch = rs->rx.epoch;
-	put_question(rs, &rec);
-}
-
-/* Precedes the SWITCH that ends this epoch. */
-static void put_stopped(struct rstream *rs)
-{
-	struct rstream_record rec = { .type = RSW_STOPPED };
-
-	rec.epoch = rs->tx.epoch;
-	put_record(rs, &rec);
+	if (type == RSW_STOPPED)
+		put_record(rs, &rec);
+	else
+		put_question(rs, &rec);
 }
 
 static void put_resume(struct rstream *rs)
@@ -304,11 +290,11 @@ static bool next_control(struct rstream *rs)
 	if (is_wanted(rs, RSTREAM_WANT_LINK))
 		put_record(rs, &rec);
 	else if (is_wanted(rs, RSTREAM_WANT_BROKEN))
-		put_broken(rs);
+		put_epoch(rs, RSW_BROKEN, rs->tx.epoch);
 	else if (is_wanted(rs, RSTREAM_WANT_RESUME))
 		put_resume(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_STOPPED))
-		put_stopped(rs);
+		put_epoch(rs, RSW_STOPPED, rs->tx.epoch);
 	else if (!test_bit(RSTREAM_WANT_PLAIN, &rs->want) && is_wanted(rs, RSTREAM_WANT_SWITCH))
 		put_switch(rs);		/* a PLAIN that answers the peer's comes first */
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
@@ -316,7 +302,7 @@ static bool next_control(struct rstream *rs)
 	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
 		put_question(rs, &rs->granted.rec);
 	else if (is_wanted(rs, RSTREAM_WANT_REVOKE))
-		put_revoke(rs);
+		put_epoch(rs, RSW_REVOKE, rs->rx.epoch);
 	else if (rstream_plain_span_control(rs, &rec))
 		put_record(rs, &rec);
 	else if (!test_bit(RSTREAM_WANT_FIN, &rs->want) || !put_fin(rs))
