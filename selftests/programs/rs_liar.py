@@ -1149,6 +1149,44 @@ def iwarp_probes_early(tun):
     named.peer.close()
 
 
+def iwarp_other_service(tun):
+    """An address in a HELLO is tried at our own port only: such a request is a TCP connection."""
+    near, known = os.environ["ADDR4_1"], 4793
+    nft = ("nft", "add table inet named; add chain inet named out { type filter hook output priority 0; };")
+    subprocess.run([*nft[:1], nft[1] + "".join(
+        f"add counter inet named to{port};"
+        f"add rule inet named out ip daddr {near} tcp dport {port} tcp flags syn counter name to{port};"
+        for port in (known, 6380))], check=True)
+
+    def sent(port):
+        said = subprocess.run(["nft", "list", "counter", "inet", "named", f"to{port}"], check=True,
+                              capture_output=True, text=True).stdout
+        return int(said.split("packets", 1)[1].split()[0])
+
+    def named(port):
+        # the lesser id: this host makes the links
+        served, _ = said_hello(tun, instance=bytes(8) + os.urandom(8), port=port,
+                               addresses=[gid(near)])
+        served.peer.write(record(DATA, bytes(20000)))
+        return served
+
+    try:
+        begun = time.monotonic()
+        served = [named(known)]
+        until(lambda: sent(known), "a request to the address that was named")
+        took = time.monotonic() - begun
+        served.append(named(6380))
+        stop = time.monotonic() + max(3, 3 * took)
+        while time.monotonic() < stop:
+            expect(not sent(6380), "no request to another service")
+            time.sleep(0.1)
+        for each in served:
+            each.sock.close()
+            each.peer.close()
+    finally:
+        subprocess.run(["nft", "delete table inet named"], check=True)
+
+
 def iwarp_silence(tun):
     """A peer that does not answer probes loses the link, and no other does."""
     beside = Linked(tun)
