@@ -31,6 +31,7 @@ from streams import IPPROTO_RDMASTREAM, receive, unread
 PRELUDE = 16384
 BIT = 8                         # in the option's role
 SOL, EAGER = IPPROTO_RDMASTREAM, 2
+TCP_INQ = 36                    # also the type of its message
 # where no HELLO may be seen
 FULL = bytes(i % 251 & 0x7f for i in range(PRELUDE))
 
@@ -628,9 +629,13 @@ def span_lowat(tun):
 
 
 def span_end_behind(tun):
-    """TCP's FIN behind the end of a span that nobody has read is an event."""
+    """TCP's FIN behind the end of a span that nobody has read is an event; TCP_INQ."""
     span = Spanned(tun)
-    span.peer.write(plain(4) + b"span" + plain(65536) + b"x" * 10)
+    span.sock.setsockopt(socket.IPPROTO_TCP, TCP_INQ, 1)
+    span.peer.write(plain(5) + b".span" + plain(65536) + b"x" * 10)
+    until_unread(span.sock, 15)
+    told = span.sock.recvmsg(1, 64)[1]
+    expect(told == [(socket.IPPROTO_TCP, TCP_INQ, struct.pack("i", 14))], f"14 bytes, not {told}")
     span.peer.end()
     until_event(span.sock, select.POLLRDHUP)
     expect(drain(span.sock) == (b"span" + b"x" * 10, 0), "the peer's bytes, and the end")
