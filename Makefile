@@ -40,9 +40,10 @@ cuts:
 	scripts/run-scenario um-6.12 cuts CUTS=$(CUTS) LIMIT=$(CUTS) -- \
 		-n 1 -t $$(($(CUTS) + 600)) --seed 1 -o build/check/cuts.um-6.12
 
-# each call of each verb fails, including the later ones
+# each call of each verb fails; of those after the first EVERY, one in EVERY
+EVERY ?= 100000
 verbs:
-	scripts/run-scenario um-6.12 hca SUITE=hca/verbs EVERY=100000 PROFILES=plain DMA=virt \
+	scripts/run-scenario um-6.12 hca SUITE=hca/verbs EVERY=$(EVERY) PROFILES=plain DMA=virt \
 		REPORTS=no LIMIT=14000 -- -n 1 -t 14400 --seed 1 -o build/check/verbs.um-6.12
 
 PEERS ?= 1000
@@ -121,7 +122,8 @@ help:
 	@echo "              SIMULATEFLAGS=-h lists more options"
 	@echo "nth           each allocation of connections with rings fails once, on the debug kernel"
 	@echo "cuts          links break CUTS times (10000) under streams whose bytes are checked"
-	@echo "verbs         each call of each verb fails once, at either end of a link"
+	@echo "verbs         each call of each verb fails once, at either end of a link; of those after"
+	@echo "              the first EVERY (100000), only one in EVERY"
 	@echo "peers         PEERS (1000) hosts with links to one host"
 	@echo "fuzz          fuzz the pure files of the module with libFuzzer; RUNS=N of each target (10^8)"
 	@echo "mutate        mutation tests of the unit tests; MUTANTS=N: a random sample, by SEED"

@@ -15,8 +15,11 @@
 here=$(cd "$(dirname "$0")" && pwd)
 # what depends little on the device runs with some of them
 declare -A more=()
-[ -n "${SUITE+set}" ] || more=([plain/virt]="hca/charge hca/pressure hca/setup hca/crowd hca/devices hca/faults" [irdma/bounce]=hca/faults
-	[irdma-iwarp/bounce]=hca/faults)
+if [ -z "${SUITE+set}" ]; then
+	more=([plain/virt]="hca/charge hca/pressure hca/setup hca/crowd hca/devices hca/faults hca/verbs"
+		[irdma/bounce]=hca/faults [irdma-iwarp/bounce]=hca/faults)
+	export EVERY=${EVERY-0}	# few of the calls of hca/verbs
+fi
 : "${SUITE=hca/transfer}"
 
 # ---- two hosts with a device each: what scenarios call VM 0 and VM 1 ----
