@@ -42,10 +42,7 @@ const struct proto_ops *rstream_ops_of(const struct socket *sock)
 {
 	const struct rstream *rs = rstream_of(sock->sk);
 
-	if (!rs)
-		return sock->sk->sk_family == AF_INET ? rstream_tcp4.ops :
-							rstream_tcp6.ops;
-	return rs->tcp_ops;
+	return rs ? rs->tcp_ops : rstream_tcp_of(sock->sk)->ops;
 }
 
 /* ---- bind ---- */
@@ -630,8 +627,7 @@ static struct proto door_prot4, door_prot6;
 /* Last step of inet_create() and inet6_create(). */
 static int door_init(struct sock *sk)
 {
-	const struct rstream_tcp *tcp = sk->sk_family == AF_INET ?
-					&rstream_tcp4 : &rstream_tcp6;
+	const struct rstream_tcp *tcp = rstream_tcp_of(sk);
 	struct rstream *rs;
 	int err;
 

@@ -127,9 +127,7 @@ static u8 client_role(struct rstream *rs, const struct sk_buff *skb)
 static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 			  struct flowi *fl)
 {
-	const struct inet_connection_sock_af_ops *orig =
-		sk->sk_family == AF_INET ? rstream_tcp4.af_ops :
-					   rstream_tcp6.af_ops;
+	const struct inet_connection_sock_af_ops *orig = rstream_tcp_of(sk)->af_ops;
 	struct rstream *rs = rstream_of(sk);
 	struct rstream_opt opt = { .version = RSW_VERSION };
 	bool room;
@@ -149,9 +147,7 @@ static int opt_queue_xmit(struct sock *sk, struct sk_buff *skb,
 /* Called by TCP for the SYN-ACK while the connection is being established. */
 static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 {
-	const struct inet_connection_sock_af_ops *orig =
-		sk->sk_family == AF_INET ? rstream_tcp4.af_ops :
-					   rstream_tcp6.af_ops;
+	const struct inet_connection_sock_af_ops *orig = rstream_tcp_of(sk)->af_ops;
 	struct rstream *rs = rstream_of(sk);
 	const struct tcphdr *th = tcp_hdr(skb);
 	struct rstream_opt opt;

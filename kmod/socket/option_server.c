@@ -137,8 +137,7 @@ static void child_init(struct rstream *rs, struct sock *child,
 	const struct tcphdr *th = tcp_hdr(skb);
 	struct rstream_opt opt;
 
-	rstream_attach(rs, child, child->sk_family == AF_INET ?
-		       rstream_tcp4.ops : rstream_tcp6.ops);
+	rstream_attach(rs, child, rstream_tcp_of(child)->ops);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_PASSIVE_OPENS);
 	rs->server = true;
 	rs->offer.nonce = syn->nonce;
@@ -152,11 +151,6 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rstream_asked(rs);
 }
 
-static const struct inet_connection_sock_af_ops *tcp_af_ops(const struct sock *sk)
-{
-	return sk->sk_family == AF_INET ? rstream_tcp4.af_ops : rstream_tcp6.af_ops;
-}
-
 static int opt_conn_request(struct sock *sk, struct sk_buff *skb)
 {
 	struct syn_here *here = this_cpu_ptr(&syn_here);
@@ -166,7 +160,7 @@ static int opt_conn_request(struct sock *sk, struct sk_buff *skb)
 		      here->opt.role == RSW_ROLE_SYN;
 	here->isn = TCP_SKB_CB(skb)->seq;
 	here->listener = sk;
-	ret = tcp_af_ops(sk)->conn_request(sk, skb);
+	ret = rstream_tcp_of(sk)->af_ops->conn_request(sk, skb);
 	here->listener = NULL;
 	return ret;
 }
@@ -198,8 +192,8 @@ static struct sock *opt_syn_recv_sock(const struct sock *sk,
 		}
 		synack_option(req, answer == ANSWERED_PRELUDE, &synack);
 	}
-	child = tcp_af_ops(sk)->syn_recv_sock(sk, skb, req, dst, req_unhash,
-					      RSTREAM_SYN_RECV_ARGS(own_req));
+	child = rstream_tcp_of(sk)->af_ops->syn_recv_sock(sk, skb, req, dst, req_unhash,
+							  RSTREAM_SYN_RECV_ARGS(own_req));
 	/* the saved SYN is the child's now */
 	if (rs && child && *own_req && saved_option(tcp_sk(child)->saved_syn, &syn))
 		child_init(rs, child, skb, &syn, &synack);

@@ -310,6 +310,13 @@ struct rstream_tcp {
 };
 
 extern struct rstream_tcp rstream_tcp4, rstream_tcp6;	/* prot NULL: no IPv6 */
+
+/* TCP's for the family of @sk. */
+static inline const struct rstream_tcp *rstream_tcp_of(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET ? &rstream_tcp4 : &rstream_tcp6;
+}
+
 extern struct socket *rstream_dummy_socket;	/* of all socks that no program has */
 
 /*

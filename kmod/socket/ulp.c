@@ -475,8 +475,7 @@ static void rstream_ulp_clone(const struct request_sock *req,
 	icsk->icsk_ulp_ops = NULL;
 	RCU_INIT_POINTER(icsk->icsk_ulp_data, NULL);
 	rstream_unhook(child);
-	icsk->icsk_af_ops = child->sk_family == AF_INET ?
-			    rstream_tcp4.af_ops : rstream_tcp6.af_ops;
+	icsk->icsk_af_ops = rstream_tcp_of(child)->af_ops;
 }
 
 static int rstream_ulp_init(struct sock *sk)
