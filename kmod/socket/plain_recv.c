@@ -271,7 +271,7 @@ bool rstream_plain_recv_fast(struct rstream *rs)
 
 /*
  * If our TCP FIN is out, and the peer's arrives after records but without a FIN record, the stream
- * is truncated.  TCP is closed by then, so there is nothing to reset: only report it.
+ * is truncated.
  */
 void rstream_plain_recv_check_truncated(struct rstream *rs)
 {
@@ -283,12 +283,7 @@ void rstream_plain_recv_check_truncated(struct rstream *rs)
 	if (rs->plain.phase.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
 	    sk->sk_state != TCP_CLOSE || rs->plain.reset || rstream_tcpq_unread(sk))
 		return;
-	rs->error = ECONNRESET;
-	rs->reason = RSTREAM_R_TRUNCATED;
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESETS);
-	rstream_mib_reason(rs->rn, RSTREAM_R_TRUNCATED);
-	WRITE_ONCE(sk->sk_err, ECONNRESET);
-	sk_error_report(sk);
+	rstream_fail_closed(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
 }
 
 /* Has the peer's stream ended?  Everything that has arrived has been processed. */

@@ -167,16 +167,39 @@ void rstream_retry(struct rstream *rs, unsigned int ms)
 	rstream_retry_by(rs, jiffies + msecs_to_jiffies(ms));
 }
 
-void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
+/* ---- failure ---- */
+
+/* Return: false if it has failed before. */
+static bool note_failure(struct rstream *rs, enum rstream_reason reason, int error)
 {
 	if (cmpxchg(&rs->error, 0, error))
-		return;
+		return false;
 	WRITE_ONCE(rs->reason, reason);
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_RESETS);
 	rstream_mib_reason(rs->rn, reason);
 	trace_rstream_reset(rs->sk, 0, reason);
-	rstream_queue(rs, RSTREAM_DO_RESET);
+	return true;
 }
+
+void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error)
+{
+	if (note_failure(rs, reason, error))
+		rstream_queue(rs, RSTREAM_DO_RESET);
+}
+
+/*
+ * TCP is closed, so there is nothing to reset: only report it, at once, before the program can
+ * take it for the end of the stream.  Socket held.
+ */
+void rstream_fail_closed(struct rstream *rs, enum rstream_reason reason, int error)
+{
+	if (!note_failure(rs, reason, error))
+		return;
+	WRITE_ONCE(rs->sk->sk_err, error);
+	sk_error_report(rs->sk);
+}
+
+/* ---- timers ---- */
 
 /* The timer holds the sock, so rs exists, or is to be freed by RCU. */
 static void timer_queue(struct rstream *rs, enum rstream_todo what)
