@@ -374,11 +374,7 @@ static bool next_data(struct rstream *rs)
 	small_look(rs, rec.len);
 	rs->out.rec_left = rec.len;
 	rs->tx.sent += rec.len;
-	rs->txq.at = jiffies;
-	rs->stats.tx.tcp_bytes += rec.len;
-	rs->stats.tx.tcp_msgs++;
-	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, rec.len);
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
+	rstream_count_tcp_tx(rs, rec.len);
 	rstream_ring_grant_look(rs);
 	return true;
 }
@@ -608,11 +604,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 		return;
 	}
 	rs->in.data_left = rec->len;
-	rs->rxq.at = tcp_jiffies32;
-	rs->stats.rx.tcp_bytes += rec->len;
-	rs->stats.rx.tcp_msgs++;
-	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, rec->len);
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
+	rstream_count_tcp_rx(rs, rec->len);
 	if (rs->leave.idle_msgs < U8_MAX)
 		rs->leave.idle_msgs++;
 	rstream_ring_grant_look(rs);

@@ -175,15 +175,6 @@ void rstream_plain_send_fin(struct rstream *rs)
 	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
 }
 
-static void count_sent(struct rstream *rs, size_t n)
-{
-	rs->txq.at = jiffies;
-	rs->stats.tx.tcp_bytes += n;
-	rs->stats.tx.tcp_msgs++;
-	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, n);
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
-}
-
 /*
  * Give @n bytes to TCP now, or as many as it takes.  Its send may process the backlog, which
  * may contain the peer's HELLO: "flushing" and tx.sent make ours follow these bytes.
@@ -248,7 +239,7 @@ size_t rstream_plain_send_fast(struct rstream *rs, struct msghdr *msg)
 	rs->tx.sent -= n - sent;
 	if (sent) {
 		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
-		count_sent(rs, sent);
+		rstream_count_tcp_tx(rs, sent);
 	}
 	return sent;
 }
@@ -270,7 +261,7 @@ ssize_t rstream_plain_send(struct rstream *rs, struct msghdr *msg)
 	sent = send_plain(rs, msg, n);
 	if (sent > 0) {
 		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
-		count_sent(rs, sent);
+		rstream_count_tcp_tx(rs, sent);
 	}
 	return sent ?: -EAGAIN;
 }
@@ -356,6 +347,6 @@ u32 rstream_plain_data(struct rstream *rs)
 	if (!n)
 		return 0;
 	rs->tx.sent += n;
-	count_sent(rs, n);
+	rstream_count_tcp_tx(rs, n);
 	return n;
 }

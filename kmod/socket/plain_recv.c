@@ -23,11 +23,7 @@ static bool arrived(struct rstream *rs, size_t n)
 		return false;
 	}
 	rs->rx.arrived += n;
-	rs->rxq.at = tcp_jiffies32;
-	rs->stats.rx.tcp_bytes += n;
-	rs->stats.rx.tcp_msgs++;
-	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
+	rstream_count_tcp_rx(rs, n);
 	if (rs->af_ops)
 		rstream_option_client_off(rs);		/* the server needs no CONFIRM now */
 	if (rs->hist)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Statistics of a socket: the last switch of each direction, what its sender waits for, and
- * latency histograms.
+ * Statistics of a socket: bytes on TCP, the last switch of each direction, what its sender waits
+ * for, and latency histograms.
  *
  * A leaf: called where things happen; decides nothing but when to ask the peer for a sample, and
  * calls only counters and events.
@@ -12,6 +12,26 @@
 #include "base/events.h"
 #include "base/stats.h"
 #include "stream.h"
+
+/* ---- bytes ---- */
+
+void rstream_count_tcp_tx(struct rstream *rs, size_t n)
+{
+	rs->txq.at = jiffies;
+	rs->stats.tx.tcp_bytes += n;
+	rs->stats.tx.tcp_msgs++;
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, n);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_TX_MSGS);
+}
+
+void rstream_count_tcp_rx(struct rstream *rs, size_t n)
+{
+	rs->rxq.at = tcp_jiffies32;
+	rs->stats.rx.tcp_bytes += n;
+	rs->stats.rx.tcp_msgs++;
+	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_TCP_RX_MSGS);
+}
 
 /* ---- switches ---- */
 

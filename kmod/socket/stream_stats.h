@@ -29,7 +29,7 @@ struct rstream_stalls {
 
 /* What was transferred in one direction. */
 struct rstream_dir_stats {
-	u64 tcp_bytes, tcp_msgs;	/* of the stream on tcp, in DATA records */
+	u64 tcp_bytes, tcp_msgs;	/* of the stream on tcp */
 	u64 ring_bytes, ring_msgs;	/* on rings */
 	struct rstream_switched switched;
 };
@@ -52,6 +52,9 @@ struct rstream_hist {
 	u32 rx[RSTREAM_HIST_BUCKETS];
 };
 
+/* @n bytes, in a record or plain, were given to TCP or have arrived on it. */
+void rstream_count_tcp_tx(struct rstream *rs, size_t n);
+void rstream_count_tcp_rx(struct rstream *rs, size_t n);
 void rstream_switched(struct rstream *rs, enum rstream_dir dir,
 		      enum rstream_carrier_info to, u64 offset,
 		      enum rstream_reason reason);
