@@ -431,13 +431,8 @@ static void push_all(struct rstream *rs)
 		rs->out.waits = RSTREAM_OUT_READY;
 
 	/* both streams have ended and everything is here: no further record is needed */
-	if (rs->tx.fin && rs->rx.fin && !rs->want &&
-	    rs->rx.arrived == rs->rx.fin_at &&
-	    !(rs->sk->sk_shutdown & SEND_SHUTDOWN) && rstream_txq_done(rs)) {
-		WRITE_ONCE(rs->sk->sk_shutdown,
-			   rs->sk->sk_shutdown | SEND_SHUTDOWN);
-		rs->sk->sk_prot->shutdown(rs->sk, SEND_SHUTDOWN);
-	}
+	if (rs->tx.fin && rs->rx.fin && rs->rx.arrived == rs->rx.fin_at && rstream_txq_done(rs))
+		rstream_shutdown_tcp(rs);
 }
 
 /* Here, TCP's send must neither sleep for memory nor let a record wait for an ACK (Nagle). */

@@ -155,8 +155,6 @@ void rstream_plain_tx_next(struct rstream *rs, bool paused)
 /* End our stream with TCP's FIN, if FIN is wanted and all data has been sent. */
 void rstream_plain_send_fin(struct rstream *rs)
 {
-	struct sock *sk = rs->sk;
-
 	/* the peer may use the ring that we have granted; if it is lost, we have to send RESUME */
 	if (rs->plain.phase.tx == RSTREAM_SPAN && rs->rx.state != RSTREAM_ON_TCP)
 		return;
@@ -171,8 +169,7 @@ void rstream_plain_send_fin(struct rstream *rs)
 	rs->tx.fin = true;
 	if (rstream_phase_tx_fin(&rs->plain.phase))
 		rs->rx.limit = RSTREAM_ENDLESS;
-	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
-	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
+	rstream_shutdown_tcp(rs);
 }
 
 /*

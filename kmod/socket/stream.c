@@ -167,7 +167,18 @@ void rstream_retry(struct rstream *rs, unsigned int ms)
 	rstream_retry_by(rs, jiffies + msecs_to_jiffies(ms));
 }
 
-/* ---- failure ---- */
+/* ---- the end ---- */
+
+/* Send TCP's FIN, after all that TCP was given.  Socket held. */
+void rstream_shutdown_tcp(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (sk->sk_shutdown & SEND_SHUTDOWN)
+		return;
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
+	sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
+}
 
 /* Return: false if it has failed before. */
 static bool note_failure(struct rstream *rs, enum rstream_reason reason, int error)

@@ -284,6 +284,7 @@ void rstream_unhook(struct sock *sk);
 void rstream_set_dummy(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
 bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay);
+void rstream_shutdown_tcp(struct rstream *rs);
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_fail_closed(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_wake(struct rstream *rs);

@@ -259,10 +259,7 @@ void rstream_close_step(struct rstream *rs)
 
 	if (rstream_released(rs) || sk->sk_state == TCP_CLOSE || !rstream_txq_done(rs))
 		return;
-	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
-		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | SEND_SHUTDOWN);
-		sk->sk_prot->shutdown(sk, SEND_SHUTDOWN);
-	}
+	rstream_shutdown_tcp(rs);
 	if (sk->sk_state == TCP_FIN_WAIT2 && rs->close.state == RSTREAM_CLOSED) {
 		close_set(rs, RSTREAM_FIN_WAIT);
 		rstream_timer(rs, fin_wait_ms(rs));
