@@ -60,11 +60,6 @@ bool rstream_link_set_state(struct rstream_link *link,
 	return true;
 }
 
-static void link_count(struct rstream_link *link, enum rstream_mib_item item)
-{
-	rstream_mib_inc(link->ln->rn, item);
-}
-
 static void link_tell(const struct rstream_link *link,
 		      enum rstream_reason reason, const char *why)
 {
@@ -188,8 +183,8 @@ void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, con
 	/* set these before the state, see rstream_link_reason() */
 	link->end = end;
 	link->why = why;
-	link_count(link, link->was_up ? end_kinds[ends[end].kind].count :
-					RSTREAM_MIB_LINKS_FAILED);
+	rstream_link_count(link, link->was_up ? end_kinds[ends[end].kind].count :
+						RSTREAM_MIB_LINKS_FAILED);
 	rstream_link_set_state(link, RSTREAM_LINK_BROKEN);
 	pr_debug("link %u to %*phN: %s\n", link->id,
 		 RSTREAM_INSTANCE_LEN, link->peer->name.instance, why);
@@ -236,11 +231,11 @@ void rstream_link_try_up(struct rstream_link *link)
 	link->was_up = true;
 	link->up_at = jiffies;
 	link->used_at = jiffies;
-	link_count(link, RSTREAM_MIB_LINKS_UP);
+	rstream_link_count(link, RSTREAM_MIB_LINKS_UP);
 	link_tell(link, RSTREAM_R_NONE, "");
 	path = READ_ONCE(link->path);
 	if (path && !path->own)
-		link_count(link, RSTREAM_MIB_LINKS_ALT_PATH);
+		rstream_link_count(link, RSTREAM_MIB_LINKS_ALT_PATH);
 	queue_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->life.up_work);
 	queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->probe.work,
 			   msecs_to_jiffies(rstream_link_set(link->ln)->link_probe_ms));

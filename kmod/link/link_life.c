@@ -224,7 +224,7 @@ static void link_probe(struct rstream_link *link, bool quiet)
 	link->probe.timed_at = ktime_get();
 	if (!rstream_wr_post(link))
 		link->probe.timed = link->wr.posted;
-	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_PROBES);
+	rstream_link_count(link, RSTREAM_MIB_PROBES);
 }
 
 static bool link_is_idle(struct rstream_link *link)

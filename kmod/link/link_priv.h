@@ -272,6 +272,11 @@ enum rstream_wq {
 extern struct workqueue_struct *rstream_wqs[RSTREAM_WQS];
 extern const struct rstream_link_ops *rstream_link_ops;	/* callbacks into the layer above */
 
+static inline void rstream_link_count(struct rstream_link *link, enum rstream_mib_item item)
+{
+	rstream_mib_inc(link->ln->rn, item);
+}
+
 static inline struct net *rstream_link_netns(const struct rstream_link *link)
 {
 	return link->ln->net;

@@ -41,7 +41,7 @@ static bool post_credit(struct rstream_link *link, struct rx_ring *ring)
 		rstream_wr_message_end(link, RSTREAM_CTRL_BYTES);
 	ring->credited = ring->consumed;
 	ring->ctrl.due &= ~(DUE_CREDIT | DUE_INTR);
-	rstream_msg_count(link, intr ? RSTREAM_MIB_CREDITS_INTR : RSTREAM_MIB_CREDITS_SILENT);
+	rstream_link_count(link, intr ? RSTREAM_MIB_CREDITS_INTR : RSTREAM_MIB_CREDITS_SILENT);
 	return true;
 }
 

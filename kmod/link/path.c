@@ -395,7 +395,7 @@ void rstream_path_broke(struct rstream_link *link)
 	if (rstream_link_flaps(link)) {
 		count(&path->flaps);
 		if (up < decay)
-			rstream_mib_inc(link->ln->rn, RSTREAM_MIB_LINKS_FLAPPED);
+			rstream_link_count(link, RSTREAM_MIB_LINKS_FLAPPED);
 	}
 	path_pause(path);
 }

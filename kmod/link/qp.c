@@ -51,8 +51,7 @@ static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 		return;
 	}
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
-		rstream_mib_inc(link->ln->rn,
-				RSTREAM_MIB_WR_ERRORS);
+		rstream_link_count(link, RSTREAM_MIB_WR_ERRORS);
 	rstream_link_ends(link, RSTREAM_END_WR, ib_wc_status_msg(wc->status));
 }
 
@@ -115,7 +114,7 @@ static void recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct rstream_slot *slot = container_of(wc->wr_cqe,
 						 struct rstream_slot, cqe);
 
-	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
+	rstream_link_count(link, RSTREAM_MIB_COMPLETIONS);
 	spin_lock_bh(&link->lock);
 	/* once the link has ended, nothing is counted any more: see struct rstream_rxring */
 	if (wc->status != IB_WC_SUCCESS)
@@ -132,7 +131,7 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 						 struct rstream_slot, cqe);
 	u32 at, ahead;
 
-	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_COMPLETIONS);
+	rstream_link_count(link, RSTREAM_MIB_COMPLETIONS);
 	spin_lock_bh(&link->lock);
 	if (wc->status != IB_WC_SUCCESS) {
 		wr_failed(link, wc);

@@ -71,11 +71,6 @@ static inline struct tx_ring *to_tx(struct rstream_txring *ring)
 	return container_of(ring, struct tx_ring, pub);
 }
 
-static inline void rstream_msg_count(struct rstream_link *link, enum rstream_mib_item item)
-{
-	rstream_mib_inc(link->ln->rn, item);
-}
-
 /* msg.c: posts a signalled request, whose completion covers the unsignalled ones before it. */
 void rstream_msg_signal(struct rstream_link *link);
 /* Posts a message of no ring_ctrl.  Return: false if there is no slot or credit. */

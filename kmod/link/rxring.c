@@ -282,7 +282,7 @@ void rstream_rxring_data(struct rstream_link *link, u32 id, u32 len, bool want)
 	if (len) {
 		rstream_mib_add(link->ln->rn,
 				RSTREAM_MIB_RING_RX_BYTES, len);
-		rstream_msg_count(link, RSTREAM_MIB_RING_RX_MSGS);
+		rstream_link_count(link, RSTREAM_MIB_RING_RX_MSGS);
 	}
 	/* pairs with the reader's smp_load_acquire(): the data is visible before the count */
 	smp_store_release(&ring->pub.landed, landed + len);

@@ -85,7 +85,7 @@ void rstream_sched_wait(struct tx_ring *ring, bool first)
 	if (!ring->pub.stalled) {
 		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
 		if (list_empty(&ring->waiter))
-			rstream_msg_count(link, RSTREAM_MIB_STALL_SLOT);
+			rstream_link_count(link, RSTREAM_MIB_STALL_SLOT);
 	}
 	if (!list_empty(&ring->waiter))
 		return;

@@ -439,10 +439,10 @@ static bool tx_may_post(struct tx_ring *ring)
 
 	if (rstream_wr_room(link) < RSTREAM_SQ_CTRL + rstream_wr_per_message(link)) {
 		ring->pub.stalled = RSTREAM_R_STALL_SLOT;
-		rstream_msg_count(link, RSTREAM_MIB_STALL_SLOT);
+		rstream_link_count(link, RSTREAM_MIB_STALL_SLOT);
 	} else if (!link->msg.credits) {
 		ring->pub.stalled = RSTREAM_R_STALL_CREDIT;
-		rstream_msg_count(link, RSTREAM_MIB_STALL_CREDIT);
+		rstream_link_count(link, RSTREAM_MIB_STALL_CREDIT);
 	} else {
 		return true;
 	}
@@ -532,7 +532,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	reusable = tx_reusable(ring);
 	space = tx_space(ring, frags, reusable);
 	if (!space && !list_empty(frags))
-		rstream_msg_count(link, RSTREAM_MIB_STALL_RING);
+		rstream_link_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
 	most = min(space, rstream_sched_budget(ring, frags));
 	if (most && !ib_uses_virt_dma(link->qp.pd->device) && !tx_inline(link, frags)) {

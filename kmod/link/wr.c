@@ -223,7 +223,7 @@ int rstream_wr_post(struct rstream_link *link)
 	err = ib_post_send(link->qp.ib, &b->wr[0].rdma.wr, NULL);
 	/* if this failed, the drain of the QP takes care of the whole chain */
 	link->wr.posted += b->n;
-	rstream_mib_inc(link->ln->rn, RSTREAM_MIB_POST_SENDS);
+	rstream_link_count(link, RSTREAM_MIB_POST_SENDS);
 	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS, b->n);
 	rstream_mib_add(link->ln->rn, RSTREAM_MIB_WRS_SIGNALLED, b->n_signalled);
 	b->n = 0;
