@@ -227,20 +227,6 @@ static inline bool rstream_link_possible(struct net *net)
 void rstream_link_net_drain(struct net *net, bool on);
 bool rstream_link_drained(const struct net *net);	/* any context */
 
-/**
- * rstream_life_protects() - may @dev encrypt packets?
- * @dev:	the device of a route
- *
- * True if it is a tunnel, or if there is MACsec below it.  RDMA would bypass it, and send the
- * data unencrypted.
- *
- * Context: RCU read lock.
- */
-bool rstream_life_protects(struct net_device *dev);
-
-/* Changes with routes and IPsec policies.  Any context. */
-int rstream_routes_genid(const struct net *net);
-
 /* Number of links that may still use a device: 0 when a drain has completed. */
 unsigned int rstream_link_net_count(const struct net *net);
 

@@ -26,12 +26,10 @@
  *  7. Rings: each holds a reference.  RMBs without a ring are freed once @down is set, the others
  *     by trim_work or by link_free_work().
  */
-#include <linux/if_arp.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <linux/string.h>
-#include <linux/xfrm.h>
 
+#include "base/route.h"
 #include "account.h"
 #include "cm.h"
 #include "peer_host.h"
@@ -236,74 +234,16 @@ static bool link_is_idle(struct rstream_link *link)
 	       time_after(jiffies, link->used_at + msecs_to_jiffies(ms));
 }
 
-/* May @dev encapsulate packets, and encrypt them?  True for unknown kinds of devices. */
-static bool is_tunnel(const struct net_device *dev)
-{
-	static const char *const plain[] = {
-		"bond", "bridge", "dsa", "dummy", "hsr", "ipoib", "ipvlan", "ipvtap", "macvlan",
-		"macvtap", "netkit", "team", "veth", "vlan", "vrf",
-	};
-
-	if (dev->flags & IFF_POINTOPOINT || dev->type == ARPHRD_NONE)
-		return true;
-	/* hardware devices have no rtnl_link_ops, but L2TP's have none either */
-	if (dev->dev.type && dev->dev.type->name && !strcmp(dev->dev.type->name, "l2tpeth"))
-		return true;
-	return dev->rtnl_link_ops &&
-	       match_string(plain, ARRAY_SIZE(plain), dev->rtnl_link_ops->kind) < 0;
-}
-
-static int is_macsec(struct net_device *dev, struct netdev_nested_priv *unused)
-{
-	return netif_is_macsec(dev);
-}
-
-bool rstream_life_protects(struct net_device *dev)
-{
-	return is_tunnel(dev) || (!list_empty(&dev->adj_list.lower) &&
-				  netdev_walk_all_lower_dev_rcu(dev, is_macsec, NULL));
-}
-
-/* Is there any device or policy that may encrypt packets, and that a new route may lead to? */
-static bool net_protects(struct net *net)
-{
-	struct net_device *dev;
-	bool found = false;
-
-#ifdef CONFIG_XFRM
-	if (READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_OUT]))
-		return true;
-#endif
-	rcu_read_lock();
-	for_each_netdev_rcu(net, dev) {
-		found = dev->flags & IFF_UP && rstream_life_protects(dev);
-		if (found)
-			break;
-	}
-	rcu_read_unlock();
-	return found;
-}
-
-int rstream_routes_genid(const struct net *net)
-{
-	int genid = rt_genid_ipv4(net);
-
-#if IS_ENABLED(CONFIG_IPV6)
-	genid += rt_genid_ipv6(net);
-#endif
-	return genid;
-}
-
 /* If routes or IPsec policies have changed, streams may have to leave their rings: notify them. */
 static void link_look_at_routes(struct rstream_link *link)
 {
 	struct net *net = rstream_link_netns(link);
-	int genid = rstream_routes_genid(net);
+	int genid = rstream_route_genid(net);
 
 	if (genid == link->probe.routes)
 		return;
 	link->probe.routes = genid;
-	if (net_protects(net))
+	if (rstream_route_net_protects(net))
 		rstream_link_tell_streams(link, RSTREAM_LINK_EV_ROUTES);
 }
 

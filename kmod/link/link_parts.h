@@ -152,7 +152,7 @@ struct rstream_link_probe {
 	unsigned int move_at;		/* @sweeps when rings may move next */
 	bool renewing;			/* too many orphans: to end at the next sweep */
 	u64 renews_until;		/* 64-bit jiffies: the peer has said RENEW */
-	int routes;			/* rstream_routes_genid() at the last check */
+	int routes;			/* rstream_route_genid() at the last check */
 };
 
 /*

@@ -35,7 +35,7 @@ struct rstream_taken {
 	u64 asked_with;		/* ring bytes credited when we last asked for credit */
 	unsigned long asked_at;	/* jiffies then */
 	bool asked;		/* a credit that interrupts was requested, but has not arrived */
-	int routes;		/* rstream_routes_genid() when @route was found */
+	int routes;		/* rstream_route_genid() when @route was found */
 	struct dst_entry *route;	/* the last one found to be unprotected; a reference */
 };
 

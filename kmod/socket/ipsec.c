@@ -13,6 +13,7 @@
 #include <net/rtnetlink.h>
 #include <net/xfrm.h>
 
+#include "base/route.h"
 #include "link/link.h"
 #include "ipsec.h"
 
@@ -32,7 +33,7 @@ static bool device_protects(const struct dst_entry *dst)
 	bool protects;
 
 	rcu_read_lock();	/* the device may be going away */
-	protects = rstream_life_protects(READ_ONCE(dst->dev));
+	protects = rstream_route_protects(READ_ONCE(dst->dev));
 	rcu_read_unlock();
 	return protects;
 }
@@ -79,7 +80,7 @@ enum rstream_reason rstream_ipsec(struct rstream *rs)
 	int genid, err;
 
 	rstream_assert_held(rs);
-	genid = rstream_routes_genid(sock_net(sk));	/* first: may be older than the route */
+	genid = rstream_route_genid(sock_net(sk));	/* first: may be older than the route */
 	/* as TCP before a retransmission: keeps the route if it is still valid */
 	err = inet_csk(sk)->icsk_af_ops->rebuild_header(sk);
 	if (err) {
@@ -111,7 +112,7 @@ bool rstream_ipsec_moved(const struct rstream *rs)
 void rstream_ipsec_look(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
-	bool own = rs->taken.routes == rstream_routes_genid(sock_net(sk)) || has_policy(sk);
+	bool own = rs->taken.routes == rstream_route_genid(sock_net(sk)) || has_policy(sk);
 
 	if ((!rs->txring && !rs->rxring) || rstream_ipsec(rs) != RSTREAM_R_IPSEC)
 		return;

@@ -100,7 +100,7 @@ static enum rstream_reason route_excludes(const struct rstream *rs, const struct
 }
 
 /* May a client's SYN have the option on this route? */
-bool rstream_route_serves(struct rstream *rs, const struct dst_entry *dst)
+bool rstream_option_client_serves(struct rstream *rs, const struct dst_entry *dst)
 {
 	rs->reason = route_excludes(rs, dst);
 	return !rs->reason;
@@ -115,7 +115,7 @@ static u8 client_role(struct rstream *rs, const struct sk_buff *skb)
 		return 0;
 	if (th->syn)
 		return rs->mode == RSTREAM_CONNECTING && !th->ack &&
-		       rstream_route_serves(rs, __sk_dst_get(rs->sk)) ?
+		       rstream_option_client_serves(rs, __sk_dst_get(rs->sk)) ?
 		       RSW_ROLE_SYN : 0;
 	if (rs->mode != RSTREAM_FRAMED || rs->hello.in || skb_is_gso(skb) ||
 	    (rstream_tx_plain(rs) && tcp_sk(rs->sk)->snd_una != rs->plain.tx_start) ||

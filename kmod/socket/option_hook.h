@@ -48,7 +48,7 @@ void rstream_option_client_on(struct rstream *rs, const struct inet_connection_s
 void rstream_option_client_off(struct rstream *rs);
 
 /* May a client's SYN have the option on this route?  If not, rstream.reason says why. */
-bool rstream_route_serves(struct rstream *rs, const struct dst_entry *dst);
+bool rstream_option_client_serves(struct rstream *rs, const struct dst_entry *dst);
 
 /* Segments.  An skb to which the option is added may start with an IP header. */
 bool rstream_option_client_insert(struct sk_buff *skb, const struct rstream_opt *opt);

@@ -278,7 +278,7 @@ static bool hook_mapped_syn(const struct sk_buff *skb, struct rstream_opt *opt)
 
 	if (!rs || !rs->offer.mapped || rs->af_ops ||
 	    rstream_mode(rs) != RSTREAM_CONNECTING || tcp_hdr(skb)->ack ||
-	    !rstream_route_serves(rs, skb_dst(skb)))
+	    !rstream_option_client_serves(rs, skb_dst(skb)))
 		return false;
 	opt->version = RSW_VERSION;
 	opt->role = RSW_ROLE_SYN;
