@@ -41,6 +41,8 @@
 
 #define ORPHANS_MAX	SZ_2M
 #define NUDGE_MS	50
+/* How long the peer may owe an answer: it may queue behind 4 MiB of data on a slow network. */
+#define OWED_MS		30000
 /* Bytes since the last sweep that make a link count as busy. */
 #define BUSY_BYTES	SZ_64K
 /* Longest time between moves, in sweeps: half a minute by default. */
@@ -301,6 +303,20 @@ static bool link_renew(struct rstream_link *link)
 	return false;
 }
 
+/*
+ * Return: NONE, or why the link must end: an answer of the peer is overdue.  This counts sweeps
+ * instead of time, because a host that was stopped for a while misses only one.
+ */
+static enum rstream_link_end link_is_owed(struct rstream_link *link)
+{
+	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_probe_ms);
+	unsigned int most = DIV_ROUND_UP(OWED_MS, ms);
+
+	if (rstream_txring_overdue(link, most))
+		return RSTREAM_END_NOT_FREED;
+	return rstream_msg_overdue(link, most) ? RSTREAM_END_NO_RQ_CREDITS : RSTREAM_END_NONE;
+}
+
 static void link_probe_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(to_delayed_work(work),
@@ -337,7 +353,7 @@ static void link_probe_work(struct work_struct *work)
 	link_look_at_routes(link);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
-	end = rstream_txring_withheld(link);
+	end = link_is_owed(link);
 	if (end) {
 		rstream_link_break_locked(link, end);
 		goto out;
@@ -446,6 +462,7 @@ static void link_free_work(struct work_struct *work)
 	struct rstream_peer *peer = link->peer;
 
 	rstream_rxring_free_all(link);
+	rstream_txring_free_all(link);
 	rstream_rmb_free_all(link);
 	kfree(link);
 	spin_lock_bh(&ln->lock);

@@ -119,7 +119,7 @@ struct rstream_link_wr {
 
 /*
  * msg.c: messages and their credits.  [@credits: cm.c, link_life.c, txring.c; @credits_max: cm.c;
- * @received: qp.c; @poor_sweeps: txring.c]
+ * @received: qp.c]
  */
 struct rstream_link_msg {
 	unsigned int credits;		/* messages that the peer can still receive */

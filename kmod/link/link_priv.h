@@ -359,10 +359,12 @@ void rstream_msg_say_ready(struct rstream_link *link);
 void rstream_msg_kick(struct rstream_link *link);
 void rstream_txring_sweep(struct rstream_link *link, struct rstream_balance *balance);
 u64 rstream_rxring_look(struct rstream_link *link, struct rstream_balance *balance);
-enum rstream_link_end rstream_txring_withheld(struct rstream_link *link);
+bool rstream_txring_overdue(const struct rstream_link *link, unsigned int most);
+bool rstream_msg_overdue(struct rstream_link *link, unsigned int most);
 void rstream_txring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_txring_drained(struct rstream_link *link);
 void rstream_txring_dead(struct rstream_link *link);
 void rstream_rxring_free_all(struct rstream_link *link);	/* without the lock */
+void rstream_txring_free_all(struct rstream_link *link);	/* likewise */
 
 #endif

@@ -206,6 +206,13 @@ void rstream_msg_kick(struct rstream_link *link)
 		rstream_sched_next(link);
 }
 
+/* RQ_CREDIT must follow messages: has it not, for more than @most sweeps?  Called once a sweep. */
+bool rstream_msg_overdue(struct rstream_link *link, unsigned int most)
+{
+	lockdep_assert_held(&link->lock);
+	return !link->msg.credits && ++link->msg.poor_sweeps > most;
+}
+
 /* ---- received ---- */
 
 /* Only on iWARP does the peer's software answer probes; elsewhere, its device does. */

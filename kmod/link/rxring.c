@@ -388,8 +388,5 @@ void rstream_rxring_abandon(struct rstream_link *link)
 void rstream_rxring_free_all(struct rstream_link *link)
 {
 	WARN_ON_ONCE(!idr_is_empty(&link->rx.rings));
-	WARN_ON_ONCE(!idr_is_empty(&link->tx.rings));
 	idr_destroy(&link->rx.rings);
-	idr_destroy(&link->tx.rings);
-	idr_destroy(&link->tx.granted);
 }

@@ -17,9 +17,6 @@
 #include "page_cache.h"
 #include "wr.h"
 
-/* How long the peer may owe an answer: it may queue behind 4 MiB of data on a slow network. */
-#define OWED_MS		30000
-
 /* ---- DMA addresses ---- */
 
 /*
@@ -743,26 +740,16 @@ void rstream_txring_freed(struct rstream_link *link, u32 id)
 		tx_free(link, ring);
 }
 
-/*
- * Return: NONE, or why the link must end: an answer of the peer is overdue.  FREED must follow
- * DONE, and RQ_CREDIT must follow messages.  This counts sweeps instead of time, because a host
- * that was stopped for a while misses only one.
- */
-enum rstream_link_end rstream_txring_withheld(struct rstream_link *link)
+/* FREED must follow DONE: has it not, for more than @most sweeps? */
+bool rstream_txring_overdue(const struct rstream_link *link, unsigned int most)
 {
-	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_probe_ms);
-	unsigned int most = DIV_ROUND_UP(OWED_MS, ms);
-	struct tx_ring *oldest;
+	const struct tx_ring *oldest;
 
 	lockdep_assert_held(&link->lock);
 	oldest = list_first_entry_or_null(&link->tx.zombies, struct tx_ring, zombie);
 	/* the peer need not answer before the writes of the ring have completed */
-	if (oldest && !oldest->ctrl.due && list_empty(&oldest->ending) &&
-	    link->probe.sweeps - oldest->owed_at > most)
-		return RSTREAM_END_NOT_FREED;
-	if (!link->msg.credits && ++link->msg.poor_sweeps > most)
-		return RSTREAM_END_NO_RQ_CREDITS;
-	return RSTREAM_END_NONE;
+	return oldest && !oldest->ctrl.due && list_empty(&oldest->ending) &&
+	       link->probe.sweeps - oldest->owed_at > most;
 }
 
 /* ---- for qp.c and link_life.c ---- */
@@ -924,4 +911,12 @@ void rstream_txring_dead(struct rstream_link *link)
 		tx_free(link, ring);
 		rstream_link_pause(link, ++n);
 	}
+}
+
+/* The last reference to the link is gone. */
+void rstream_txring_free_all(struct rstream_link *link)
+{
+	WARN_ON_ONCE(!idr_is_empty(&link->tx.rings));
+	idr_destroy(&link->tx.rings);
+	idr_destroy(&link->tx.granted);
 }
