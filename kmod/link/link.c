@@ -117,7 +117,7 @@ bool rstream_link_flaps(const struct rstream_link *link)
 }
 
 /* Number of rings to visit before giving up the lock and the CPU for a moment. */
-#define LOOKS_MOST	64U
+#define LOOKS_MAX	64U
 
 /*
  * A link can have many rings.  Code that walks through them calls this after the @n-th one; it may
@@ -126,7 +126,7 @@ bool rstream_link_flaps(const struct rstream_link *link)
 bool rstream_link_pause(struct rstream_link *link, unsigned int n)
 {
 	lockdep_assert_held(&link->lock);
-	if (n % LOOKS_MOST == 0) {
+	if (n % LOOKS_MAX == 0) {
 		spin_unlock_bh(&link->lock);
 		cond_resched();
 		spin_lock_bh(&link->lock);

@@ -21,7 +21,7 @@
 /* Delay of an attempt that the peer has requested. */
 #define ASKED_MS	100
 /* waiter_to_try() looks at this many waiters of each list, peer->told and peer->untold. */
-#define TOKENS_MOST	64U
+#define TOKENS_MAX	64U
 
 /* ---- the table ---- */
 
@@ -374,7 +374,7 @@ static struct rstream_waiter *least_refused(struct list_head *list, struct rstre
 	unsigned int n = 0;
 
 	list_for_each_entry_reverse(w, list, list) {
-		if (n++ == TOKENS_MOST)
+		if (n++ == TOKENS_MAX)
 			break;
 		if (w->ticket.theirs.token && (!best || w->refused < best->refused))
 			best = w;
@@ -641,7 +641,7 @@ static void token_refused(struct list_head *list, u64 token)
 	unsigned int n = 0;
 
 	list_for_each_entry_reverse(w, list, list) {
-		if (n++ == TOKENS_MOST)
+		if (n++ == TOKENS_MAX)
 			break;
 		if (w->ticket.theirs.token == token && w->refused < U8_MAX)
 			w->refused++;

@@ -3,11 +3,11 @@
  * Scheduling: which ring of a link may post, and how much.
  *
  * A queue pair works in order, so the writes of a stream wait for everything that others have
- * posted before.  Once QUEUE_MOST bytes of a link are in flight, a ring that has more to post
+ * posted before.  Once QUEUE_MAX bytes of a link are in flight, a ring that has more to post
  * waits in a queue, which is served round robin: a scheduled ring posts at most a quantum, then
  * goes to the tail.  With many rings, the quantum is QUANTUM, for which any ring has room, so
  * that all streams get the same share, whatever the sizes of their rings.  Few rings reach
- * QUEUE_MOST only if they are large; then the quantum is an equal share of it.  A ring with
+ * QUEUE_MAX only if they are large; then the quantum is an equal share of it.  A ring with
  * nothing in flight and few bytes to send does not queue.
  *
  * Owns the queue of waiting rings and the list of scheduled ones; all with link->lock held.  Called
@@ -16,10 +16,10 @@
 #include "ring.h"
 #include "wr.h"
 
-#define QUEUE_MOST	SZ_4M
+#define QUEUE_MAX	SZ_4M
 #define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
-#define SHARE_LEAST	SZ_256K		/* if the share is smaller, QUANTUM is used */
-#define SMALL_MOST	SZ_4K		/* bytes that need not queue */
+#define SHARE_MIN	SZ_256K		/* if the share is smaller, QUANTUM is used */
+#define SMALL_MAX	SZ_4K		/* bytes that need not queue */
 
 /*
  * Return: bytes of the link in flight, up to 64 KiB more than the true number, because not all
@@ -33,9 +33,9 @@ static u64 in_flight(const struct rstream_link *link)
 /* Return: quantum of a scheduled ring while others wait, bytes. */
 static u64 quantum(const struct rstream_link *link)
 {
-	u64 part = QUEUE_MOST / (link->sched.n_waiting + link->sched.n_scheduled + 1);
+	u64 part = QUEUE_MAX / (link->sched.n_waiting + link->sched.n_scheduled + 1);
 
-	return part < SHARE_LEAST ? QUANTUM : part;
+	return part < SHARE_MIN ? QUANTUM : part;
 }
 
 /* Is another ring waiting, or scheduled and about to post? */
@@ -58,7 +58,7 @@ static bool is_small(const struct tx_ring *ring, const struct list_head *frags)
 		return false;
 	list_for_each_entry(frag, frags, list) {
 		len += frag->len;
-		if (len > SMALL_MOST)
+		if (len > SMALL_MAX)
 			return false;
 	}
 	return true;
@@ -70,11 +70,11 @@ u64 rstream_sched_budget(const struct tx_ring *ring, const struct list_head *fra
 	u64 all = in_flight(link);
 
 	if (is_small(ring, frags))
-		return SMALL_MOST;
-	if (all >= QUEUE_MOST)
+		return SMALL_MAX;
+	if (all >= QUEUE_MAX)
 		return 0;
 	if (!others_wait(ring))
-		return max_t(u64, QUEUE_MOST - all, QUANTUM);
+		return max_t(u64, QUEUE_MAX - all, QUANTUM);
 	return ring->pub.scheduled ? quantum(link) : 0;
 }
 
@@ -130,12 +130,12 @@ void rstream_sched_next(struct rstream_link *link)
 
 	lockdep_assert_held(&link->lock);
 	all = in_flight(link);
-	if (!link->sched.n_waiting || all >= QUEUE_MOST ||
+	if (!link->sched.n_waiting || all >= QUEUE_MAX ||
 	    rstream_wr_room(link) <= RSTREAM_SQ_CTRL)
 		return;
 	n = min3((rstream_wr_room(link) - RSTREAM_SQ_CTRL) / rstream_wr_per_message(link),
 		 link->msg.credits,
-		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MOST - all, quantum(link)));
+		 (unsigned int)DIV64_U64_ROUND_UP(QUEUE_MAX - all, quantum(link)));
 	list_for_each_entry_safe(ring, next, &link->sched.waiters, waiter) {
 		if (link->sched.n_scheduled >= n)
 			break;

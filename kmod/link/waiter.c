@@ -13,7 +13,7 @@
 #include "waiter.h"
 
 /* Number of waiters to notify before giving up the lock and the CPU for a moment. */
-#define TOLD_MOST	64U
+#define TOLD_MAX	64U
 
 static struct rstream_waiter *waiter_find(struct rstream_peer *peer, struct rstream *rs)
 {
@@ -97,7 +97,7 @@ void rstream_waiter_tell_some(struct rstream_peer *peer, enum rstream_link_event
 		if (!w)
 			return;
 		waiter_tell(peer, w, ev);
-		if (i % TOLD_MOST == 0) {
+		if (i % TOLD_MAX == 0) {
 			spin_unlock_bh(&peer->lock);
 			cond_resched();
 			spin_lock_bh(&peer->lock);

@@ -95,12 +95,12 @@ static struct rstream_frag *tail_frag(struct rstream *rs,
 	       frag->off + frag->len == pfrag->offset ? frag : NULL;
 }
 
-#define REFILL_LEAST	32	/* as in sk_page_frag_refill() */
+#define REFILL_MIN	32	/* as in sk_page_frag_refill() */
 
 static bool used_up(const struct page_frag *pfrag)
 {
 	/* sk_page_frag_refill() reuses a page that nobody else refers to */
-	return !pfrag->page || (pfrag->offset + REFILL_LEAST > pfrag->size &&
+	return !pfrag->page || (pfrag->offset + REFILL_MIN > pfrag->size &&
 				page_ref_count(pfrag->page) > 1);
 }
 

@@ -264,7 +264,7 @@ static bool work_do(struct rstream *rs, unsigned long todo)
 }
 
 /* The pause doubles this often, up to some 20 ms. */
-#define LATE_MOST	ilog2(HZ / 32)
+#define LATE_MAX	ilog2(HZ / 32)
 
 /*
  * The socket is owned by a program, or by accept(), which may sleep: try again in a while.
@@ -276,7 +276,7 @@ static bool work_later(struct rstream *rs, unsigned long todo)
 {
 	if (!rs->late && !try_module_get(THIS_MODULE))
 		return false;
-	WRITE_ONCE(rs->late, min(rs->late + 1, LATE_MOST + 1));
+	WRITE_ONCE(rs->late, min(rs->late + 1, LATE_MAX + 1));
 	return rstream_queue_again(rs, todo, 1UL << (rs->late - 1));
 }
 
