@@ -573,7 +573,7 @@ struct rstream_link *rstream_life_new(struct rstream_peer *peer,
 	idr_init(&link->tx.rings);
 	idr_init(&link->tx.granted);
 	INIT_LIST_HEAD(&link->msg.waiting);
-	INIT_LIST_HEAD(&link->msg.poor);
+	INIT_LIST_HEAD(&link->msg.no_credit);
 	INIT_LIST_HEAD(&link->sched.waiters);
 	INIT_LIST_HEAD(&link->sched.scheduled);
 	INIT_LIST_HEAD(&link->tx.busy);

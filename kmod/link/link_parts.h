@@ -129,8 +129,8 @@ struct rstream_link_msg {
 	u64 received;			/* messages of the peer */
 	bool owes_ack;			/* iWARP: the peer waits for PROBE_ACK */
 	struct list_head waiting;	/* rings with control messages that wait */
-	struct list_head poor;		/* likewise, if only a receive credit is missing */
-	unsigned int poor_sweeps;	/* sweeps that found no credit, since the last RQ_CREDIT */
+	struct list_head no_credit;	/* likewise, if only a receive credit is missing */
+	unsigned int no_credit_sweeps;	/* sweeps that found no credit, since the last RQ_CREDIT */
 };
 
 /*

@@ -122,13 +122,13 @@ static bool ctrl_post_one(struct rstream_link *link, struct ring_ctrl *ctrl)
  */
 static void ctrl_wait(struct rstream_link *link, struct ring_ctrl *ctrl)
 {
-	bool poor = rstream_link_alive(link) && rstream_wr_fits(link) && !link->msg.credits &&
-		    link->wr.done >= ctrl->last_sq;
+	bool no_credit = rstream_link_alive(link) && rstream_wr_fits(link) && !link->msg.credits &&
+			 link->wr.done >= ctrl->last_sq;
 
-	if (!list_empty(&ctrl->list) && ctrl->poor == poor)
+	if (!list_empty(&ctrl->list) && ctrl->no_credit == no_credit)
 		return;
-	list_move_tail(&ctrl->list, poor ? &link->msg.poor : &link->msg.waiting);
-	ctrl->poor = poor;
+	list_move_tail(&ctrl->list, no_credit ? &link->msg.no_credit : &link->msg.waiting);
+	ctrl->no_credit = no_credit;
 }
 
 /* Posts what is due, now or in rstream_msg_kick().  May free @ctrl. */
@@ -197,8 +197,8 @@ void rstream_msg_kick(struct rstream_link *link)
 		if (!rstream_msg_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
-	while (link->msg.credits && !list_empty(&link->msg.poor)) {
-		ctrl = list_first_entry(&link->msg.poor, struct ring_ctrl, list);
+	while (link->msg.credits && !list_empty(&link->msg.no_credit)) {
+		ctrl = list_first_entry(&link->msg.no_credit, struct ring_ctrl, list);
 		if (!rstream_msg_flush(link, ctrl) && !rstream_wr_fits(link))
 			return;
 	}
@@ -210,7 +210,7 @@ void rstream_msg_kick(struct rstream_link *link)
 bool rstream_msg_overdue(struct rstream_link *link, unsigned int most)
 {
 	lockdep_assert_held(&link->lock);
-	return !link->msg.credits && ++link->msg.poor_sweeps > most;
+	return !link->msg.credits && ++link->msg.no_credit_sweeps > most;
 }
 
 /* ---- received ---- */
@@ -285,7 +285,7 @@ void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
 		link->msg.credits += id;
 		/* return_receives() reports at least a quarter: less counts as withholding */
 		if (id >= link->msg.credits_max / 4)
-			link->msg.poor_sweeps = 0;
+			link->msg.no_credit_sweeps = 0;
 		rstream_msg_kick(link);
 		break;
 	default:

@@ -18,11 +18,11 @@ enum rstream_due {
 
 /* Control messages of a ring that wait to be posted. */
 struct ring_ctrl {
-	struct list_head list;		/* link->msg.waiting, or msg.poor if @poor */
+	struct list_head list;		/* link->msg.waiting, or msg.no_credit if @no_credit */
 	unsigned int due;		/* enum rstream_due */
 	u64 last_sq;			/* number of the ring's last work request */
 	bool tx;			/* of a tx_ring */
-	bool poor;			/* only a receive credit is missing */
+	bool no_credit;			/* only a receive credit is missing */
 };
 
 struct rx_ring {

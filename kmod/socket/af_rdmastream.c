@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Socket family, socket protocol ("doors" below) and proto_ops.
+ * Socket family, socket protocol and proto_ops.
  *
  *   socket(AF_RDMASTREAM, SOCK_STREAM, 0|1)		IPv4 | IPv6 inside
  *   socket(AF_INET|AF_INET6, SOCK_STREAM, IPPROTO_RDMASTREAM)
@@ -581,8 +581,7 @@ static const struct proto_ops dummy_ops = {
 
 /* ---- the family ---- */
 
-static int door_create(struct net *net, struct socket *sock, int protocol,
-		       int kern)
+static int family_create(struct net *net, struct socket *sock, int protocol, int kern)
 {
 	int family = protocol == RDMASTREAM_PROTO_IPV6 ? AF_INET6 : AF_INET;
 	struct socket *inner;
@@ -616,16 +615,16 @@ static int door_create(struct net *net, struct socket *sock, int protocol,
 }
 
 static struct net_proto_family family = {
-	.create = door_create,
+	.create = family_create,
 	.owner = THIS_MODULE,
 };
 
 /* ---- the protocol ---- */
 
-static struct proto door_prot4, door_prot6;
+static struct proto prot4, prot6;
 
 /* Last step of inet_create() and inet6_create(). */
-static int door_init(struct sock *sk)
+static int prot_init(struct sock *sk)
 {
 	const struct rstream_tcp *tcp = rstream_tcp_of(sk);
 	struct rstream *rs;
@@ -650,18 +649,18 @@ static int door_init(struct sock *sk)
 	return 0;
 }
 
-static struct inet_protosw door_sw4 = {
+static struct inet_protosw protosw4 = {
 	.type = SOCK_STREAM,
 	.protocol = IPPROTO_RDMASTREAM,
-	.prot = &door_prot4,
+	.prot = &prot4,
 	.ops = &rstream_proto_ops,
 	.flags = INET_PROTOSW_ICSK,
 };
 
-static struct inet_protosw door_sw6 = {
+static struct inet_protosw protosw6 = {
 	.type = SOCK_STREAM,
 	.protocol = IPPROTO_RDMASTREAM,
-	.prot = &door_prot6,
+	.prot = &prot6,
 	.ops = &rstream_proto_ops,
 	.flags = INET_PROTOSW_ICSK,
 };
@@ -672,7 +671,7 @@ static struct inet_protosw door_sw6 = {
 static void make_prot(struct proto *ours, const struct rstream_tcp *tcp)
 {
 	*ours = *tcp->prot;
-	ours->init = door_init;
+	ours->init = prot_init;
 	ours->owner = THIS_MODULE;
 }
 
@@ -693,11 +692,11 @@ int rstream_af_init(void)
 		return err;
 	}
 	rstream_dummy_socket->ops = &dummy_ops;
-	make_prot(&door_prot4, &rstream_tcp4);
-	inet_register_protosw(&door_sw4);
+	make_prot(&prot4, &rstream_tcp4);
+	inet_register_protosw(&protosw4);
 	if (rstream_tcp6.prot) {
-		make_prot(&door_prot6, &rstream_tcp6);
-		inet6_register_protosw(&door_sw6);
+		make_prot(&prot6, &rstream_tcp6);
+		inet6_register_protosw(&protosw6);
 	}
 	return 0;
 }
@@ -710,7 +709,7 @@ void rstream_af_exit(void)
 {
 	sock_unregister(rstream_family);
 	if (rstream_tcp6.prot)
-		inet6_unregister_protosw(&door_sw6);
-	inet_unregister_protosw(&door_sw4);
+		inet6_unregister_protosw(&protosw6);
+	inet_unregister_protosw(&protosw4);
 	rstream_dummy_socket->ops = NULL;	/* no sock has it any more */
 }

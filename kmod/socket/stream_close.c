@@ -51,7 +51,7 @@ static bool too_many(const struct rstream *rs, unsigned int shift)
 }
 
 /* Does TCP get no answer from the peer?  An ACK with a zero window is an answer. */
-static bool is_deaf(const struct rstream *rs)
+static bool is_unanswered(const struct rstream *rs)
 {
 	const struct inet_connection_sock *icsk = inet_csk(rs->sk);
 
@@ -62,7 +62,7 @@ static bool is_deaf(const struct rstream *rs)
  * Longest silence of the peer, ms: as for TCP's orphans, among which this socket does not count
  * until it is given back; see retransmits_timed_out().
  */
-static unsigned int deaf_max(const struct rstream *rs)
+static unsigned int unanswered_max(const struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 	unsigned int retries = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_orphan_retries) ?:
@@ -302,10 +302,10 @@ void rstream_close_late(struct rstream *rs)
 	if (rs->close.state != RSTREAM_CLOSED)
 		return;
 	rs->close.looks = moved ? 0 : rs->close.looks + 1;
-	rs->close.deaf = !moved && is_deaf(rs) ? rs->close.deaf + 1 : 0;
+	rs->close.unanswered = !moved && is_unanswered(rs) ? rs->close.unanswered + 1 : 0;
 	rs->close.progress = now;
 	if (rs->close.looks > LOOKS_MAX ||
-	    rs->close.deaf * LOOK_SECONDS * MSEC_PER_SEC > deaf_max(rs))
+	    rs->close.unanswered * LOOK_SECONDS * MSEC_PER_SEC > unanswered_max(rs))
 		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
 	else if (!limited(rs, (moved < max_t(u64, tcp_sk(rs->sk)->mss_cache, left / 64)) +
 			      !!READ_ONCE(rs->sk->sk_err_soft)))

@@ -22,7 +22,7 @@ enum rstream_close_state {
 struct rstream_closing {
 	u64 progress;		/* close_progress() at the last check */
 	u8 looks;		/* checks in a row that saw no progress */
-	u8 deaf;		/* likewise, and TCP got no answer, either */
+	u8 unanswered;		/* likewise, and TCP got no answer, either */
 	u8 state;		/* enum rstream_close_state; read locklessly */
 };
 
