@@ -249,6 +249,14 @@ static inline bool rstream_rx_timed(const struct rstream *rs)
 	       sock_flag(rs->sk, SOCK_TIMESTAMPING_RX_SOFTWARE);
 }
 
+/* May a call sleep for @timeo?  Return: 0 or the errno with which it ends. */
+static inline int rstream_may_sleep(long timeo)
+{
+	if (!timeo)
+		return -EAGAIN;
+	return signal_pending(current) ? sock_intr_errno(timeo) : 0;
+}
+
 /* Assert "held" in either form. */
 static inline void rstream_assert_held(const struct rstream *rs)
 {

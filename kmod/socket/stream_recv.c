@@ -431,11 +431,7 @@ static int wait_while(struct rstream *rs, int flags, bool (*busy)(const struct r
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (busy(rs)) {
-		err = sock_error(sk);
-		if (!err && !timeo)
-			err = -EAGAIN;
-		else if (!err && signal_pending(current))
-			err = sock_intr_errno(timeo);
+		err = sock_error(sk) ?: rstream_may_sleep(timeo);
 		if (err)
 			break;
 		err = min(sk_wait_event(sk, &timeo, !busy(rs) || READ_ONCE(sk->sk_err),

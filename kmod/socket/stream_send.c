@@ -267,10 +267,7 @@ static int wait_room(struct rstream *rs, long *timeo)
 		rstream_flush(rs);
 		if (room(rs))
 			break;
-		if (!*timeo)
-			err = -EAGAIN;
-		else if (signal_pending(current))
-			err = sock_intr_errno(*timeo);
+		err = rstream_may_sleep(*timeo);
 		if (err)
 			break;
 		err = min(sk_wait_event(sk, timeo, tx_over(rs) || room(rs), &wait), 0);
@@ -419,10 +416,7 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 			rstream_fall_back_guarded(rs, RSTREAM_R_SPOKE_FIRST);
 			break;
 		}
-		if (!timeo)
-			err = -EAGAIN;
-		else if (signal_pending(current))
-			err = sock_intr_errno(timeo);
+		err = rstream_may_sleep(timeo);
 		if (err)
 			break;
 		err = min(sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_ASKED ||
