@@ -426,7 +426,6 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 	sock_poll_wait(file, sock, wait);
 	mask = poll_framed(rs);
 	if (!(mask & EPOLLOUT)) {
-		set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 		rstream_txq_ask_room(rs);
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* asks for room */
 		smp_mb__after_atomic();

@@ -214,10 +214,7 @@ static bool tx_over(const struct rstream *rs)
 /* Note that a writer waits for room, wherever that may come from. */
 void rstream_send_room(struct rstream *rs)
 {
-	struct sock *sk = rs->sk;
-
 	rstream_txq_ask_room(rs);
-	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	rstream_ring_waits(rs);
 }
 

@@ -62,11 +62,13 @@ bool rstream_txq_room(const struct rstream *rs)
 }
 
 /*
- * A writer or poll() has found no room.  TCP's send clears SOCKWQ_ASYNC_NOSPACE, and may call
- * on_write_space() before it returns, so SIGIO has a flag of ours.
+ * A writer or poll() has found no room: TCP reports its own if SOCK_NOSPACE is set.  TCP's send
+ * clears SOCKWQ_ASYNC_NOSPACE, and may call on_write_space() before it returns, so SIGIO has a
+ * flag of ours.
  */
 void rstream_txq_ask_room(struct rstream *rs)
 {
+	set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
 	if (sock_flag(rs->sk, SOCK_FASYNC))
 		WRITE_ONCE(rs->txq.sigio_asked, true);
 	WRITE_ONCE(rs->txq.room_asked, true);
