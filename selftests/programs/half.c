@@ -203,9 +203,10 @@ static ssize_t send_zerocopy(struct half *h, size_t len)
 	pattern_fill(buf, len, h->seed, h->offset);
 	for (;;) {
 		n = send(h->fd, buf, len, MSG_NOSIGNAL | MSG_ZEROCOPY);
-		/* too many under way for net.core.optmem_max? */
+		/* too many under way for net.core.optmem_max or RLIMIT_MEMLOCK? */
 		if (n >= 0 || errno != ENOBUFS || h->zc_sent == h->zc_done)
 			break;
+		h->zc_refused++;
 		errno = EAGAIN;
 		if (zc_take(h) < 0 && (h->err || !h->blocking))
 			break;

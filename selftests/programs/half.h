@@ -57,6 +57,7 @@ struct half {
 	uint64_t file_start, file_end;
 	uint32_t zc_sent, zc_done;	/* calls, and those all of which were told to be complete */
 	uint64_t zc_early;		/* bit N: that with number N of ZC_CALLS, out of order */
+	unsigned int zc_refused;	/* calls that failed with ENOBUFS while others were under way */
 };
 
 void half_init(struct half *half);

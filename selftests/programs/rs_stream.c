@@ -157,6 +157,7 @@ static int print_errors(const struct side *side, int errors, bool unfinished)
 static int report(bool timed_out)
 {
 	uint64_t sum[2] = { 0, 0 }, pause = 0;	/* sum: sent, received */
+	unsigned int refused = 0;
 	int errors;
 
 	pthread_mutex_lock(&report_lock);
@@ -165,14 +166,15 @@ static int report(bool timed_out)
 			struct half *h = &sides[s].conns[i / 2].half[i % 2];
 
 			sum[!h->tx] += h->offset;
+			refused += h->zc_refused;
 			if (h->pause > pause)
 				pause = h->pause;
 		}
-	printf("{\"side\":\"%s\",\"conns\":%d,\"tx_bytes\":%llu,\"rx_bytes\":%llu,\"ms\":%llu,\"longest_pause_ms\":%llu,\"timed_out\":%s,\"first_errors\":[",
+	printf("{\"side\":\"%s\",\"conns\":%d,\"tx_bytes\":%llu,\"rx_bytes\":%llu,\"ms\":%llu,\"longest_pause_ms\":%llu,\"enobufs\":%u,\"timed_out\":%s,\"first_errors\":[",
 	       side_name(), opt.n_conns, (unsigned long long)sum[0],
 	       (unsigned long long)sum[1],
 	       (unsigned long long)(rs_now_ms() - start_ms),
-	       (unsigned long long)pause, timed_out ? "true" : "false");
+	       (unsigned long long)pause, refused, timed_out ? "true" : "false");
 	errors = print_errors(&sides[0], 0, timed_out);
 	errors = print_errors(&sides[1], errors, timed_out);
 	printf("],\"errors\":%d,\"ok\":%s}\n", errors,
