@@ -27,9 +27,12 @@ check:
 check-debug:
 	scripts/check -k um-debug $(CHECKFLAGS)
 
-SECONDS ?= 600
 soak:
-	scripts/soak $(SOAKFLAGS) $(SECONDS) $(SEED)
+	scripts/soak $(SOAKFLAGS) $(or $(SECONDS),600) $(SEED)
+
+# random socket and netlink calls
+calls:
+	scripts/calls $(CALLSFLAGS) $(or $(SECONDS),3600) $(SEED)
 
 SEEDS ?= 1-100
 simulate:
@@ -118,6 +121,8 @@ help:
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
 	@echo "soak          random traffic while links are lost, for SECONDS=N (600); SEED=N"
 	@echo "              repeats a run, SOAKFLAGS=\"-k um-6.1\" chooses the kernel"
+	@echo "calls         random socket and netlink calls on the debug kernel, for SECONDS=N (3600);"
+	@echo "              SEED=N; CALLSFLAGS=\"-k um-6.1\" chooses the kernel"
 	@echo "simulate      random programs, faults and settings in virtual time, SEEDS=\"1-100\";"
 	@echo "              SIMULATEFLAGS=-h lists more options"
 	@echo "nth           each allocation of connections with rings fails once, on the debug kernel"
@@ -147,4 +152,4 @@ help:
 	@echo "              does not need it"
 	@echo "clean         remove everything that was built; distclean: the kernels, too"
 
-.PHONY: all module tools check check-debug soak simulate cuts verbs peers nth fuzz mutate suites engines style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
+.PHONY: all module tools check check-debug soak calls simulate cuts verbs peers nth fuzz mutate suites engines style debug-kernel doc deb check-deb demo bench bench-instr bench-programs bench-memory bench-plot clean distclean help
