@@ -3,6 +3,7 @@
 """What programs can make the kernel keep for them, and what it is charged for.
 
 Usage: rs_memory.py ADDRESS crumbs|closed|waiting|lingering|scarce|blocked N
+       rs_memory.py ADDRESS orphans N COMMAND...
        rs_memory.py ADDRESS group|high|peeks|accepted N DIRECTORY
 
 crumbs: N sockets in turn write a byte each, which nobody reads, until one takes no more:
@@ -19,6 +20,10 @@ finds it reset when it reads, 0 or 1.
 
 lingering: N clients have nothing more to send, close, and wait for servers that do not.  Prints how
 many streams of them are left soon, at least.
+
+orphans: runs COMMAND while there are more orphans than tcp_max_orphans, and then what "closed" does,
+with TCP and with ours.  Prints of each how many are reset, and how many of them for that reason.
+What is not reset must arrive.
 
 scarce: N clients on rings write what they may, blocks of 32 KiB, while tcp_mem allows no more
 than there is.  Prints how many pages more TCP has then, and how many ms a client takes that 50
@@ -39,9 +44,11 @@ in a control group near memory.high.  Prints how many bytes it has not seen.
 accepted: a process in a control group accepts N connections of another one, first by TCP.
 Prints how many bytes of slab memory more the group has for each than with TCP.
 """
+import contextlib
 import os
 import select
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -53,23 +60,28 @@ SO_ZEROCOPY = 60
 SO_PEEK_OFF = 42
 MSG_ZEROCOPY = 0x4000000
 LIMIT = 60      # s
+FIN_WAIT2 = 5   # of TCP_INFO
 GROUPS = "/sys/fs/cgroup"
 TCP_MEM = "/proc/sys/net/ipv4/tcp_mem"
+RING_MODE = "/proc/sys/net/rdmastream/ring_mode"
+TCP_MAX_ORPHANS = "/proc/sys/net/ipv4/tcp_max_orphans"
 
 
-def pairs(address, count, sndbuf=65536):
+def pairs(address, count, sndbuf=65536, proto=streams.IPPROTO_RDMASTREAM):
     options = {"SO_SNDBUF": sndbuf} if sndbuf else {}
-    with streams.listening(address, count) as listener:
-        return [streams.connected(listener, **options) for _ in range(count)]
+    with streams.listening(address, count, proto=proto) as listener:
+        return [streams.connected(listener, proto, **options) for _ in range(count)]
 
 
-def is_reset(sock):
-    """Read until the end."""
+def is_reset(sock, size=None):
+    """Read until the end, before which there must be so much."""
     try:
-        while sock.recv(1 << 20):
-            pass
-    except ConnectionResetError:
+        while part := len(sock.recv(1 << 20)):
+            size = size and size - part
+    except (ConnectionResetError, BrokenPipeError):     # EPIPE: behind the end
         return True
+    if size:
+        sys.exit(f"{size} bytes are missing at the end")
     return False
 
 
@@ -78,10 +90,30 @@ def read_file(path):
         return file.read()
 
 
-def tcp_pages():
+def tcp_now(name):
+    """A number of /proc/net/sockstat."""
     line = next(line for line in read_file("/proc/net/sockstat").splitlines()
                 if line.startswith("TCP:"))
-    return int(line.split()[-1])
+    words = line.split()
+    return int(words[words.index(name) + 1])
+
+
+def tcp_pages():
+    return tcp_now("mem")
+
+
+def tcp_counter(name):
+    names, values = (line.split() for line in read_file("/proc/net/netstat").splitlines()
+                     if line.startswith("TcpExt:"))
+    return int(values[names.index(name)])
+
+
+def wait_until(condition):
+    end = time.monotonic() + LIMIT
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit("too late")
+        time.sleep(0.02)
 
 
 def crumbs(address, count):
@@ -109,6 +141,54 @@ def closed(address, count):
         reset += is_reset(server)
         server.close()
     print(reset)
+
+
+def closed_at_limit(address, count, proto):
+    """Return: how many are reset; how often TCP says that it did that"""
+    before = tcp_counter("TCPAbortOnMemory")
+    made = pairs(address, count, proto=proto)
+    if proto != socket.IPPROTO_TCP and int(read_file(RING_MODE)):
+        on_rings(made)
+    sizes = [fill(client) for client, _ in made]
+    for client, _ in made:
+        client.close()
+    reset = 0
+    for (_, server), size in zip(made, sizes):
+        reset += is_reset(server, size)
+        server.close()
+    return reset, tcp_counter("TCPAbortOnMemory") - before
+
+
+@contextlib.contextmanager
+def crowd(address, count=8):
+    """TCP has that many orphans, but tcp_max_orphans is 1."""
+    usual = read_file(TCP_MAX_ORPHANS)
+    made = pairs(address, count, proto=socket.IPPROTO_TCP)
+    for client, _ in made:
+        # stays in FIN_WAIT2 for a minute, with no timer that would count orphans
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, 120)
+        client.shutdown(socket.SHUT_WR)
+        wait_until(lambda: client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == FIN_WAIT2)
+        client.close()
+    write_file(TCP_MAX_ORPHANS, 1)
+    try:
+        # TCP counts them ten times a second
+        wait_until(lambda: closed_at_limit(address, 1, socket.IPPROTO_TCP) == (1, 1))
+        yield
+        if tcp_now("orphan") < count:
+            sys.exit("the orphans have ended")
+    finally:
+        write_file(TCP_MAX_ORPHANS, usual)
+        for _, server in made:
+            server.close()
+
+
+def orphans(address, count, *command):
+    with crowd(address):
+        subprocess.run(command, check=True)
+        resets = [closed_at_limit(address, count, proto)
+                  for proto in (socket.IPPROTO_TCP, streams.IPPROTO_RDMASTREAM)]
+    print(*resets[0], *resets[1])
 
 
 def waiting(address, count):
@@ -277,5 +357,5 @@ def accepted(address, count, directory):
 
 
 {"crumbs": crumbs, "closed": closed, "waiting": waiting, "lingering": lingering,
- "scarce": scarce, "blocked": blocked, "group": group, "high": high, "peeks": peeks,
+ "orphans": orphans, "scarce": scarce, "blocked": blocked, "group": group, "high": high, "peeks": peeks,
  "accepted": accepted}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])

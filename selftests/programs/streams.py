@@ -36,10 +36,10 @@ def listening(address, backlog=1, port=0, proto=IPPROTO_RDMASTREAM):
     return listener
 
 
-def connected(listener, **options):
+def connected(listener, proto=IPPROTO_RDMASTREAM, **options):
     """A client and the server's socket.  @options: of the client, by name, before it connects."""
     where = listener.getsockname()
-    client = new(where[0])
+    client = new(where[0], proto)
     for name, value in options.items():
         client.setsockopt(socket.SOL_SOCKET, getattr(socket, name), value)
     client.connect(where)

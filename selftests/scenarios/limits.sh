@@ -216,14 +216,21 @@ for how in tcp ring; do
 	ok "closed: $how, all memory is freed" wait_for 20 few_pages 300
 done
 
-orphans_max=$(</proc/sys/net/ipv4/tcp_max_orphans)
-echo 1 >/proc/sys/net/ipv4/tcp_max_orphans
-for how in prelude tcp ring; do
+# The documented difference: our closed sockets do not count for tcp_max_orphans.
+orphans() {	# RESET CMD...: resets and TCPAbortOnMemory of 16 that are closed, of TCP, then of ours
+	rs_memory orphans 16 "${@:2}" >"$tmp/orphans" || return
+	cat "$tmp/orphans"
+	[ "$(tail -n 1 "$tmp/orphans")" = "16 16 $1 $1" ]
+}
+use prelude
+ok "orphans: without records as with TCP: all are reset" orphans 16 true
+for how in tcp ring; do
 	use $how
-	ok "orphans: $how, those with a reading peer end normally" \
+	mark 0
+	ok "orphans: $how, none is reset where TCP resets all" orphans 0 \
 		rs_stream -b -k inet -p 7402 -C 16 -n 64K --half-close -t 100
+	[ $how != ring ] || ok "orphans: some of it by rings" counted ring-rx-bytes
 done
-echo "$orphans_max" >/proc/sys/net/ipv4/tcp_max_orphans
 
 # ---- rmb_max, files, processes, locked memory ----
 
@@ -256,15 +263,88 @@ set_net rmb_max="$rmb_max"
 few_files() { (ulimit -n 40 && ! rs_backlog -p 7404 -C 24 -z 4K); }
 ok "files: connect or accept fails" few_files
 ok "files: existing streams continue" rs_stream -b -k inet -p 7405 -C 4 -n 256K -t 100
-# the program's own threads use up the user's limit on tasks
+
 as_user() { exec setpriv --reuid 65534 --clear-groups --bounding-set -all "$@"; }
-few_tasks() { (ulimit -u 16 && as_user rs_stream -b -k inet -p 7406 -C 1 -n 256K -t 100); }
-locked() { (ulimit -l 64 && as_user rs_stream -b -k inet -p 7407 -C 1 -n 8M -m 0 -w 16K -W zerocopy -t 100); }
+few_tasks() { (ulimit -u 16 && as_user "$@"); }
+# Forks until that is refused, says so, and goes on until standard input has something.
+forks() {
+	few_tasks python3 -c '
+import os, select, signal, sys
+tasks, refused = [], 0
+while not select.select([sys.stdin], [], [], 0.01)[0]:
+    try:
+        tasks.append(os.fork())
+    except BlockingIOError:
+        if not refused:
+            print("refused", flush=True)
+        refused += 1
+        continue
+    if not tasks[-1]:
+        signal.pause()
+sys.stdin.readline()
+for task in tasks:
+    os.kill(task, signal.SIGKILL)'
+}
+none_starts() {	# neither a process nor a thread
+	few_tasks python3 -c '
+import os, sys, threading
+try:
+    if not os.fork():
+        os._exit(0)
+except BlockingIOError:
+    try:
+        threading.Thread().start()
+    except RuntimeError:
+        sys.exit(3)'
+	[ $? = 3 ]
+}
+# where that user may create files
+chmod 711 "$tmp"
+mkdir -m 777 "$tmp/any"
 for how in tcp ring; do
 	use $how
-	ok "processes: $how, RLIMIT_NPROC does not affect the module's workers" few_tasks
-	ok "locked memory: $how, MSG_ZEROCOPY waits for RLIMIT_MEMLOCK" locked
+	# the link is established when the user has used up its limit
+	rsctl drain on >/dev/null
+	ok "processes: $how, no ring yet" wait_for 20 nothing_registered
+	hold=$tmp/any/$how
+	few_tasks rs_stream -b -e -k inet -p 7406 -C 1 -n 1M --hold-at 4K --hold "$hold" -t 100 &
+	streams=$!
+	wait_for 30 test -e "$hold.held"
+	forks <&$go >"$tmp/forks" &
+	holder=$!
+	ok "processes: $how, fork() is refused" wait_for 20 test -s "$tmp/forks"
+	mark 0
+	ok "processes: $how, neither processes nor threads start" none_starts
+	rsctl drain off >/dev/null
+	[ $how = tcp ] || ok "processes: the module's workers establish a link" wait_for 30 has_link 0
+	touch "$hold"
+	wait $streams
+	ok "processes: $how, a stream continues" test $? = 0
+	ok "processes: $how, it used this carrier" counted $how-tx-bytes
+	[ $how = tcp ] || ok "processes: and a ring" test "$(grown 0 links-up)" -gt 0
+	ok "processes: $how, the limit is still reached" wait_for 20 none_starts
+	echo >&$go
+	wait $holder
 done
+
+locked() {	# KIB KIND: prints how many calls the limit refused
+	(ulimit -l "$1" && as_user rs_stream -b -k "$2" -p 7407 -C 1 -n 8M -m 0 -w 16K \
+		-W zerocopy -t 100) >"$tmp/locked" || return
+	jq .enobufs "$tmp/locked"
+}
+waits() {	# KIND
+	local without with
+	without=$(locked unlimited "$1") && with=$(locked 64 "$1") || return
+	echo "refused without the limit: $without, with it: $with"
+	[ "$without" = 0 ] && [ "$with" -gt 0 ]
+}
+for how in tcp ring; do
+	use $how
+	mark 0
+	ok "locked memory: $how, MSG_ZEROCOPY waits for RLIMIT_MEMLOCK" waits inet
+	ok "locked memory: $how, it used this carrier" counted $how-tx-bytes
+done
+ok "locked memory: as with TCP" waits tcp4
 ok "all memory is freed" wait_for 10 few_pages 300
 
 ok "no socket remains" wait_for 20 no_sockets
