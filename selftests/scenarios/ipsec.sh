@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12 timeout=300
+# vm: n=2 kernels=6.12 timeout=400
 # Connections that IPsec or a tunnel protects do not use RDMA, whether they are protected from
 # the start or a policy or route is added while rings are in use.
 # shellcheck source=selftests/scenarios/lib.sh
@@ -108,41 +108,20 @@ ok "tunnel: a new stream works" stream inet inet -n 1M
 ok "tunnel: it used the tunnel" test "$(tunnel_bytes)" -gt 1000000
 ok "tunnel: nothing used RDMA" test "$(grown 0 ring-tx-bytes)" = 0
 ok "tunnel: the reason is ipsec" test "$(grown 0 reason:ipsec)" -gt 0
+ok "tunnel: it can be removed" in_all ip link del tunnel
 
 # ---- a route of its own for marked packets, with a lightweight tunnel; nothing but the
 # mark of one socket changes ----
 
-rm -f "$tmp/enough"
-marked() {	# sends until there is $tmp/enough or an error; has a mark from $tmp/mark on
-	python3 - "$ADDR6_1" "$tmp" <<-'END'
-		import errno, os, socket, subprocess, sys, time
-		s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, 257)
-		s.connect((sys.argv[1], 7300))
-		while not os.path.exists(sys.argv[2] + "/enough"):
-		    if os.path.exists(sys.argv[2] + "/mark"):
-		        os.unlink(sys.argv[2] + "/mark")
-		        s.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, 7)
-		        stats = subprocess.check_output(["rsctl", "-s", "-o", "stats"], text=True)
-		        with open(sys.argv[2] + "/marked", "w") as marked:
-		            print(*(line.split()[1] for line in stats.splitlines()
-		                    if line.startswith("ring-tx-bytes ")), file=marked)
-		    try:
-		        s.sendall(bytes(10000))
-		    except OSError as e:
-		        print(errno.errorcode[e.errno])
-		        break
-		    time.sleep(0.01)
-	END
+programs=$(realpath "$(dirname "$0")/../programs")
+sends() {	# ADDRESS OPTION
+	rm -f "$tmp"/{enough,marked,sent}
+	timeout 120 python3 "$programs/rs_option.py" send "$1" 7300 "$2" "$tmp" >"$tmp/sent" &
+	client=$!
 }
-sink() {
-	on_bg 1 "exec python3 -c '
-import socket
-s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, 257)
-s.bind((\"::\", 7300))
-s.listen()
-c, _ = s.accept()
-while c.recv(1 << 20):
-    pass'" >/dev/null 2>&1
+receives() {	# OPTION
+	on 1 "rm -f $tmp/enough $tmp/marked $tmp/got"
+	on_bg 1 "exec timeout 120 python3 $programs/rs_option.py receive :: 7300 $1 $tmp >$tmp/got"
 	sink=$!
 	wait_for 20 listens 1 7300
 }
@@ -159,11 +138,10 @@ mark_route() {
 		ip -6 route add "$ADDR6_1" table 7 encap seg6 mode inline segs fd99::2 dev "$dev" src "$ADDR6_0"
 }
 ok "mark: a route with a lightweight tunnel for the mark" mark_route
-sink
+receives mark
 ok "mark: a receiver starts" test $? = 0
 had=$(ring_bytes 0)
-marked >"$tmp/sent" &
-client=$!
+sends "$ADDR6_1" mark
 ok "mark: a stream uses rings" wait_for 60 moves
 mark 0
 touch "$tmp/mark"
@@ -176,6 +154,82 @@ ok "mark: no more of its data used a ring" test "$(ring_bytes 0)" = "$(<"$tmp/ma
 ok "mark: the link stays up for others" test "$(grown 0 links-lost)" = 0
 wait $sink
 ip -6 rule del fwmark 7
+
+# ---- a policy of the socket itself; another stream stays on the link ----
+
+on_ring() {	# the stream to port 7300
+	rsctl -j sockets | jq -e 'any(.[]; (.remote // "" | endswith(":7300")) and .tx.carrier == "ring")'
+}
+sent() { [ "$(<"$tmp/sent")" = "$1" ]; }
+got() { [ "$(on 1 cat "$tmp/got")" = "$1" ]; }
+begin_streams -n 1M --until "$tmp/all" --pace 20 -t 500
+others=("$client" "$server")
+for family in 4 6; do
+	to=ADDR${family}_1
+	receives policy
+	sends "${!to}" policy
+	ok "own policy: IPv$family, a stream uses a ring" wait_for 60 on_ring
+	mark 0
+	touch "$tmp/mark"
+	ok "own policy: IPv$family, it is reset with ENETUNREACH" wait_for 20 sent ENETUNREACH
+	ok "own policy: IPv$family, the reason is ipsec" test "$(grown 0 reason:ipsec)" -gt 0
+	ok "own policy: IPv$family, the peer sees a reset" wait_for 20 got ECONNRESET
+	had=$(ring_bytes 0)
+	ok "own policy: IPv$family, others stay on their rings" wait_for 20 moves
+	ok "own policy: IPv$family, the link was not lost" test "$(grown 0 links-lost)" = 0
+	wait $client $sink
+done
+
+receives policy
+sends "$ADDR4_1" policy
+ok "own policy: a stream to one that only receives uses a ring" wait_for 60 on_ring
+mark 1
+on 1 touch "$tmp/mark"
+ok "own policy: that is reset with ENETUNREACH" wait_for 20 got ENETUNREACH
+ok "own policy: there the reason is ipsec" test "$(grown 1 reason:ipsec)" -gt 0
+ok "own policy: there the link was not lost" test "$(grown 1 links-lost)" = 0
+ok "own policy: its peer sees a reset" wait_for 20 sent ECONNRESET
+wait $client $sink
+
+mark 0
+touch "$tmp/mark"
+receives policy
+sends "$ADDR4_1" policy
+is_ipsec() { [ "$(grown 0 reason:ipsec)" -gt 0 ]; }
+plain_tcp() { ss -Htn dst "$ADDR4_1" dport = 7300 | awk '{ exit !($1 == "ESTAB") }'; }
+ok "own policy: set before, the stream begins" wait_for 20 plain_tcp
+ok "own policy: set before, the reason is ipsec" wait_for 20 is_ipsec
+touch "$tmp/enough"
+ok "own policy: set before, the stream ends normally" wait_for 20 sent end
+ok "own policy: set before, it arrives" wait_for 20 got end
+wait $client $sink
+client=${others[0]} server=${others[1]}
+in_all touch "$tmp/all"
+whole_streams "own policy"
+
+# ---- a route to a program, which may encrypt ----
+
+ended_by_ipsec() {	# the latest link
+	rsctl -j peers | jq -e 'any(.[]; .end_text == "IPsec protects one of its connections")'
+}
+no_link() { ! has_link 0; }
+for kind in tun tap; do
+	# so that the latest link has not ended for that reason
+	rsctl drain on >/dev/null
+	ok "$kind: no link" wait_for 30 no_link
+	hurry
+	begin_streams -n 1M --until "$tmp/$kind" --pace 20 -t 250
+	had=$(ring_bytes 0)
+	ok "$kind: a stream uses rings" wait_for 60 moves
+	ok "$kind: IPsec has not ended a link" eval '! ended_by_ipsec'
+	ip tuntap add dev ours mode $kind && ip link set ours up
+	ok "$kind: a route to it" ip route add "$ADDR4_1/32" dev ours src "$ADDR4_0"
+	ok "$kind: the stream no longer sends on a ring" wait_for 30 on_tcp 0
+	ok "$kind: because the link has ended for that reason" ended_by_ipsec
+	ip link del ours
+	in_all touch "$tmp/$kind"
+	whole_streams $kind
+done
 
 ok "the module can be unloaded" unload_module
 done_testing
