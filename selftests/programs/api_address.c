@@ -185,7 +185,7 @@ static void forbid_tcp(void)
 
 static void landlock_forbids(void)
 {
-	static const sa_family_t others[] = { AF_RDMASTREAM, AF_UNSPEC, AF_UNIX };
+	static const sa_family_t others[] = { AF_RDMASTREAM, AF_UNSPEC, AF_UNIX, AF_INET, AF_INET6 };
 	int fd = rs_socket(&kind, 0), i;
 	union rs_addr addr, got;
 	uint16_t port;
@@ -198,8 +198,10 @@ static void landlock_forbids(void)
 	EXPECT_ERRNO(sendto(fd, "x", 1, MSG_FASTOPEN, &addr.sa, len), EACCES);
 	addr.in.sin_port = htons(1);
 	EXPECT_ERRNO(bind(fd, &addr.sa, len), EACCES);
-	/* nor by an address that it doesn't know */
-	for (i = 0; i < 3; i++) {
+	/* nor by an address that it doesn't know, or of the other family */
+	for (i = 0; i < 5; i++) {
+		if (others[i] == kind.family)
+			continue;
 		addr.sa.sa_family = others[i];
 		addr.in.sin_port = htons(port);
 		connect(fd, &addr.sa, len);

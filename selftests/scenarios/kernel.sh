@@ -11,12 +11,12 @@ load || bail "cannot load the module"
 set_net loopback=1
 
 # Landlock, which the User-Mode Linux kernels do not have
-forbidden() { rs_api -f landlock -k "$1" -l "$ADDR4_0" | tee "$tmp/api"; }
-for kind in tcp4 inet rds4; do
+forbidden() { rs_api -f landlock -k "$1" -l "$(addr "$1" 0)" | tee "$tmp/api"; }
+for kind in tcp4 inet rds4 tcp6 inet6 rds6; do
 	if forbidden $kind | grep -q '# SKIP'; then
 		skip "Landlock forbids TCP, $kind" "no such rules in this kernel"
 	else
-		ok "Landlock forbids TCP, $kind" grep -q '^ok' "$tmp/api"
+		ok "Landlock forbids TCP, $kind" grep '^ok .*landlock' "$tmp/api"
 	fi
 done
 
