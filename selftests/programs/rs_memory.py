@@ -21,9 +21,9 @@ finds it reset when it reads, 0 or 1.
 lingering: N clients have nothing more to send, close, and wait for servers that do not.  Prints how
 many streams of them are left soon, at least.
 
-orphans: runs COMMAND while there are more orphans than tcp_max_orphans, and then what "closed" does,
-with TCP and with ours.  Prints of each how many are reset, and how many of them for that reason.
-What is not reset must arrive.
+orphans: runs COMMAND while there are more orphans than tcp_max_orphans, and then what "closed"
+does, with TCP and with ours.  Prints of each how many are reset, and how many of them for that
+reason.  What is not reset must arrive.
 
 scarce: N clients on rings write what they may, blocks of 32 KiB, while tcp_mem allows no more
 than there is.  Prints how many pages more TCP has then, and how many ms a client takes that 50
@@ -168,7 +168,8 @@ def crowd(address, count=8):
         # stays in FIN_WAIT2 for a minute, with no timer that would count orphans
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, 120)
         client.shutdown(socket.SHUT_WR)
-        wait_until(lambda: client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == FIN_WAIT2)
+        while client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != FIN_WAIT2:
+            time.sleep(0.02)
         client.close()
     write_file(TCP_MAX_ORPHANS, 1)
     try:
@@ -357,5 +358,5 @@ def accepted(address, count, directory):
 
 
 {"crumbs": crumbs, "closed": closed, "waiting": waiting, "lingering": lingering,
- "orphans": orphans, "scarce": scarce, "blocked": blocked, "group": group, "high": high, "peeks": peeks,
- "accepted": accepted}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])
+ "orphans": orphans, "scarce": scarce, "blocked": blocked, "group": group, "high": high,
+ "peeks": peeks, "accepted": accepted}[sys.argv[2]](sys.argv[1], int(sys.argv[3]), *sys.argv[4:])
