@@ -16,7 +16,10 @@
 	X(record, 80)	\
 	X(rx, 120)	\
 	X(tx, 120)	\
-	X(pair, 150)
+	X(pair, 150)	\
+	X(phase, 120)	\
+	X(plain, 120)	\
+	X(span, 200)
 
 #define X(name, max) void fuzz_##name(const u8 *data, size_t len);
 FUZZ_TARGETS(X)

@@ -83,7 +83,7 @@ static void run_target(const char *name, void (*target)(const u8 *, size_t))
 	read_corpus(name);
 	for (i = 0; i < n_inputs && !tap_failed(); i++)
 		target(inputs[i].bytes, inputs[i].len);
-	for (i = 0; i < 170000 && !tap_failed(); i++) {
+	for (i = 0; i < 113000 && !tap_failed(); i++) {
 		input = inputs[below(n_inputs)];
 		change(&input);
 		target(input.bytes, input.len);
