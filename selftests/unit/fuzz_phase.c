@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One end whose directions have records or not, with a peer that says anything.  Its callers do what
- * they do in plain.c, whenever they may.
+ * One end whose directions have records or not, with a peer that says anything.  Its callers do
+ * what they do in plain.c, whenever they may.
  */
 #include "carrier.h"
 #include "fuzz.h"
@@ -112,7 +112,7 @@ static void says_plain(struct end *e, struct fuzz_input *in)
 {
 	struct rstream_phases *p = &e->p, was = *p;
 	u64 len = fuzz_byte(in);
-	bool back;
+	bool back, over;
 
 	if (e->fin || (!e->owed && p->tx != RSTREAM_SPAN && !rstream_span_may_begin(p)))
 		return;
@@ -122,8 +122,8 @@ static void says_plain(struct end *e, struct fuzz_input *in)
 	EXPECT_EQ(p->tx_spans, (u8)(was.tx_spans + (was.tx == RSTREAM_RECORDS)));
 	EXPECT(p->rx == was.rx && p->rx_spans == was.rx_spans);
 	/* it is back already, so that our span is over at once */
-	EXPECT_EQ(back, was.tx == RSTREAM_RECORDS && was.rx == RSTREAM_RECORDS &&
-			(u8)(was.tx_spans + 1) == was.rx_spans);
+	over = was.tx == RSTREAM_RECORDS && was.rx == RSTREAM_RECORDS;
+	EXPECT_EQ(back, over && (u8)(was.tx_spans + 1) == was.rx_spans);
 	if (back)
 		rstream_span_leave(p);
 }
