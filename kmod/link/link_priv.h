@@ -359,7 +359,7 @@ void rstream_msg_say_ready(struct rstream_link *link);
 void rstream_msg_kick(struct rstream_link *link);
 void rstream_txring_sweep(struct rstream_link *link, struct rstream_balance *balance);
 u64 rstream_rxring_look(struct rstream_link *link, struct rstream_balance *balance);
-bool rstream_txring_overdue(const struct rstream_link *link, unsigned int most);
+bool rstream_txring_overdue(struct rstream_link *link, unsigned int most);
 bool rstream_msg_overdue(struct rstream_link *link, unsigned int most);
 void rstream_txring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_txring_drained(struct rstream_link *link);

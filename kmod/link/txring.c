@@ -741,7 +741,7 @@ void rstream_txring_freed(struct rstream_link *link, u32 id)
 }
 
 /* FREED must follow DONE: has it not, for more than @most sweeps? */
-bool rstream_txring_overdue(const struct rstream_link *link, unsigned int most)
+bool rstream_txring_overdue(struct rstream_link *link, unsigned int most)
 {
 	const struct tx_ring *oldest;
 
