@@ -28,6 +28,16 @@ struct rstream_granted {
 	bool link_asked;	/* the peer, which makes the links, has been asked for one */
 };
 
+/* What the program has set that chooses a route. */
+struct rstream_route_options {
+	const void *ip;		/* IPv4 and IPv6 options, such as a source route; never read */
+	kuid_t uid;
+	u32 mark;
+	int device;		/* SO_BINDTODEVICE */
+	__be32 label;		/* flow label */
+	u8 tos, tclass;
+};
+
 /* The ring that we write to. */
 struct rstream_taken {
 	u32 link, size;		/* as in struct rstream_granted */
@@ -36,6 +46,7 @@ struct rstream_taken {
 	unsigned long asked_at;	/* jiffies then */
 	bool asked;		/* a credit that interrupts was requested, but has not arrived */
 	int routes;		/* rstream_route_genid() when @route was found */
+	struct rstream_route_options options;	/* likewise */
 	struct dst_entry *route;	/* the last one found to be unprotected; a reference */
 };
 

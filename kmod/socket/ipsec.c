@@ -59,6 +59,40 @@ static bool refused(const struct sock *sk, int err)
 	return err == -EPERM;
 }
 
+static struct rstream_route_options route_options(const struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct rstream_route_options options = {
+		.ip = rcu_access_pointer(inet->inet_opt),
+		.uid = READ_ONCE(sk->sk_uid),
+		.mark = READ_ONCE(sk->sk_mark),
+		.device = READ_ONCE(sk->sk_bound_dev_if),
+		.tos = READ_ONCE(inet->tos),
+	};
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
+		const struct ipv6_pinfo *np = inet6_sk(sk);
+
+		options.ip = rcu_access_pointer(np->opt);
+		options.label = READ_ONCE(np->flow_label);
+		options.tclass = READ_ONCE(np->tclass);
+	}
+#endif
+	return options;
+}
+
+/* Has the program set such an option since the route was found? */
+static bool options_changed(const struct rstream *rs)
+{
+	const struct rstream_route_options *was = &rs->taken.options;
+	struct rstream_route_options is = route_options(rs->sk);
+
+	return is.ip != was->ip || !uid_eq(is.uid, was->uid) || is.mark != was->mark ||
+	       is.device != was->device || is.label != was->label || is.tos != was->tos ||
+	       is.tclass != was->tclass;
+}
+
 static void set_route(struct rstream *rs, struct dst_entry *dst, int genid)
 {
 	struct dst_entry *old = rs->taken.route;
@@ -93,6 +127,7 @@ enum rstream_reason rstream_ipsec(struct rstream *rs)
 		return RSTREAM_R_IPSEC;
 	}
 	set_route(rs, dst, genid);
+	rs->taken.options = route_options(sk);
 	return RSTREAM_R_NONE;
 }
 
@@ -112,7 +147,8 @@ bool rstream_ipsec_moved(const struct rstream *rs)
 void rstream_ipsec_look(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
-	bool own = rs->taken.routes == rstream_route_genid(sock_net(sk)) || has_policy(sk);
+	bool own = rs->taken.routes == rstream_route_genid(sock_net(sk)) || has_policy(sk) ||
+		   options_changed(rs);
 
 	if ((!rs->txring && !rs->rxring) || rstream_ipsec(rs) != RSTREAM_R_IPSEC)
 		return;
