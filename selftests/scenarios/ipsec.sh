@@ -125,19 +125,18 @@ receives() {	# OPTION
 	sink=$!
 	wait_for 20 listens 1 7300
 }
-mark_route() {
-	local dev
-	dev=$(ip -o -6 route get "$ADDR6_1" | sed 's/.* dev \([^ ]*\).*/\1/')
-	modprobe -q seg6_iptunnel
-	in_all "sysctl -q -w net.ipv6.conf.all.seg6_enabled=1
+mark_route() {	# VM: over the other VM's second address
+	local own=ADDR6_$1 other=ADDR6_$((1 - $1)) second=fd99::$((1 + $1))
+	in_all "modprobe -q seg6_iptunnel
+		sysctl -q -w net.ipv6.conf.all.seg6_enabled=1
 		for f in /proc/sys/net/ipv6/conf/*/seg6_enabled; do echo 1 >\$f; done"
-	# through another address of VM 1
-	on 1 ip -6 addr add fd99::2/128 dev lo nodad
-	ip -6 route add fd99::2 via "$ADDR6_1" dev "$dev" &&
+	on $((1 - $1)) ip -6 addr add $second/128 dev lo nodad
+	on "$1" "dev=\$(ip -o -6 route get ${!other} | sed 's/.* dev \([^ ]*\).*/\1/')
+		ip -6 route add $second via ${!other} dev \$dev &&
 		ip -6 rule add fwmark 7 lookup 7 &&
-		ip -6 route add "$ADDR6_1" table 7 encap seg6 mode inline segs fd99::2 dev "$dev" src "$ADDR6_0"
+		ip -6 route add ${!other} table 7 encap seg6 mode inline segs $second dev \$dev src ${!own}"
 }
-ok "mark: a route with a lightweight tunnel for the mark" mark_route
+ok "mark: a route with a lightweight tunnel for the mark" mark_route 0
 receives mark
 ok "mark: a receiver starts" test $? = 0
 had=$(ring_bytes 0)
@@ -189,6 +188,23 @@ ok "own policy: that is reset with ENETUNREACH" wait_for 20 got ENETUNREACH
 ok "own policy: there the reason is ipsec" test "$(grown 1 reason:ipsec)" -gt 0
 ok "own policy: there the link was not lost" test "$(grown 1 links-lost)" = 0
 ok "own policy: its peer sees a reset" wait_for 20 sent ECONNRESET
+wait $client $sink
+
+# If routes change where there is a tunnel, the link looks at streams that only receive.  It must
+# not mistake the program's option for the change.
+on 1 "ip tuntap add dev ours mode tun && ip link set ours up"
+ok "own mark: a route for the mark" mark_route 1
+probe_ms=$(on 1 sysctl -n net.rdmastream.link_probe_ms)
+on 1 sysctl -q -w net.rdmastream.link_probe_ms=3000
+receives mark
+sends "$ADDR6_1" mark
+ok "own mark: a stream to one that only receives uses a ring" wait_for 60 on_ring
+mark 1
+on 1 "ip -6 route add fd98::/64 dev lo && touch $tmp/mark"
+ok "own mark: while routes change, that is reset with ENETUNREACH" wait_for 20 got ENETUNREACH
+ok "own mark: there the link was not lost" test "$(grown 1 links-lost)" = 0
+ok "own mark: its peer sees a reset" wait_for 20 sent ECONNRESET
+on 1 "sysctl -q -w net.rdmastream.link_probe_ms=$probe_ms; ip -6 rule del fwmark 7; ip link del ours"
 wait $client $sink
 
 mark 0
