@@ -33,23 +33,32 @@ add_hosts() {
 		host $i ip -batch - <<-END || return
 			link set lo up
 			link set eth0 up
-			addr add 10.77.0.$((i + 1))/24 dev eth0
-			addr add fd77::$((i + 1))/64 dev eth0 nodad
 		END
 	done
+}
+# With an InfiniBand link layer, the addresses are those of the port's own interface.
+add_addresses() {	# HOST PROFILE
+	local dev=eth0
+	[ "$2" != ib ] || dev=ib0
+	host $1 ip -batch - <<-END
+		link set $dev up
+		addr add 10.77.0.$(($1 + 1))/24 dev $dev
+		addr add fd77::$(($1 + 1))/64 dev $dev nodad
+	END
 }
 add_devices() {	# PROFILE DMA
 	local i
 	echo "$1" >$params/profile
 	echo "$2" >$params/dma
 	for i in 0 1; do
-		host $i rdma link add hca$i type rs_hca netdev eth0 || return
+		host $i rdma link add hca$i type rs_hca netdev eth0 && add_addresses $i "$1" || return
 	done
 }
 del_devices() {
 	local i
 	for i in 0 1; do
 		! rdma link show hca$i/1 >/dev/null 2>&1 || rdma link del hca$i || return
+		host $i ip addr flush dev eth0 scope global
 	done
 }
 del_hosts() { ip netns del h0 && ip netns del h1; }

@@ -24,6 +24,20 @@ typedef struct ib_udata hca_cq_udata;
 #define HCA_DMAH_PARAM
 #endif
 
+/* 6.15: one parameter for all ("rtnetlink: Pack newlink() params into struct") */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#define HCA_NEWLINK_PARAMS	struct net_device *dev, struct rtnl_newlink_params *params
+#define HCA_NEWLINK_TB		(params->tb)
+#define HCA_NEWLINK_DATA	(params->data)
+#define HCA_NEWLINK_NET		rtnl_newlink_link_net(params)
+#else
+#define HCA_NEWLINK_PARAMS	struct net *net, struct net_device *dev, struct nlattr *tb[], \
+				struct nlattr *data[]
+#define HCA_NEWLINK_TB		tb
+#define HCA_NEWLINK_DATA	data
+#define HCA_NEWLINK_NET		net
+#endif
+
 /* 6.10: the configuration symbol was renamed. */
 #if defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)
 #define HCA_HAS_DMA_OPS 1

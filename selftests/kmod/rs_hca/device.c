@@ -46,20 +46,21 @@ static int query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_res_rd_atom = 65536;
 	attr->max_ah = 65536;
 	attr->max_fast_reg_page_list_len = p->max_reg_pages;
-	attr->max_pkeys = 1;
+	attr->max_pkeys = p->ib ? HCA_PKEYS : 1;
 	addrconf_addr_eui48((u8 *)&attr->sys_image_guid, dev->ndev->dev_addr);
 	return 0;
 }
 
-static bool port_up(struct hca_dev *dev)
+bool hca_dev_port_up(struct hca_dev *dev)
 {
-	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev);
+	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev) &&
+	       !READ_ONCE(dev->port.off);
 }
 
 static int query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	struct hca_dev *dev = to_hca(ib);
-	bool up = port_up(dev);
+	bool up = hca_dev_port_up(dev);
 
 	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP :
@@ -73,6 +74,16 @@ static int query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 	attr->pkey_tbl_len = 1;
 	attr->active_width = IB_WIDTH_4X;
 	attr->active_speed = IB_SPEED_EDR;
+	if (!dev->profile->ib)
+		return 0;
+	attr->active_mtu = IB_MTU_4096;
+	attr->gid_tbl_len = 1;
+	attr->ip_gids = 0;
+	attr->pkey_tbl_len = HCA_PKEYS;
+	attr->lid = READ_ONCE(dev->port.lid);
+	attr->sm_lid = READ_ONCE(dev->port.sm_lid);
+	attr->max_vl_num = 4;
+	attr->subnet_timeout = 18;
 	return 0;
 }
 
@@ -81,6 +92,14 @@ static int port_immutable(struct ib_device *ib, u32 port,
 {
 	bool iwarp = to_hca(ib)->profile->iwarp;
 
+	if (to_hca(ib)->profile->ib) {
+		immutable->gid_tbl_len = 1;
+		immutable->pkey_tbl_len = HCA_PKEYS;
+		/* without QP 0: the subnet manager sets the ports by other ways */
+		immutable->core_cap_flags = RDMA_CORE_PORT_IBA_IB & ~RDMA_CORE_CAP_IB_SMI;
+		immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+		return 0;
+	}
 	immutable->gid_tbl_len = iwarp ? 1 : HCA_GIDS;
 	immutable->pkey_tbl_len = 1;
 	immutable->core_cap_flags = iwarp ? RDMA_CORE_PORT_IWARP :
@@ -91,21 +110,35 @@ static int port_immutable(struct ib_device *ib, u32 port,
 
 static int query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 {
-	*pkey = IB_DEFAULT_PKEY_FULL;
-	return index ? -EINVAL : 0;
+	struct hca_dev *dev = to_hca(ib);
+
+	if (index >= (dev->profile->ib ? HCA_PKEYS : 1))
+		return -EINVAL;
+	*pkey = dev->profile->ib ? READ_ONCE(dev->port.pkeys[index]) : IB_DEFAULT_PKEY_FULL;
+	return 0;
 }
 
-/* Only for iWARP ports: ib_core handles RoCE ports. */
+/* Not for RoCE ports: those ib_core handles. */
 static int query_gid(struct ib_device *ib, u32 port, int index, union ib_gid *gid)
 {
+	if (to_hca(ib)->profile->ib) {
+		*gid = hca_subnet_gid(to_hca(ib));
+		return 0;
+	}
 	memset(gid, 0, sizeof(*gid));
 	ether_addr_copy(gid->raw, to_hca(ib)->ndev->dev_addr);
 	return 0;
 }
 
+/* ib_cm says of an InfiniBand port that it is there. */
+static int modify_port(struct ib_device *ib, u32 port, int mask, struct ib_port_modify *modify)
+{
+	return 0;
+}
+
 static enum rdma_link_layer link_layer(struct ib_device *ib, u32 port)
 {
-	return IB_LINK_LAYER_ETHERNET;
+	return to_hca(ib)->profile->ib ? IB_LINK_LAYER_INFINIBAND : IB_LINK_LAYER_ETHERNET;
 }
 
 /* ---- protection domains, address handles ---- */
@@ -125,17 +158,45 @@ void hca_av_set(struct hca_av *av, const struct rdma_ah_attr *attr)
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 
 	memset(av, 0, sizeof(*av));
+	if (attr->type == RDMA_AH_ATTR_TYPE_IB) {
+		av->dlid = rdma_ah_get_dlid(attr);
+		av->sl = rdma_ah_get_sl(attr);
+		if (!(rdma_ah_get_ah_flags(attr) & IB_AH_GRH))
+			return;
+	}
+	av->grh = true;
 	av->dgid = grh->dgid;
 	av->hop_limit = grh->hop_limit;
 	if (grh->sgid_attr)
 		av->sgid = grh->sgid_attr->gid;
-	ether_addr_copy(av->dmac, attr->roce.dmac);
+	if (attr->type == RDMA_AH_ATTR_TYPE_ROCE)
+		ether_addr_copy(av->dmac, attr->roce.dmac);
 }
 
 static int create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 		     struct ib_udata *udata)
 {
-	hca_av_set(&container_of(ib, struct hca_ah, ib)->av, init->ah_attr);
+	struct hca_ah *ah = container_of(ib, struct hca_ah, ib);
+
+	hca_av_set(&ah->av, init->ah_attr);
+	ah->sgid_index = rdma_ah_read_grh(init->ah_attr)->sgid_index;
+	return 0;
+}
+
+/* ib_mad compares an answer with its request. */
+static int query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
+{
+	const struct hca_ah *ah = container_of(ib, struct hca_ah, ib);
+	const struct hca_av *av = &ah->av;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->type = ib->type;
+	rdma_ah_set_port_num(attr, 1);
+	rdma_ah_set_dlid(attr, av->dlid);
+	rdma_ah_set_sl(attr, av->sl);
+	if (av->grh)
+		rdma_ah_set_grh(attr, (union ib_gid *)&av->dgid, 0, ah->sgid_index,
+				av->hop_limit, 0);
 	return 0;
 }
 
@@ -171,6 +232,8 @@ static void dealloc(struct ib_device *ib)
 	spin_lock_bh(&hca_devs_lock);
 	list_del(&dev->list);
 	spin_unlock_bh(&hca_devs_lock);
+	if (dev->profile->ib)
+		dev_put(dev->ndev);
 	hca_dma_exit(dev);
 	WARN_ON(!xa_empty(&dev->mrs));
 	xa_destroy(&dev->mrs);
@@ -204,11 +267,13 @@ static const struct ib_device_ops dev_ops = {
 	.iw_reject = hca_iw_reject,
 	.iw_rem_ref = iw_rem_ref,
 	.map_mr_sg = hca_mr_map_sg,
+	.modify_port = modify_port,
 	.modify_qp = hca_qp_modify,
 	.poll_cq = hca_cq_poll,
 	.post_recv = hca_qp_post_recv,
 	.post_send = hca_qp_post_send,
 	.pre_destroy_cq = hca_cq_pre_destroy,
+	.query_ah = query_ah,
 	.query_device = query_device,
 	.query_gid = query_gid,
 	.query_pkey = query_pkey,
@@ -258,7 +323,9 @@ int hca_dev_add(const char *name, struct net_device *ndev,
 	if (!rdma_dev_access_netns(&dev->ib, dev_net(ndev)))
 		write_pnet(&dev->ib.coredev.rdma_net, dev_net(ndev));
 	dev->profile = profile;
-	dev->port_up = port_up(dev);
+	dev->port_up = hca_dev_port_up(dev);
+	if (profile->ib)
+		dev_hold(ndev);
 	INIT_LIST_HEAD(&dev->list);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC1);
 	hca_fault_init(dev);
@@ -278,7 +345,10 @@ int hca_dev_add(const char *name, struct net_device *ndev,
 	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, ndev->dev_addr);
 	if (profile->iwarp)
 		strscpy(dev->ib.iw_ifname, ndev->name, sizeof(dev->ib.iw_ifname));
-	err = ib_device_set_netdev(&dev->ib, ndev, 1);
+	if (profile->ib)
+		hca_subnet_join(dev);
+	else
+		err = ib_device_set_netdev(&dev->ib, ndev, 1);
 	if (err)
 		goto fail;
 	spin_lock_bh(&hca_devs_lock);
@@ -292,19 +362,27 @@ fail:
 	return err;
 }
 
-void hca_dev_port_changed(struct hca_dev *dev)
+/* Tells the users what has happened to the port. */
+void hca_dev_event(struct hca_dev *dev, enum ib_event_type type)
 {
 	struct ib_event event = {
 		.device = &dev->ib,
 		.element.port_num = 1,
+		.event = type,
 	};
-	bool up = port_up(dev);
+
+	ib_dispatch_event(&event);
+}
+
+void hca_dev_port_changed(struct hca_dev *dev)
+{
+	bool up = hca_dev_port_up(dev);
 
 	if (up == dev->port_up)
 		return;
 	dev->port_up = up;
-	event.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
-	ib_dispatch_event(&event);
+	hca_ipoib_changed(dev);
+	hca_dev_event(dev, up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
 }
 
 /* Removes a device in the background; from any context. */

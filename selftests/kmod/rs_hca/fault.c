@@ -83,6 +83,7 @@ static const struct kernel_param_ops at_ops = { .set = at_set, .get = at_get };
 	X(again, HCA_FAULT_AGAIN)		\
 	X(replace, HCA_FAULT_REPLACE)		\
 	X(mad, HCA_FAULT_MAD)			\
+	X(sa, HCA_FAULT_SA)			\
 	X(post_send, HCA_FAULT_POST_SEND)	\
 	X(post_recv, HCA_FAULT_POST_RECV)	\
 	X(map, HCA_FAULT_MAP)			\

@@ -67,22 +67,23 @@ static void set_vlan(struct hca_dev *dev, const union ib_gid *gid, struct ib_wc 
 	wc->wc_flags |= IB_WC_WITH_VLAN;
 }
 
-static void deliver(struct hca_qp *qp, struct hca_dev *from,
-		    const struct hca_wqe *wqe, struct datagram *d)
+/* How the receiver learns who has sent it. */
+static void set_source(struct hca_dev *dev, struct hca_dev *from, const struct hca_av *av,
+		       struct ib_wc *wc)
 {
-	struct ib_wc wc = {
-		.opcode = IB_WC_RECV,
-		.byte_len = sizeof(d->hdr) + wqe->len,
-		.src_qp = 1,
-		.port_num = 1,
-		.wc_flags = IB_WC_GRH | IB_WC_WITH_SMAC | IB_WC_WITH_NETWORK_HDR_TYPE,
-		.network_hdr_type = is_ipv4(&wqe->av.dgid) ? RDMA_NETWORK_IPV4 :
-							     RDMA_NETWORK_IPV6,
-	};
+	wc->wc_flags = IB_WC_GRH | IB_WC_WITH_SMAC | IB_WC_WITH_NETWORK_HDR_TYPE;
+	wc->network_hdr_type = is_ipv4(&av->dgid) ? RDMA_NETWORK_IPV4 : RDMA_NETWORK_IPV6;
+	ether_addr_copy(wc->smac, from->ndev->dev_addr);
+	set_vlan(dev, &av->dgid, wc);
+}
+
+static void deliver(struct hca_qp *qp, struct ib_wc *wc, struct datagram *d)
+{
 	const struct hca_rqe *rqe;
 
-	ether_addr_copy(wc.smac, from->ndev->dev_addr);
-	set_vlan(qp->dev, &wqe->av.dgid, &wc);
+	wc->opcode = IB_WC_RECV;
+	wc->src_qp = 1;
+	wc->port_num = 1;
 	spin_lock_bh(&qp->landing);
 	rqe = qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS ? hca_qp_rqe(qp) : NULL;
 	if (rqe) {
@@ -94,9 +95,9 @@ static void deliver(struct hca_qp *qp, struct hca_dev *from,
 			.access = IB_ACCESS_LOCAL_WRITE,
 		};
 
-		if (hca_mem_good(&to, wc.byte_len) &&
-		    !hca_mem_io(&to, 0, d, wc.byte_len))
-			hca_qp_received(qp, rqe, &wc, true);
+		if (hca_mem_good(&to, wc->byte_len) &&
+		    !hca_mem_io(&to, 0, d, wc->byte_len))
+			hca_qp_received(qp, rqe, wc, true);
 	}
 	spin_unlock_bh(&qp->landing);
 }
@@ -115,6 +116,46 @@ static bool read_data(struct hca_qp *qp, const struct hca_wqe *wqe, struct datag
 	       !hca_mem_io(&from, 0, d->data, wqe->len);
 }
 
+/* To the subnet administrator, which may answer. */
+static void ask_sa(struct hca_qp *qp, const struct hca_wqe *wqe, struct datagram *d)
+{
+	int index = hca_subnet_accepts(qp->dev, IB_DEFAULT_PKEY_FULL);
+	struct ib_wc wc = {
+		.byte_len = sizeof(*d),
+		.slid = wqe->av.dlid,
+		.pkey_index = index,
+	};
+
+	if (index >= 0 && hca_wire_up(qp->dev, qp->dev) && hca_sa_answer(qp->dev, d->data))
+		deliver(qp, &wc, d);
+}
+
+/* On InfiniBand, by LIDs and P_Keys. */
+static void send_ib(struct hca_qp *qp, struct hca_qp *peer, const struct hca_wqe *wqe,
+		    struct datagram *d)
+{
+	int index = hca_subnet_accepts(peer->dev, hca_subnet_pkey(qp->dev, wqe->pkey_index));
+	struct ib_wc wc = {
+		.byte_len = sizeof(d->hdr) + wqe->len,
+		.slid = READ_ONCE(qp->dev->port.lid),
+		.sl = wqe->av.sl,
+		.pkey_index = index,
+		.wc_flags = wqe->av.grh ? IB_WC_GRH : 0,
+	};
+
+	if (index >= 0)
+		deliver(peer, &wc, d);
+}
+
+static void send_eth(struct hca_qp *qp, struct hca_qp *peer, const struct hca_wqe *wqe,
+		     struct datagram *d)
+{
+	struct ib_wc wc = { .byte_len = sizeof(d->hdr) + wqe->len };
+
+	set_source(peer->dev, qp->dev, &wqe->av, &wc);
+	deliver(peer, &wc, d);
+}
+
 /**
  * hca_gsi_send() - a datagram goes out
  * @qp:		the sender
@@ -130,13 +171,19 @@ void hca_gsi_send(struct hca_qp *qp, const struct hca_wqe *wqe)
 		hca_qp_sent(qp, wqe, IB_WC_LOC_PROT_ERR);
 		return;
 	}
-	fill_header(&d.hdr, &wqe->av, wqe->len);
-	if (!hca_fault(qp->dev, HCA_FAULT_MAD))
+	if (wqe->av.grh)
+		fill_header(&d.hdr, &wqe->av, wqe->len);
+	if (qp->dev->profile->ib && hca_subnet_is_sm(wqe->av.dlid))
+		ask_sa(qp, wqe, &d);
+	else if (!hca_fault(qp->dev, HCA_FAULT_MAD))
 		dev = hca_wire_find(&wqe->av);
 	if (dev && hca_wire_up(qp->dev, dev))
 		peer = hca_qp_gsi(dev);
 	if (peer) {
-		deliver(peer, qp->dev, wqe, &d);
+		if (wqe->av.dlid)
+			send_ib(qp, peer, wqe, &d);
+		else
+			send_eth(qp, peer, wqe, &d);
 		hca_qp_put(peer);
 	}
 	if (dev)

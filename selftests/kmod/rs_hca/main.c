@@ -99,9 +99,14 @@ static struct notifier_block netdev_nb = { .notifier_call = netdev_event };
 
 static int __init hca_init(void)
 {
-	int err = register_netdevice_notifier(&netdev_nb);
+	int err = hca_ipoib_init();
 
-	if (!err)
+	if (err)
+		return err;
+	err = register_netdevice_notifier(&netdev_nb);
+	if (err)
+		hca_ipoib_exit();
+	else
 		rdma_link_register(&link_ops);
 	return err;
 }
@@ -123,6 +128,7 @@ static void __exit hca_exit(void)
 	unregister_netdevice_notifier(&netdev_nb);
 	own_all();
 	ib_unregister_driver(HCA_DRIVER);
+	hca_ipoib_exit();
 	rcu_barrier();
 }
 

@@ -44,6 +44,18 @@ static const struct hca_profile profiles[] = {
 		.max_reg_pages = 65536,
 		.max_inline = 128,
 		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
+	}, {	/* mlx5 on InfiniBand */
+		.name = "ib",
+		.driver = RDMA_DRIVER_MLX5,
+		.ib = true,
+		.page_size_cap = ~(u64)(SZ_4K - 1),
+		.max_send_sge = 30,
+		.max_recv_sge = 32,
+		.max_qp_wr = 8192,
+		.max_cqe = 4194303,
+		.max_reg_pages = 65536,
+		.max_inline = 128,
+		.imm_opcode = IB_WC_RECV_RDMA_WITH_IMM,
 	}, {
 		.name = "irdma",
 		.driver = RDMA_DRIVER_IRDMA,

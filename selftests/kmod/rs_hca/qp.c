@@ -543,6 +543,7 @@ static int wqe_fill(struct hca_qp *qp, struct hca_wqe *wqe,
 		wqe->av = container_of(ud_wr(wr)->ah, struct hca_ah, ib)->av;
 		wqe->remote_qpn = ud_wr(wr)->remote_qpn;
 		wqe->remote_qkey = ud_wr(wr)->remote_qkey;
+		wqe->pkey_index = ud_wr(wr)->pkey_index;
 	}
 	wqe_sges(qp, wqe, wr);
 	return wqe->flags & IB_SEND_INLINE ? wqe_inline(qp, wqe) : 0;

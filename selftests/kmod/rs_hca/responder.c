@@ -11,9 +11,12 @@
 /* Does the request come from the connected peer? */
 static bool is_peer(const struct hca_qp *qp, const struct hca_qp *from)
 {
-	return qp->ib.qp_type == IB_QPT_RC &&
-	       qp->attr.dest_qp_num == from->ib.qp_num &&
-	       !memcmp(&qp->av.sgid, &from->av.dgid, sizeof(qp->av.sgid));
+	if (qp->ib.qp_type != IB_QPT_RC || qp->attr.dest_qp_num != from->ib.qp_num ||
+	    qp->dev->profile->ib != from->dev->profile->ib)
+		return false;
+	if (qp->dev->profile->ib)
+		return hca_subnet_carries(from, qp);
+	return !memcmp(&qp->av.sgid, &from->av.dgid, sizeof(qp->av.sgid));
 }
 
 static bool takes_receive(enum ib_wr_opcode opcode)

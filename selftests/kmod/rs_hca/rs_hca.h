@@ -14,6 +14,9 @@
  *	responder.c	executes requests at the other end
  *	gsi.c		datagrams of QP 1, with which rdma_cm connects
  *	iwcm.c		connections of iWARP devices, for iw_cm
+ *	subnet.c	the InfiniBand subnet: LIDs, P_Keys, what its manager does
+ *	sa.c		the subnet administrator, which knows the paths
+ *	ipoib.c		network interfaces of InfiniBand ports
  *	mr.c		registered memory; copying between memory regions
  *	dma.c		DMA addresses of the device, and their checks
  *	fault.c		fault injection, by a seed
@@ -30,6 +33,7 @@
  *	  qp->lock (irq)	its queues and its state
  *	    cq->lock (irq)	completions
  *	  dma->lock (irq)	addresses
+ *	hca_ipoib_lock (bh)	all interfaces of InfiniBand ports
  *	hca_devs_lock (bh)	all devices
  */
 #ifndef RS_HCA_H
@@ -49,6 +53,7 @@
 #define HCA_LKEY	0x7263a100	/* local_dma_lkey; no MR has this index */
 #define HCA_GIDS	64
 #define HCA_QPN_MAX	0xffffff
+#define HCA_PKEYS	8
 
 /* ---- report.c ---- */
 
@@ -94,6 +99,7 @@ struct hca_report {
 
 struct hca_dev;
 struct hca_iw;
+struct hca_qp;
 struct hca_wqe;
 
 int hca_report_init(struct hca_dev *dev);
@@ -115,6 +121,7 @@ void hca_report_past(struct hca_dev *dev, const struct hca_wqe *wqe,
  * @name:		what "profile=" calls it
  * @driver:		the driver that it stands for; 0: none
  * @iwarp:		of iWARP: rdma_cm by iw_cm, no immediate data
+ * @ib:			with an InfiniBand link layer, else Ethernet
  * @page_size_cap:	page sizes of registrations, a bit each
  * @max_reg_pages:	pages of a fast registration
  * @max_inline:		bytes of a request that are copied when it is posted
@@ -131,7 +138,7 @@ void hca_report_past(struct hca_dev *dev, const struct hca_wqe *wqe,
 struct hca_profile {
 	const char *name;
 	enum rdma_driver_id driver;
-	bool iwarp;
+	bool iwarp, ib;
 	u64 page_size_cap;
 	int max_send_sge, max_recv_sge, max_qp_wr, max_cqe;
 	unsigned int max_reg_pages, max_inline;
@@ -151,6 +158,7 @@ enum hca_fault {
 	HCA_FAULT_AGAIN,	/* answers are lost: what the peer has is read once more */
 	HCA_FAULT_REPLACE,	/* ... and placed once more */
 	HCA_FAULT_MAD,		/* a datagram of QP 1 is lost */
+	HCA_FAULT_SA,		/* the subnet administrator does not answer */
 	HCA_FAULT_POST_SEND,
 	HCA_FAULT_POST_RECV,
 	HCA_FAULT_MAP,		/* no DMA address */
@@ -257,9 +265,24 @@ void hca_dma_put(struct hca_piece *piece);
 /* ---- device.c ---- */
 
 /*
+ * struct hca_ib_port: what the subnet manager has set, of an InfiniBand port; hca_devs_lock for
+ * changes
+ * @lid:	its address
+ * @old_lid:	the one before, which a stale path leads to
+ * @sm_lid:	where the subnet administrator is
+ * @pkeys:	its table; 0: no entry
+ * @off:	it is down, whatever the network device is
+ */
+struct hca_ib_port {
+	u16 lid, old_lid, sm_lid;
+	u16 pkeys[HCA_PKEYS];
+	bool off;
+};
+
+/*
  * struct hca_dev: a device
  * @list:	hca_devs, hca_devs_lock
- * @ndev:	its network device; ib_core holds it
+ * @ndev:	its network device: with an InfiniBand link layer the cable, and nothing more
  * @mrs:	registered memory by index
  * @gsi:	its QP 1, under RCU
  * @dead:	a reset that nothing comes back from
@@ -276,6 +299,7 @@ struct hca_dev {
 	atomic64_t counts[HCA_COUNTS];
 	struct xarray mrs;
 	struct hca_qp __rcu *gsi;
+	struct hca_ib_port port;
 	bool dead, port_up;
 	unsigned long going;
 };
@@ -292,22 +316,29 @@ static inline struct hca_dev *to_hca(struct ib_device *ib)
 
 int hca_dev_add(const char *name, struct net_device *ndev,
 		const struct hca_profile *profile, enum hca_dma_mode mode);
+bool hca_dev_port_up(struct hca_dev *dev);
+void hca_dev_event(struct hca_dev *dev, enum ib_event_type type);
 void hca_dev_port_changed(struct hca_dev *dev);
 void hca_dev_remove(struct hca_dev *dev);
 void hca_dev_reset(struct hca_dev *dev);
 
 /*
  * struct hca_av: where a datagram or a connection goes
+ * @grh:	there are GIDs: with an InfiniBand link layer only if they are needed
+ * @dlid:	of the InfiniBand link layer; 0: Ethernet
  */
 struct hca_av {
 	union ib_gid sgid, dgid;
 	u8 dmac[ETH_ALEN];
-	u8 hop_limit;
+	u8 hop_limit, sl;
+	bool grh;
+	u16 dlid;
 };
 
 struct hca_ah {
 	struct ib_ah ib;
 	struct hca_av av;
+	u8 sgid_index;
 };
 
 void hca_av_set(struct hca_av *av, const struct rdma_ah_attr *attr);
@@ -323,6 +354,27 @@ extern spinlock_t hca_devs_lock;
 
 struct hca_dev *hca_wire_find(const struct hca_av *av);
 bool hca_wire_up(struct hca_dev *a, struct hca_dev *b);
+
+/* ---- subnet.c ---- */
+
+void hca_subnet_join(struct hca_dev *dev);
+union ib_gid hca_subnet_gid(const struct hca_dev *dev);
+u16 hca_subnet_pkey(const struct hca_dev *dev, unsigned int index);
+int hca_subnet_accepts(const struct hca_dev *dev, u16 pkey);
+bool hca_subnet_member(const struct hca_dev *dev, u16 pkey);
+bool hca_subnet_joins(const struct hca_dev *a, const struct hca_dev *b, u16 pkey);
+bool hca_subnet_carries(const struct hca_qp *from, const struct hca_qp *to);
+bool hca_subnet_is_sm(u16 lid);
+
+/* ---- sa.c ---- */
+
+bool hca_sa_answer(struct hca_dev *dev, void *data);
+
+/* ---- ipoib.c ---- */
+
+void hca_ipoib_changed(struct hca_dev *dev);
+int hca_ipoib_init(void);
+void hca_ipoib_exit(void);
 
 /* ---- cq.c ---- */
 
@@ -391,6 +443,7 @@ struct hca_wqe {
 	struct ib_mr *mr;
 	struct hca_av av;
 	u32 remote_qpn, remote_qkey;
+	u16 pkey_index;
 	struct hca_stack by;
 	u8 own[HCA_INLINE_MAX];
 	unsigned int num_sge;

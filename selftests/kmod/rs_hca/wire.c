@@ -3,8 +3,8 @@
  * Addressing.
  *
  * Owns the list of all devices.  A packet goes to the device with its destination MAC address,
- * as on an Ethernet, or, if that is a router's, to the device with the GID.  Only datagrams need
- * this: connected queue pairs know each other by number.
+ * as on an Ethernet, or, if that is a router's, to the device with the GID; on InfiniBand to the
+ * device with the LID.  Only datagrams need this: connected queue pairs know each other by number.
  */
 #include <linux/etherdevice.h>
 #include <linux/netdevice.h>
@@ -26,13 +26,24 @@ static bool has_gid(struct hca_dev *dev, const union ib_gid *gid)
 	return true;
 }
 
+static struct hca_dev *find_lid(u16 lid)
+{
+	struct hca_dev *dev;
+
+	lockdep_assert_held(&hca_devs_lock);
+	list_for_each_entry(dev, &hca_devs, list)
+		if (dev->profile->ib && dev->port.lid == lid && ib_device_try_get(&dev->ib))
+			return dev;
+	return NULL;
+}
+
 static struct hca_dev *find(const struct hca_av *av, bool by_mac)
 {
 	struct hca_dev *dev;
 
 	lockdep_assert_held(&hca_devs_lock);
 	list_for_each_entry(dev, &hca_devs, list) {
-		if (by_mac && !ether_addr_equal(dev->ndev->dev_addr, av->dmac))
+		if (dev->profile->ib || (by_mac && !ether_addr_equal(dev->ndev->dev_addr, av->dmac)))
 			continue;
 		/* a device that is not registered has no table of GIDs */
 		if (!ib_device_try_get(&dev->ib))
@@ -55,15 +66,14 @@ struct hca_dev *hca_wire_find(const struct hca_av *av)
 	struct hca_dev *dev;
 
 	spin_lock_bh(&hca_devs_lock);
-	dev = find(av, true) ?: find(av, false);
+	dev = av->dlid ? find_lid(av->dlid) : find(av, true) ?: find(av, false);
 	spin_unlock_bh(&hca_devs_lock);
 	return dev;
 }
 
 static bool dev_up(struct hca_dev *dev)
 {
-	return !READ_ONCE(dev->dead) && netif_running(dev->ndev) &&
-	       netif_carrier_ok(dev->ndev);
+	return !READ_ONCE(dev->dead) && hca_dev_port_up(dev);
 }
 
 /* Can a packet get from @a to @b? */
