@@ -184,7 +184,7 @@ if [ -n "${PROFILES+set}${DMA+set}" ]; then
 		for dma in ${DMA-virt}; do pairs+=" $profile/$dma"; done
 	done
 else
-	pairs="plain/virt mlx5/iommu irdma/bounce bnxt_re/iommu hns/bounce qedr/iommu odd/bounce irdma-iwarp/bounce siw/iommu"
+	pairs="plain/virt mlx5/iommu irdma/bounce bnxt_re/iommu hns/bounce qedr/iommu odd/bounce irdma-iwarp/bounce siw/iommu ib/virt"
 fi
 for pair in $pairs; do
 	if [[ " $modes " == *" ${pair#*/} "* ]]; then
