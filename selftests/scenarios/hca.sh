@@ -40,7 +40,7 @@ add_hosts() {
 add_addresses() {	# HOST PROFILE
 	local dev=eth0
 	[ "$2" != ib ] || dev=ib0
-	host $1 ip -batch - <<-END
+	host "$1" ip -batch - <<-END
 		link set $dev up
 		addr add 10.77.0.$(($1 + 1))/24 dev $dev
 		addr add fd77::$(($1 + 1))/64 dev $dev nodad

@@ -33,7 +33,8 @@ on_rings() { wait_for 20 have_rings && goes_on ring-tx-bytes; }
 begin_over_eth() {
 	local i
 	for i in 0 1; do add_addr $i 10.78.0 eth0; done
-	ADDR4_0=10.78.0.1 ADDR4_1=10.78.0.2
+	# shellcheck disable=SC2034	# for lib.sh
+	ADDR4_1=10.78.0.2
 	hold=$(fresh hold)
 	begin_streams -C 2 -n 1M --until "$hold" --pace 50 -t 280
 	hurry

@@ -43,7 +43,9 @@ static struct hca_dev *find(const struct hca_av *av, bool by_mac)
 
 	lockdep_assert_held(&hca_devs_lock);
 	list_for_each_entry(dev, &hca_devs, list) {
-		if (dev->profile->ib || (by_mac && !ether_addr_equal(dev->ndev->dev_addr, av->dmac)))
+		if (dev->profile->ib)
+			continue;
+		if (by_mac && !ether_addr_equal(dev->ndev->dev_addr, av->dmac))
 			continue;
 		/* a device that is not registered has no table of GIDs */
 		if (!ib_device_try_get(&dev->ib))
