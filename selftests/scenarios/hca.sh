@@ -135,7 +135,7 @@ no_time_stolen() {
 copied_when_posted() {	# PROFILE
 	awk -v profile="$1" '{ n[$2] += $3 } END {
 		print n["inlines"] " requests"
-		exit !n["inlines"] == (profile ~ /^(mlx5|irdma|irdma-iwarp|qedr)$/)
+		exit !n["inlines"] == (profile ~ /^(mlx5|ib|irdma|irdma-iwarp|qedr)$/)
 	}' $params/counts
 }
 suites() {	# PROFILE DMA
