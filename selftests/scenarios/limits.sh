@@ -222,8 +222,13 @@ orphans() {	# RESET CMD...: resets and TCPAbortOnMemory of 16 that are closed, o
 	cat "$tmp/orphans"
 	[ "$(tail -n 1 "$tmp/orphans")" = "16 16 $1 $1" ]
 }
+# without a link they need no records
 use prelude
+no_link() { ! has_link 0; }
+rsctl drain on >/dev/null
+ok "orphans: no link" wait_for 30 no_link
 ok "orphans: without records as with TCP: all are reset" orphans 16 true
+rsctl drain off >/dev/null
 for how in tcp ring; do
 	use $how
 	mark 0
