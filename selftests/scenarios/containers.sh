@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1 stock=6.12 timeout=500
+# vm: n=2 asked=6.12 timeout=500
 # Containers of systemd-nspawn, set up as Documentation/using.rst says.  Their names end with the
 # number of their VM.  With shared devices, on two hosts, over soft-RoCE, which serves network
 # namespaces in 7.3; before that, containers are on TCP unless they use the host's network.  With
@@ -61,7 +61,7 @@ setting() { inside "$1" sysctl -n "net.rdmastream.$2"; }	# NAME SETTING
 # ---- set up ----
 
 # Interfaces of kind veth reach the other VM by a bridge, beside eth0, above which some guests can
-# have only VLANs.  Those of kind macvlan reach each other only: rdma_cm would expect VLAN tags.
+# have only VLANs.  Those of kind macvlan reach each other only: above a VLAN, links failed.
 wires() {
 	in_all "ip link add br0 type bridge; ip link set br0 up
 		ip link add link eth0 name wire type vlan id 7
