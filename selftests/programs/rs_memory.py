@@ -168,8 +168,8 @@ def crowd(address, count=8):
         # stays in FIN_WAIT2 for a minute, with no timer that would count orphans
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, 120)
         client.shutdown(socket.SHUT_WR)
-        while client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != FIN_WAIT2:
-            time.sleep(0.02)
+        wait_until(lambda client=client: client.getsockopt(
+            socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == FIN_WAIT2)
         client.close()
     write_file(TCP_MAX_ORPHANS, 1)
     try:

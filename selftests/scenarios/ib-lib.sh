@@ -15,7 +15,6 @@ link() {	# ADDRESS
 	rsctl -j links | jq -e --arg own "$1" 'any(.[]; .state == "up" and (.local | tostring | contains($own)))'
 }
 ids() { rsctl -j links | jq -r '.[] | select(.state == "up") | .id' | sort | xargs; }
-no_links() { ! has_link 0 && ! has_link 1; }
 end_links() {
 	in_all rsctl drain on >/dev/null
 	wait_for 20 no_links

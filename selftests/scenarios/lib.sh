@@ -217,6 +217,8 @@ has_link() {	# VM
 }
 
 have_links() { has_link 0 && has_link 1; }
+no_link() { ! has_link "$1"; }	# VM
+no_links() { no_link 0 && no_link 1; }
 
 # Links that flap are established ever less often; a drain by the administrator resets
 # that.

@@ -224,9 +224,8 @@ orphans() {	# RESET CMD...: resets and TCPAbortOnMemory of 16 that are closed, o
 }
 # without a link they need no records
 use prelude
-no_link() { ! has_link 0; }
 rsctl drain on >/dev/null
-ok "orphans: no link" wait_for 30 no_link
+ok "orphans: no link" wait_for 30 no_link 0
 ok "orphans: without records as with TCP: all are reset" orphans 16 true
 rsctl drain off >/dev/null
 for how in tcp ring; do
