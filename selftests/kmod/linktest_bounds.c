@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reaches the bounds that are numbers: peers, sending ends of rings, and memory for cells
- * beyond rmb_max.  The host has links with itself, as its peers at addresses that nobody has.
+ * Reaches the bounds that are numbers: peers, requests for links, sending ends of rings, and
+ * memory for cells beyond rmb_max.  The host has links with itself, as its peers at addresses
+ * that nobody has.
  *
  * Stands in for the streams as linktest.c does, with one for each address, but no ring is
  * ever granted: a sending end is opened as if its GRANT had come.
@@ -12,6 +13,7 @@
 
 #include "base/net.h"
 #include "link/link_priv.h"
+#include "link/peer_host.h"
 #include "link/ring.h"
 #include "linktest.h"
 
@@ -198,6 +200,64 @@ static void peers_of_ipv6(void)
 	result(!more(&local, &remote, 1) && more(&local, &remote, 2),
 	       "IPv6: the same at another interface is another");
 	no_peers();
+}
+
+/* ---- requests for links ---- */
+
+static struct rstream_host *address(struct rstream_link_net *ln, u32 host)
+{
+	struct rstream_peer_name name = {};
+
+	set_v4(&name.local, 1);
+	set_v4(&name.remote, host);
+	return rstream_host_get(ln, &name);
+}
+
+/* As many as @host may have. */
+static unsigned int ask(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	unsigned int n = 0;
+
+	while (n <= RSTREAM_REQUESTS_MAX && rstream_host_add_request(ln, host))
+		n++;
+	return n;
+}
+
+static void requests_of_all(struct rstream_link_net *ln)
+{
+	struct rstream_host *host, *asking[32];
+	unsigned int i, n = 0, first = 0, all = 0, again = 0;
+
+	spin_lock_bh(&ln->lock);
+	while (n < ARRAY_SIZE(asking) && all < 256) {
+		host = address(ln, 2 + n);
+		if (!host)
+			break;
+		asking[n++] = host;
+		all += ask(ln, host);
+		if (n == 1)
+			first = all;
+	}
+	is(first, 86, "requests: a third for one address, half of what it leaves");
+	is(all, 256, "requests: so many of all addresses");
+	is(ln->n_requests, 256, "requests: as many are counted");
+	host = address(ln, 1000);
+	result(host && !rstream_host_add_request(ln, host),
+	       "requests: then none of another address is accepted");
+	for (i = 0; i < n; i++) {
+		while (asking[i]->n_requests)
+			rstream_host_del_request(ln, asking[i]);
+		rstream_host_put(ln, asking[i]);
+	}
+	if (host) {
+		again = ask(ln, host);
+		while (host->n_requests)
+			rstream_host_del_request(ln, host);
+		rstream_host_put(ln, host);
+	}
+	is(again, 86, "requests: and all can be there again");
+	is(ln->n_requests, 0, "requests: none is left");
+	spin_unlock_bh(&ln->lock);
 }
 
 /* ---- links ---- */
@@ -477,6 +537,7 @@ int linktest_bounds(const char *addr, int cm_port)
 		rstream_link_net_use(&init_net, NULL);
 		peers_of_all();
 		peers_of_ipv6();
+		requests_of_all(ln);
 		ends_of_link(ln, addr, cm_port);
 		ends_of_all(ln, addr, cm_port);
 		cells_beyond(ln, addr, cm_port);

@@ -131,20 +131,9 @@ def named_unusable(tun):
             peer.leave()
 
 
-@contextlib.contextmanager
-def routes():
-    for what, how in ROUTES:
-        ip(f"-6 route add {what} {how}")
-    try:
-        yield
-    finally:
-        for what, _ in ROUTES:
-            ip(f"-6 route del {what}")
-
-
 def named_unrouted(tun):
     """What does not lead to another host of a network of this one is not asked."""
-    with routes(), asked() as requests:
+    with asked() as requests:
         for address in UNROUTED:
             peer = Named(tun, address).waits()
             until(lambda peer=peer: peer.failed() > 1, f"attempts to {address} that fail")
@@ -246,7 +235,7 @@ def named_tried(tun):
     """Other addresses are asked, as far as accept_addrs lets them."""
     near, far = NEAR[:2], "2001:db8:1::1"
     for take, names, wanted in (0, (*near, far), set()), (1, near, set(near)), (2, (far,), {far}):
-        with routes(), asked(accept_addrs=take) as requests:
+        with asked(accept_addrs=take) as requests:
             peer = Named(tun, *names).waits()
             until(lambda peer=peer: peer.failed(own=True) > 2, "attempts")
             expect(set(peer.paths()) == wanted, f"{wanted}, not {peer.paths()}")
@@ -261,6 +250,10 @@ def add_neighbours():
     """They do not answer, but what is sent to them is sent."""
     for address in (*NEAR, GATEWAY6):
         ip(f"neigh replace {address} lladdr 52:54:00:77:00:77 nud permanent dev eth0")
+    # until the end: when rdma_cm sends something to an address whose route is gone, soft-RoCE's
+    # queue pair 1 sends nothing any more
+    for what, how in ROUTES:
+        ip(f"-6 route add {what} {how}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ bail() {
 }
 
 set_net() {	# NAME=VALUE...: settings, in every VM
-	in_all sysctl -q -w "${@/#/net.rdmastream.}"
+	in_all sysctl -q -w "${@/#/net.rdmastream.}" || bail "cannot set $*"
 }
 
 # A probe that is answered within half a second elsewhere may take four on a slow kernel:

@@ -9,7 +9,7 @@
 programs=$(realpath "$(dirname "$0")/../programs")
 
 load || bail "cannot load the module"
-set_net hello_timeout_ms=3000 link_flap_decay_ms=100 ring_idle_ms=90000000
+set_net hello_timeout_ms=3000 link_flap_decay_ms=100 ring_idle_ms=900000
 modprobe veth
 # without ARP, a device sends all to itself
 ip link set eth0 arp on
