@@ -39,7 +39,7 @@
 #include "wr.h"
 #include "waiter.h"
 
-#define ORPHANS_MAX	SZ_2M
+#define ABANDONED_MAX	SZ_2M
 #define NUDGE_MS	50
 /* How long the peer may owe an answer: it may queue behind 4 MiB of data on a slow network. */
 #define OWED_MS		30000
@@ -153,7 +153,7 @@ static void link_rmb_work(struct work_struct *work)
 		ring_had(link, least, !err);
 	}
 	if (asked)
-		rstream_waiter_tell(link->peer, err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
+		rstream_waiter_notify(link->peer, err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
 }
 
 /* The device has released all RMBs; this frees those that no stream reads any more. */
@@ -250,11 +250,11 @@ static void link_look_at_routes(struct rstream_link *link)
 }
 
 /* Limit on memory lost in abandoned rings, bytes; beyond it, a new link replaces this one. */
-static u64 orphans_max(const struct rstream_link *link)
+static u64 abandoned_max(const struct rstream_link *link)
 {
 	u64 max = rstream_account_rmb_max(link->ln);
 
-	return min_t(u64, ORPHANS_MAX, max / 4);
+	return min_t(u64, ABANDONED_MAX, max / 4);
 }
 
 /*
@@ -358,7 +358,7 @@ static void link_probe_work(struct work_struct *work)
 		rstream_link_break_locked(link, end);
 		goto out;
 	}
-	if (rstream_rxring_look(link, &balance) <= orphans_max(link))
+	if (rstream_rxring_look(link, &balance) <= abandoned_max(link))
 		link->probe.renewing = false;
 	else if (link_renew(link))
 		goto out;

@@ -150,7 +150,7 @@ struct rstream_link_probe {
 	u64 swept_bytes;		/* tx.bytes plus rx.bytes at the last sweep */
 	unsigned int move_pause;	/* sweeps without moves after the last sweep with moves */
 	unsigned int move_at;		/* @sweeps when rings may move next */
-	bool renewing;			/* too many orphans: to end at the next sweep */
+	bool renewing;			/* too many abandoned rings: to end at the next sweep */
 	u64 renews_until;		/* 64-bit jiffies: the peer has said RENEW */
 	int routes;			/* rstream_route_genid() at the last check */
 };

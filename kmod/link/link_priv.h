@@ -188,8 +188,8 @@ struct rstream_peer {
 	unsigned int n_links;
 	DECLARE_HASHTABLE(waiters, 6);
 	unsigned int n_waiters;
-	struct list_head untold, told;	/* the same waiters: see waiter.c */
-	unsigned int n_untold;
+	struct list_head asking, notified;	/* the same waiters: see waiter.c */
+	unsigned int n_asking;
 	struct rstream_path paths[RSTREAM_PATHS_MAX];
 	struct rstream_path *trying;	/* the path that peer_work() is trying, without the lock */
 	struct rstream_ticket ticket;	/* of the stream that last asked for a link */

@@ -413,11 +413,11 @@ static void look_up(struct rstream_link_net *ln)
 }
 
 /*
- * Does @ifindex already have an address in @told, or @own?  A second address of an interface is not
- * another path.
+ * Does @ifindex already have an address in @advertised, or @own?  A second address of an interface
+ * is not another path.
  */
 static bool same_dev(const struct rstream_link_net *ln, int ifindex,
-		     const struct in6_addr *told, unsigned int n_told,
+		     const struct in6_addr *advertised, unsigned int n_advertised,
 		     const struct in6_addr *own)
 {
 	unsigned int i, j;
@@ -427,8 +427,8 @@ static bool same_dev(const struct rstream_link_net *ln, int ifindex,
 			continue;
 		if (ipv6_addr_equal(&ln->addrs[i].addr, own))
 			return true;
-		for (j = 0; j < n_told; j++)
-			if (ipv6_addr_equal(&ln->addrs[i].addr, &told[j]))
+		for (j = 0; j < n_advertised; j++)
+			if (ipv6_addr_equal(&ln->addrs[i].addr, &advertised[j]))
 				return true;
 	}
 	return false;

@@ -20,7 +20,7 @@
 #define MORE_PAUSE	(30 * HZ)
 /* Delay of an attempt that the peer has requested. */
 #define ASKED_MS	100
-/* waiter_to_try() looks at this many waiters of each list, peer->told and peer->untold. */
+/* waiter_to_try() looks at this many waiters of each list, peer->notified and peer->asking. */
 #define TOKENS_MAX	64U
 
 /* ---- the table ---- */
@@ -62,8 +62,8 @@ static struct rstream_peer *peer_new(struct net *net,
 	spin_lock_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->links);
 	hash_init(peer->waiters);
-	INIT_LIST_HEAD(&peer->untold);
-	INIT_LIST_HEAD(&peer->told);
+	INIT_LIST_HEAD(&peer->asking);
+	INIT_LIST_HEAD(&peer->notified);
 	INIT_DELAYED_WORK(&peer->work, peer_work);
 	peer->name = *name;
 	peer->ln = rn->links;
@@ -390,7 +390,7 @@ static struct rstream_waiter *least_refused(struct list_head *list, struct rstre
 static struct rstream_waiter *waiter_to_try(struct rstream_peer *peer)
 {
 	lockdep_assert_held(&peer->lock);
-	return least_refused(&peer->told, least_refused(&peer->untold, NULL));
+	return least_refused(&peer->notified, least_refused(&peer->asking, NULL));
 }
 
 static void fill_route(struct rstream_peer *peer,
@@ -445,7 +445,7 @@ static void peer_work(struct work_struct *work)
 	if (err && peer_up_link(peer))
 		peer->more_at = get_jiffies_64() + MORE_PAUSE;
 	else if (err)
-		rstream_waiter_tell_some(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
+		rstream_waiter_notify_some(peer, RSTREAM_LINK_EV_FAILED, UINT_MAX);
 	peer_schedule(peer);
 	spin_unlock_bh(&peer->lock);
 	rstream_peer_put(peer);
@@ -659,8 +659,8 @@ bool rstream_peer_bad_token(struct rstream_link *link)
 	bool again;
 
 	spin_lock_bh(&peer->lock);
-	token_refused(&peer->untold, link->ticket.theirs.token);
-	token_refused(&peer->told, link->ticket.theirs.token);
+	token_refused(&peer->asking, link->ticket.theirs.token);
+	token_refused(&peer->notified, link->ticket.theirs.token);
 	w = waiter_to_try(peer);
 	again = w && !w->refused;
 	spin_unlock_bh(&peer->lock);
@@ -719,7 +719,7 @@ static void tell_up(struct rstream_peer *peer)
 {
 	unsigned int share = peer_connecting(peer) + 1;
 
-	rstream_waiter_tell_some(peer, RSTREAM_LINK_EV_UP,
+	rstream_waiter_notify_some(peer, RSTREAM_LINK_EV_UP,
 				 DIV_ROUND_UP(peer->n_waiters, share));
 }
 
@@ -786,7 +786,7 @@ void rstream_peer_link_down(struct rstream_link *link)
 	if (peer_up_link(peer))
 		tell_up(peer);
 	else if (!peer_connecting(peer))
-		rstream_waiter_tell_some(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
+		rstream_waiter_notify_some(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
 						    RSTREAM_LINK_EV_FAILED,
 			     UINT_MAX);
 	if (peer->declined && peer->asked)

@@ -315,7 +315,7 @@ static void rx_sweep(struct rx_ring *ring, unsigned long idle, struct rstream_ba
 {
 	if (ring->swept != ring->pub.landed) {
 		ring->swept = ring->pub.landed;
-		/* data does not prolong the time that an orphan may wait for its DONE */
+		/* data does not prolong the time that an abandoned ring may wait for its DONE */
 		if (!ring->rs)
 			return;
 		ring->busy_at = jiffies;
@@ -337,7 +337,7 @@ static void rx_sweep(struct rx_ring *ring, unsigned long idle, struct rstream_ba
  * Is its stream gone, and its DONE overdue?  If the sender has never switched, it may never have
  * received the grant.
  */
-static bool rx_is_orphan(const struct rx_ring *ring)
+static bool rx_is_abandoned(const struct rx_ring *ring)
 {
 	return !ring->rs && !ring->done &&
 	       time_after(jiffies, ring->busy_at + (ring->switched ? DONE_TIME : REFUSED_TIME));
@@ -345,7 +345,7 @@ static bool rx_is_orphan(const struct rx_ring *ring)
 
 /*
  * Notifies the streams of rings that are idle (for less time if memory is short) or should move.
- * Return: bytes of orphaned rings.
+ * Return: bytes of abandoned rings.
  */
 u64 rstream_rxring_look(struct rstream_link *link, struct rstream_balance *balance)
 {
@@ -362,7 +362,7 @@ u64 rstream_rxring_look(struct rstream_link *link, struct rstream_balance *balan
 		ms /= 8;
 	for (id = 0; (ring = idr_get_next(&link->rx.rings, &id)); id++) {
 		rx_sweep(ring, msecs_to_jiffies(ms), balance);
-		if (rx_is_orphan(ring))
+		if (rx_is_abandoned(ring))
 			bytes += ring->pub.size;
 		if (!rstream_link_pause(link, ++n))
 			break;

@@ -767,12 +767,12 @@ void rstream_txring_sq_done(struct rstream_link *link)
 		tx_ended(link, ring);
 	}
 	list_for_each_entry_safe(ring, next, &link->tx.sent, sent) {
-		bool told = ring->pub.notify && link->wr.done >= ring->notify_sq;
+		bool notify = ring->pub.notify && link->wr.done >= ring->notify_sq;
 		bool all = link->wr.done >= ring->ctrl.last_sq;
 
 		if (!all)
 			more |= ring->notify_all && link->wr.signalled < ring->ctrl.last_sq;
-		if (told) {
+		if (notify) {
 			WRITE_ONCE(ring->pub.notify, false);
 			rstream_link_ops->sent(ring->rs);
 		}

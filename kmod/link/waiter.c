@@ -13,7 +13,7 @@
 #include "waiter.h"
 
 /* Number of waiters to notify before giving up the lock and the CPU for a moment. */
-#define TOLD_MAX	64U
+#define NOTIFY_MAX	64U
 
 static struct rstream_waiter *waiter_find(struct rstream_peer *peer, struct rstream *rs)
 {
@@ -25,14 +25,14 @@ static struct rstream_waiter *waiter_find(struct rstream_peer *peer, struct rstr
 	return NULL;
 }
 
-static void waiter_set_told(struct rstream_peer *peer, struct rstream_waiter *w, bool told)
+static void waiter_set_notified(struct rstream_peer *peer, struct rstream_waiter *w, bool notified)
 {
-	w->told = told;
-	list_move_tail(&w->list, told ? &peer->told : &peer->untold);
-	if (told)
-		peer->n_untold--;
+	w->notified = notified;
+	list_move_tail(&w->list, notified ? &peer->notified : &peer->asking);
+	if (notified)
+		peer->n_asking--;
 	else
-		peer->n_untold++;
+		peer->n_asking++;
 }
 
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs)
@@ -42,8 +42,8 @@ struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstr
 	lockdep_assert_held(&peer->lock);
 	w = waiter_find(peer, rs);
 	if (w) {
-		if (w->told)
-			waiter_set_told(peer, w, false);
+		if (w->notified)
+			waiter_set_notified(peer, w, false);
 		return w;
 	}
 	w = rstream_account_zalloc(peer->ln, sizeof(*w), GFP_ATOMIC);
@@ -53,9 +53,9 @@ struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstr
 	}
 	w->rs = rs;
 	hash_add(peer->waiters, &w->node, (unsigned long)rs);
-	list_add_tail(&w->list, &peer->untold);
+	list_add_tail(&w->list, &peer->asking);
 	peer->n_waiters++;
-	peer->n_untold++;
+	peer->n_asking++;
 	return w;
 }
 
@@ -64,25 +64,25 @@ static void waiter_del(struct rstream_peer *peer, struct rstream_waiter *w)
 	hash_del(&w->node);
 	list_del(&w->list);
 	peer->n_waiters--;
-	peer->n_untold -= !w->told;
+	peer->n_asking -= !w->notified;
 	kfree(w);
 }
 
-static void waiter_tell(struct rstream_peer *peer, struct rstream_waiter *w,
+static void waiter_notify(struct rstream_peer *peer, struct rstream_waiter *w,
 			enum rstream_link_event ev)
 {
 	rstream_link_ops->event(w->rs, ev);
 	if (ev == RSTREAM_LINK_EV_UP)
 		waiter_del(peer, w);
 	else
-		waiter_set_told(peer, w, true);
+		waiter_set_notified(peer, w, true);
 }
 
 /*
  * Notifies @n waiters, of a failure only those that have asked since the last one.  Streams that
  * ask meanwhile go to the tail, so the loop ends.
  */
-void rstream_waiter_tell_some(struct rstream_peer *peer, enum rstream_link_event ev,
+void rstream_waiter_notify_some(struct rstream_peer *peer, enum rstream_link_event ev,
 			      unsigned int n)
 {
 	bool up = ev == RSTREAM_LINK_EV_UP;
@@ -90,14 +90,14 @@ void rstream_waiter_tell_some(struct rstream_peer *peer, enum rstream_link_event
 	unsigned int i;
 
 	lockdep_assert_held(&peer->lock);
-	n = min(n, up ? peer->n_waiters : peer->n_untold);
+	n = min(n, up ? peer->n_waiters : peer->n_asking);
 	for (i = 1; i <= n; i++) {
-		w = up ? list_first_entry_or_null(&peer->told, struct rstream_waiter, list) : NULL;
-		w = w ?: list_first_entry_or_null(&peer->untold, struct rstream_waiter, list);
+		w = up ? list_first_entry_or_null(&peer->notified, struct rstream_waiter, list) : NULL;
+		w = w ?: list_first_entry_or_null(&peer->asking, struct rstream_waiter, list);
 		if (!w)
 			return;
-		waiter_tell(peer, w, ev);
-		if (i % TOLD_MAX == 0) {
+		waiter_notify(peer, w, ev);
+		if (i % NOTIFY_MAX == 0) {
 			spin_unlock_bh(&peer->lock);
 			cond_resched();
 			spin_lock_bh(&peer->lock);
@@ -112,10 +112,10 @@ void rstream_waiter_wait(struct rstream_peer *peer, struct rstream *rs)
 	spin_unlock_bh(&peer->lock);
 }
 
-void rstream_waiter_tell(struct rstream_peer *peer, enum rstream_link_event ev)
+void rstream_waiter_notify(struct rstream_peer *peer, enum rstream_link_event ev)
 {
 	spin_lock_bh(&peer->lock);
-	rstream_waiter_tell_some(peer, ev, UINT_MAX);
+	rstream_waiter_notify_some(peer, ev, UINT_MAX);
 	spin_unlock_bh(&peer->lock);
 }
 
@@ -125,8 +125,8 @@ void rstream_waiter_failed(struct rstream_peer *peer, struct rstream *rs)
 
 	spin_lock_bh(&peer->lock);
 	w = waiter_find(peer, rs);
-	if (w && !w->told)
-		waiter_tell(peer, w, RSTREAM_LINK_EV_FAILED);
+	if (w && !w->notified)
+		waiter_notify(peer, w, RSTREAM_LINK_EV_FAILED);
 	spin_unlock_bh(&peer->lock);
 }
 

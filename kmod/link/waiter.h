@@ -7,9 +7,9 @@
 
 struct rstream_waiter {
 	struct hlist_node node;
-	struct list_head list;		/* peer->untold or peer->told */
+	struct list_head list;		/* peer->asking or peer->notified */
 	struct rstream *rs;
-	bool told;			/* of a failure, since it last asked */
+	bool notified;			/* of a failure, since it last asked */
 	struct rstream_ticket ticket;	/* without tokens if it waits for memory */
 	u8 refused;		/* attempts with this token that the peer refused */
 };
@@ -20,15 +20,15 @@ struct rstream_waiter {
  */
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs);
 /* Process context; may drop and retake peer->lock. */
-void rstream_waiter_tell_some(struct rstream_peer *peer, enum rstream_link_event ev,
+void rstream_waiter_notify_some(struct rstream_peer *peer, enum rstream_link_event ev,
 			      unsigned int n);
 
 /*
- * Called without peer->lock held.  rstream_waiter_tell() notifies all waiters, in process context;
+ * Called without peer->lock held.  rstream_waiter_notify() is for all waiters, in process context;
  * rstream_waiter_failed() notifies @rs, if it waits, of a failure.
  */
 void rstream_waiter_wait(struct rstream_peer *peer, struct rstream *rs);
-void rstream_waiter_tell(struct rstream_peer *peer, enum rstream_link_event ev);
+void rstream_waiter_notify(struct rstream_peer *peer, enum rstream_link_event ev);
 void rstream_waiter_failed(struct rstream_peer *peer, struct rstream *rs);
 
 #endif
