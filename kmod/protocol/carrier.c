@@ -128,9 +128,38 @@ enum rstream_reason rstream_span_rx(struct rstream_phases *p, u64 arrived, u64 l
 	return RSTREAM_R_NONE;
 }
 
+/* Each ring is left for tcp before there is another one. */
+static void rx_next(struct rstream_rx *rx, enum rstream_carrier to)
+{
+	static const u8 from[] = {
+		[RSTREAM_ON_TCP] = BIT(RSTREAM_GRANTED) | BIT(RSTREAM_LEAVING),
+		[RSTREAM_GRANTED] = BIT(RSTREAM_ON_TCP),
+		[RSTREAM_ON_RING] = BIT(RSTREAM_GRANTED),
+		[RSTREAM_LEAVING] = BIT(RSTREAM_ON_RING) | BIT(RSTREAM_LOST),
+		[RSTREAM_LOST] = BIT(RSTREAM_ON_RING),
+	};
+
+	if (!WARN_ON_ONCE(!(from[to] & BIT(rx->state))))
+		WRITE_ONCE(rx->state, to);
+}
+
+static void tx_next(struct rstream_tx *tx, enum rstream_carrier to)
+{
+	static const u8 from[] = {
+		[RSTREAM_ON_TCP] = BIT(RSTREAM_GRANTED) | BIT(RSTREAM_LEAVING) | BIT(RSTREAM_LOST),
+		[RSTREAM_GRANTED] = BIT(RSTREAM_ON_TCP),
+		[RSTREAM_ON_RING] = BIT(RSTREAM_GRANTED),
+		[RSTREAM_LEAVING] = BIT(RSTREAM_ON_RING),
+		[RSTREAM_LOST] = BIT(RSTREAM_ON_RING) | BIT(RSTREAM_LEAVING),
+	};
+
+	if (!WARN_ON_ONCE(!(from[to] & BIT(tx->state))))
+		WRITE_ONCE(tx->state, to);
+}
+
 enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)
 {
-	if (rx->state == RSTREAM_ON_RING)
+	if (rx->state >= RSTREAM_ON_RING)
 		return RSTREAM_R_BAD_SWITCH;
 	/* only data that a lost ring has not delivered may follow FIN */
 	if (rx->fin && len > rx->fin_at - rx->arrived)
@@ -146,7 +175,7 @@ u32 rstream_rx_grant(struct rstream_rx *rx)
 {
 	if (rx->state != RSTREAM_ON_TCP || rx->fin)
 		return 0;
-	rx->state = RSTREAM_GRANTED;
+	rx_next(rx, RSTREAM_GRANTED);
 	if (!++rx->epoch)
 		rx->epoch = 1;
 	return rx->epoch;
@@ -154,23 +183,27 @@ u32 rstream_rx_grant(struct rstream_rx *rx)
 
 void rstream_rx_ungrant(struct rstream_rx *rx)
 {
-	rx->state = RSTREAM_ON_TCP;
+	rx_next(rx, RSTREAM_ON_TCP);
 	rx->epoch--;
 }
 
 static enum rstream_reason rx_switch_back(struct rstream_rx *rx, u64 offset)
 {
-	if (rx->state == RSTREAM_ON_TCP)
+	if (rx->state == RSTREAM_ON_TCP || rx->state == RSTREAM_LEAVING)
 		return RSTREAM_R_BAD_SWITCH;
 	/* a sender may leave a ring only after REVOKE, or after RESUME if the link is lost */
-	if (rx->state == RSTREAM_ON_RING && !rx->lost && rx->recall == RSTREAM_KEPT)
+	if (rx->state == RSTREAM_ON_RING && rx->recall == RSTREAM_KEPT)
 		return RSTREAM_R_BAD_SWITCH;
 	if (offset != rx->arrived)
 		return RSTREAM_R_BAD_OFFSET;
-	rx->state = RSTREAM_ON_TCP;
-	rx->lost = false;
+	rx_next(rx, rx->state == RSTREAM_GRANTED ? RSTREAM_ON_TCP : RSTREAM_LEAVING);
 	rx->recall = RSTREAM_KEPT;
 	return RSTREAM_R_NONE;
+}
+
+void rstream_rx_left(struct rstream_rx *rx)
+{
+	rx_next(rx, RSTREAM_ON_TCP);
 }
 
 enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
@@ -182,15 +215,16 @@ enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 		return RSTREAM_R_BAD_SWITCH;
 	if (offset != rx->arrived)
 		return RSTREAM_R_BAD_OFFSET;
-	rx->state = RSTREAM_ON_RING;
 	rx->base = offset;
+	rx_next(rx, RSTREAM_ON_RING);
 	return RSTREAM_R_NONE;
 }
 
 enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed)
 {
+	/* not counted before SWITCH has arrived, nor what comes after RESUME */
 	if (rx->state != RSTREAM_ON_RING)
-		return RSTREAM_R_NONE;	/* not counted before SWITCH has arrived */
+		return RSTREAM_R_NONE;
 	if (rx->base + landed < rx->arrived ||
 	    (rx->fin && rx->base + landed > rx->fin_at))
 		return RSTREAM_R_BAD_OFFSET;
@@ -202,8 +236,9 @@ enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed)
 
 enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
 {
-	if (rx->fin || offset < rx->arrived ||
-	    (rx->state != RSTREAM_ON_RING && offset != rx->arrived))
+	bool on_ring = rx->state == RSTREAM_ON_RING || rx->state == RSTREAM_LOST;
+
+	if (rx->fin || offset < rx->arrived || (!on_ring && offset != rx->arrived))
 		return RSTREAM_R_BAD_OFFSET;
 	rx->fin_at = offset;
 	/* pairs with poll */
@@ -213,7 +248,8 @@ enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
 
 bool rstream_rx_revoke(struct rstream_rx *rx)
 {
-	if (rx->state == RSTREAM_ON_TCP || rx->lost || rx->recall != RSTREAM_KEPT)
+	if ((rx->state != RSTREAM_GRANTED && rx->state != RSTREAM_ON_RING) ||
+	    rx->recall != RSTREAM_KEPT)
 		return false;
 	rx->recall = RSTREAM_REVOKED;
 	return true;
@@ -222,8 +258,9 @@ bool rstream_rx_revoke(struct rstream_rx *rx)
 enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch,
 				       u64 most)
 {
-	if (rx->state != RSTREAM_ON_RING || rx->recall != RSTREAM_REVOKED ||
-	    epoch != rx->epoch)
+	/* it may have crossed RESUME */
+	if ((rx->state != RSTREAM_ON_RING && rx->state != RSTREAM_LOST) ||
+	    rx->recall != RSTREAM_REVOKED || epoch != rx->epoch)
 		return RSTREAM_R_BAD_SWITCH;
 	rx->recall = RSTREAM_STOPPED;
 	rx->most = most;
@@ -232,9 +269,9 @@ enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch,
 
 bool rstream_rx_lost(struct rstream_rx *rx, u64 landed)
 {
-	if (rx->state != RSTREAM_ON_RING || rx->lost)
+	if (rx->state != RSTREAM_ON_RING)
 		return false;
-	rx->lost = true;
+	rx_next(rx, RSTREAM_LOST);
 	rx->count = landed;
 	return true;
 }
@@ -247,7 +284,7 @@ bool rstream_rx_eof(const struct rstream_rx *rx)
 enum rstream_reason rstream_tx_ack(struct rstream_tx *tx, u64 consumed,
 				   u64 limit)
 {
-	if (consumed > (tx->resumed ? tx->resume_at : tx->sent))
+	if (consumed > (tx->resume == RSTREAM_RESUMED ? tx->resume_at : tx->sent))
 		return RSTREAM_R_BAD_CREDIT;
 	if (limit < tx->limit)
 		return RSTREAM_R_BAD_WINDOW;
@@ -264,22 +301,22 @@ enum rstream_reason rstream_tx_grant(struct rstream_tx *tx, u32 epoch)
 	if (epoch != (tx->epoch + 1 ?: 1))
 		return RSTREAM_R_BAD_GRANT;
 	tx->epoch = epoch;
-	tx->told = false;
 	tx->taken = false;
-	tx->state = RSTREAM_GRANTED;
+	tx->resume = RSTREAM_NOT_RESUMED;
+	tx_next(tx, RSTREAM_GRANTED);
 	return RSTREAM_R_NONE;
 }
 
 void rstream_tx_switch(struct rstream_tx *tx)
 {
-	tx->state = RSTREAM_ON_RING;
+	tx_next(tx, RSTREAM_ON_RING);
 	tx->taken = true;
 	tx->base = tx->sent;
 }
 
 void rstream_tx_refuse(struct rstream_tx *tx)
 {
-	tx->state = RSTREAM_ON_TCP;
+	tx_next(tx, RSTREAM_ON_TCP);
 }
 
 void rstream_tx_credited(struct rstream_tx *tx, u64 acked)
@@ -292,17 +329,17 @@ enum rstream_reason rstream_tx_revoke(struct rstream_tx *tx, u32 epoch)
 	if (!epoch || epoch != tx->epoch || tx->state == RSTREAM_LEAVING)
 		return RSTREAM_R_BAD_SWITCH;
 	if (tx->state == RSTREAM_ON_RING)
-		tx->state = RSTREAM_LEAVING;
+		tx_next(tx, RSTREAM_LEAVING);
 	return RSTREAM_R_NONE;
 }
 
 bool rstream_tx_left(struct rstream_tx *tx, u64 acked)
 {
 	/* after RESUME, its count decides where to continue */
-	if (tx->state != RSTREAM_LEAVING || tx->resumed ||
+	if (tx->state != RSTREAM_LEAVING || tx->resume == RSTREAM_RESUMED ||
 	    tx->base + acked != tx->sent)
 		return false;
-	tx->state = RSTREAM_ON_TCP;
+	tx_next(tx, RSTREAM_ON_TCP);
 	return true;
 }
 
@@ -310,29 +347,33 @@ bool rstream_tx_lost(struct rstream_tx *tx)
 {
 	if (tx->state != RSTREAM_ON_RING && tx->state != RSTREAM_LEAVING)
 		return false;
-	tx->state = RSTREAM_LOST;
-	return !tx->resumed;
+	tx_next(tx, RSTREAM_LOST);
+	return tx->resume != RSTREAM_RESUMED;
 }
 
 enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
 				      u64 count)
 {
-	if (!epoch || epoch != tx->epoch || tx->told)
+	if (!epoch || epoch != tx->epoch || tx->resume != RSTREAM_NOT_RESUMED)
 		return RSTREAM_R_BAD_RESUME;
 	/* our SWITCH to tcp has crossed it, or will follow: there is nothing to resend */
 	if (tx->state == RSTREAM_ON_TCP || tx->state == RSTREAM_GRANTED) {
 		if (count && !tx->taken)
 			return RSTREAM_R_BAD_RESUME;
-		tx->told = true;
+		tx->resume = RSTREAM_RESUME_OVER;
 		return RSTREAM_R_NONE;
 	}
-	if (tx->resumed || count > tx->sent - tx->base ||
-	    tx->base + count < tx->acked)
+	if (count > tx->sent - tx->base || tx->base + count < tx->acked)
 		return RSTREAM_R_BAD_RESUME;
-	tx->told = true;
-	tx->resumed = true;
+	tx->resume = RSTREAM_RESUMED;
 	tx->resume_at = tx->base + count;
 	return RSTREAM_R_NONE;
+}
+
+void rstream_tx_unanswered(struct rstream_tx *tx)
+{
+	tx->resume = RSTREAM_RESUMED;
+	tx->resume_at = tx->sent;
 }
 
 u64 rstream_tx_rewind(struct rstream_tx *tx)
@@ -340,8 +381,8 @@ u64 rstream_tx_rewind(struct rstream_tx *tx)
 	u64 again = tx->sent - tx->resume_at;
 
 	tx->sent = tx->resume_at;
-	tx->state = RSTREAM_ON_TCP;
-	tx->resumed = false;
+	tx->resume = RSTREAM_RESUME_OVER;
+	tx_next(tx, RSTREAM_ON_TCP);
 	return again;
 }
 

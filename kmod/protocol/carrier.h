@@ -8,9 +8,10 @@
  * wrong, it changes nothing and returns the reason.  The files in socket/ act on
  * the results; unit tests run this code in user space.
  *
- *  receiver:  TCP --grant--> GRANTED --switch(X == arrived)--> RING
- *              ^                |                               |
- *              +--switch to tcp-+-----------switch to tcp-------+
+ *  receiver:  TCP --grant--> GRANTED --switch(X == arrived)--> RING --link lost--> LOST
+ *              ^                |                               | (after REVOKE)    |
+ *              +--switch to tcp-+                               +---switch to tcp---+
+ *              +--(all is read or queued)--- LEAVING <----------+
  *
  *  sender:    TCP --grant--> GRANTED ----------switch---------> RING
  *              ^                | refuse                       |   |
@@ -111,13 +112,17 @@ void rstream_span_leave(struct rstream_phases *p);
 enum rstream_reason rstream_span_rx(struct rstream_phases *p, u64 arrived, u64 len,
 				    bool *answer);
 
-/* Ordered: from ON_RING on, a sender sends no DATA.  A receiver uses the first three. */
+/* Ordered: from ON_RING on, a sender sends no DATA, and a receiver may have bytes in the ring. */
 enum rstream_carrier {
 	RSTREAM_ON_TCP,
 	RSTREAM_GRANTED,	/* still tcp; SWITCH may follow at any time */
 	RSTREAM_ON_RING,
-	RSTREAM_LEAVING,	/* sender: REVOKE has arrived, waits for credits */
-	RSTREAM_LOST,		/* sender: the ring is lost, waits for RESUME */
+	RSTREAM_LEAVING,	/* sender: REVOKE has arrived, waits for credits; receiver: the
+				 * sender is on tcp, unread bytes are still in the ring
+				 */
+	RSTREAM_LOST,		/* the ring's link is lost; sender: waits for RESUME; receiver: for
+				 * SWITCH to tcp
+				 */
 };
 
 /* Does the receiver take back the ring that it granted? */
@@ -127,6 +132,13 @@ enum rstream_recall {
 	RSTREAM_STOPPED,	/* likewise, and the sender writes no more */
 };
 
+/* Has the receiver reported how much of this epoch's ring has arrived? */
+enum rstream_resume {
+	RSTREAM_NOT_RESUMED,
+	RSTREAM_RESUMED,	/* we have to go back to that offset */
+	RSTREAM_RESUME_OVER,	/* we have, or it does not matter */
+};
+
 /**
  * struct rstream_rx - the direction towards us
  * @arrived:	bytes that have arrived on tcp, or were counted on a ring
@@ -134,13 +146,12 @@ enum rstream_recall {
  * @limit:	offset up to which the peer may send on tcp
  * @base:	offset of the ring's first byte
  * @fin_at:	offset of the end, if @fin
- * @count:	bytes of the lost ring that had arrived, if @lost
+ * @count:	bytes of the lost ring that had arrived
  * @most:	bytes that the sender may have written to the ring, if STOPPED
  * @epoch:	of the last grant; 0 before the first
  * @state:	enum rstream_carrier
- * @fin:	FIN has arrived: @fin_at is valid
- * @lost:	the ring's link is lost; SWITCH to tcp has not arrived yet
  * @recall:	enum rstream_recall, of the granted ring
+ * @fin:	FIN has arrived: @fin_at is valid
  */
 struct rstream_rx {
 	u64 arrived;
@@ -152,9 +163,8 @@ struct rstream_rx {
 	u64 most;
 	u32 epoch;
 	u8 state;
-	bool fin;
-	bool lost;
 	u8 recall;
+	bool fin;
 };
 
 /**
@@ -164,13 +174,12 @@ struct rstream_rx {
  * @acked:	bytes that the peer's program has consumed, according to ACK or credit
  * @limit:	offset up to which we may send on tcp
  * @base:	offset of the ring's first byte
- * @resume_at:	offset where to continue, if @resumed
+ * @resume_at:	offset where to continue, if RESUMED
  * @epoch:	of the last grant
  * @state:	enum rstream_carrier; RSTREAM_GRANTED: not taken up yet
  * @fin:	FIN was sent: only data of a lost ring may follow
- * @resumed:	RESUME for the lost ring has arrived
  * @taken:	the grant of this epoch was taken up
- * @told:	RESUME for this epoch has arrived, even if it no longer matters
+ * @resume:	enum rstream_resume
  */
 struct rstream_tx {
 	u64 written;
@@ -182,9 +191,8 @@ struct rstream_tx {
 	u32 epoch;
 	u8 state;
 	bool fin;
-	bool resumed;
 	bool taken;
-	bool told;
+	u8 resume;
 };
 
 /* The first of @len bytes of a DATA record has arrived. */
@@ -193,9 +201,11 @@ enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len);
 u32 rstream_rx_grant(struct rstream_rx *rx);
 /* The grant is not sent after all. */
 void rstream_rx_ungrant(struct rstream_rx *rx);
-/* SWITCH to the ring of @epoch has arrived; 0: to tcp. */
+/* SWITCH to the ring of @epoch has arrived; 0: to tcp, then LEAVING ends with rstream_rx_left() */
 enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch);
+/* All of the ring that the sender has left is read, or was moved to the queue. */
+void rstream_rx_left(struct rstream_rx *rx);
 /* We want the ring back.  Return: true to send REVOKE */
 bool rstream_rx_revoke(struct rstream_rx *rx);
 /*
@@ -235,6 +245,8 @@ bool rstream_tx_lost(struct rstream_tx *tx);
 /* RESUME has arrived: the peer has received @count bytes of the ring of @epoch. */
 enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
 				      u64 count);
+/* No RESUME can come any more: the peer has everything, or nobody asks. */
+void rstream_tx_unanswered(struct rstream_tx *tx);
 /* Go back to @resume_at, on tcp; the caller sends SWITCH.  Return: bytes to send again */
 u64 rstream_tx_rewind(struct rstream_tx *tx);
 /* Return: bytes that may be sent on tcp now; 0 if tcp is not the carrier */

@@ -74,7 +74,6 @@ static void rx_drop(struct rstream *rs,
 	struct rstream_rxring *ring = rs->rxring;
 
 	WRITE_ONCE(rs->rxring, NULL);
-	WRITE_ONCE(rs->leave.leaving, false);
 	rs->granted.link = 0;
 	rs->granted.size = 0;
 	sk_mem_uncharge(rs->sk, ring->size);
@@ -129,6 +128,7 @@ bool rstream_leave_ring(struct rstream *rs)
 {
 	if (!rstream_leave_move(rs))
 		return false;
+	rstream_rx_left(&rs->rx);
 	rx_drop(rs, rstream_rxring_release);
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 	return true;
@@ -170,30 +170,26 @@ static void rx_left(struct rstream *rs, bool refused)
 enum rstream_reason rstream_leave_switch_got(struct rstream *rs, u64 offset)
 {
 	bool refused = rs->rx.state == RSTREAM_GRANTED;
-	bool lost, revoked = rs->rx.recall != RSTREAM_KEPT;
+	bool lost = rs->rx.state == RSTREAM_LOST, revoked = rs->rx.recall != RSTREAM_KEPT;
 	enum rstream_reason reason;
 
 	if (!rs->rxring)
 		return RSTREAM_R_BAD_SWITCH;
 	rstream_ring_landed(rs);
-	lost = rs->rx.lost || !rstream_link_is_up(rs->rxring->link);
-	/* until we have left the ring, readers still look there */
-	WRITE_ONCE(rs->leave.leaving, !refused);
+	lost |= !rstream_link_is_up(rs->rxring->link);
+	revoked &= !lost;
 	reason = rstream_rx_switch(&rs->rx, offset, 0);
-	if (reason) {
-		WRITE_ONCE(rs->leave.leaving, false);
+	if (reason)
 		return reason;
-	}
 	if (!refused)
 		rstream_switched(rs, RSTREAM_DIR_RX, RSTREAM_INFO_CARRIER_TCP, offset,
-				 !revoked || lost ?
-				 rstream_link_reason(rs->rxring->link) :
-				 rs->leave.revoked_for);
+				 revoked ? rs->leave.revoked_for :
+					   rstream_link_reason(rs->rxring->link));
 	/* the sender has not waited for them */
 	clear_bit(RSTREAM_WANT_RESUME, &rs->want);
 	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
 	rx_left(rs, refused);
-	if (revoked && !lost && rs->leave.revoked_for)
+	if (revoked && rs->leave.revoked_for)
 		rstream_ring_impossible(rs, rs->leave.revoked_for);
 	else
 		grant_next(rs, refused && !revoked, lost);
@@ -227,7 +223,7 @@ static bool grant_withdraw(struct rstream *rs)
  */
 void rstream_leave_revoke(struct rstream *rs, enum rstream_reason why)
 {
-	if (!rs->rxring || rs->rx.fin || rs->leave.leaving)
+	if (!rs->rxring || rs->rx.fin)
 		return;
 	if (grant_withdraw(rs)) {
 		rstream_ring_impossible(rs, why);
@@ -247,13 +243,13 @@ static void rx_check(struct rstream *rs)
 {
 	struct rstream_rxring *ring;
 
-	if (rs->leave.leaving && !rstream_leave_ring(rs))
+	if (rs->rx.state == RSTREAM_LEAVING && !rstream_leave_ring(rs))
 		rstream_retry(rs, RSTREAM_RETRY_MS);
 	if (rs->rx.recall != RSTREAM_KEPT)
 		rstream_ring_answer(rs);
 
 	ring = rs->rxring;
-	if (!ring || rs->leave.leaving || rs->rx.lost ||
+	if (!ring || rs->rx.state == RSTREAM_LEAVING || rs->rx.state == RSTREAM_LOST ||
 	    rstream_link_is_up(ring->link))
 		return;
 	rstream_ring_impossible(rs, rstream_link_reason(ring->link));
@@ -281,7 +277,7 @@ enum rstream_reason rstream_leave_broken_got(struct rstream *rs, u32 epoch)
 	/* before SWITCH has proved its identity, the peer may not end the link */
 	if (epoch != rs->rx.epoch || rs->rx.state == RSTREAM_GRANTED)
 		return RSTREAM_R_BAD_RESUME;
-	if (!rs->rxring || rs->rx.state == RSTREAM_ON_TCP || rs->rx.lost)
+	if (!rs->rxring || rs->rx.state != RSTREAM_ON_RING)
 		return RSTREAM_R_NONE;	/* it has crossed our RESUME */
 	rstream_link_break(rs->rxring->link, RSTREAM_END_PEER_BROKEN);
 	rx_check(rs);
@@ -371,8 +367,7 @@ static void tx_unanswered(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_LINK_LOST, ECONNRESET);
 		return;
 	}
-	rs->tx.resumed = true;
-	rs->tx.resume_at = rs->tx.sent;
+	rstream_tx_unanswered(&rs->tx);
 }
 
 /*
@@ -440,7 +435,7 @@ static void tx_over(struct rstream *rs)
 	rstream_ring_reap(rs);
 	rs->txq.lost = rstream_txring_sent(rs->txring) ? 0 : rs->txq.mem;
 	rstream_tx_lost(&rs->tx);
-	rs->tx.resume_at = rs->tx.sent;
+	rstream_tx_unanswered(&rs->tx);
 	rstream_tx_rewind(&rs->tx);
 	tx_close_ring(rs);
 	rstream_txq_free(rs);
@@ -468,9 +463,9 @@ static void tx_check(struct rstream *rs)
 		tx_leave(rs);
 	if (rs->tx.state != RSTREAM_LOST)
 		return;
-	if (!rs->tx.resumed && rs->sk->sk_shutdown & RCV_SHUTDOWN)
+	if (rs->tx.resume != RSTREAM_RESUMED && rs->sk->sk_shutdown & RCV_SHUTDOWN)
 		tx_unanswered(rs);
-	if (rs->tx.resumed)
+	if (rs->tx.resume == RSTREAM_RESUMED)
 		tx_rewind(rs);
 }
 
@@ -512,7 +507,7 @@ void rstream_leave_check(struct rstream *rs)
 
 static bool owes_resume(const struct rstream *rs)
 {
-	return rs->tx.state == RSTREAM_LOST && !rs->tx.resumed;
+	return rs->tx.state == RSTREAM_LOST && rs->tx.resume != RSTREAM_RESUMED;
 }
 
 static bool owes_switch(const struct rstream *rs)
@@ -520,13 +515,13 @@ static bool owes_switch(const struct rstream *rs)
 	/* nothing arrives after TCP's FIN */
 	if (!rs->rxring || rs->sk->sk_shutdown & RCV_SHUTDOWN)
 		return false;
-	return rs->rx.lost || rs->rx.recall != RSTREAM_KEPT ||
+	return rs->rx.state == RSTREAM_LOST || rs->rx.recall != RSTREAM_KEPT ||
 	       (rs->rx.state == RSTREAM_GRANTED &&
 		!rstream_link_is_up(rs->rxring->link));
 }
 
 /* Has TCP delivered what the peer has to answer?  Until then, TCP's own timeouts apply. */
-static bool is_told(const struct rstream *rs)
+static bool is_delivered(const struct rstream *rs)
 {
 	return tcp_sk(rs->sk)->bytes_acked >= rs->leave.asked_end &&
 	       !(rs->want & (BIT(RSTREAM_WANT_BROKEN) | BIT(RSTREAM_WANT_RESUME) |
@@ -541,10 +536,10 @@ void rstream_leave_tick(struct rstream *rs)
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->leave.owed_since = 0;
 	} else {
-		if (!is_told(rs) || rstream_plain_recv_paused(rs))
+		if (!is_delivered(rs) || rstream_plain_recv_paused(rs))
 			rs->leave.owed_since = jiffies | 1;
 		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
-		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.lost))
+		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.state == RSTREAM_LOST))
 			rstream_rxring_keep(rs->rxring);
 		if (time_after(jiffies, rs->leave.owed_since + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);

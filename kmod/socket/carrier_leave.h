@@ -21,9 +21,6 @@ struct rstream_leave {
 	u8 revoked_for;		/* enum rstream_reason, as for rstream_leave_revoke() */
 	u8 idle_msgs;		/* DATA records since the ring was taken back, while RING_IDLE */
 	u8 tx_why;		/* enum rstream_reason: why we switch to tcp */
-	bool leaving;		/* the sender has left the ring we granted, but unread bytes are
-				 * still in it; read locklessly
-				 */
 };
 
 /* All with the socket held. */

@@ -218,7 +218,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	rs->granted.moved = 0;
 	rs->granted.fills = 0;
 	rs->granted.filled = false;
-	rs->granted.end_told = false;
+	rs->granted.end_credited = false;
 	rs->granted.link = rstream_link_id(link);
 	rs->granted.size = ring->size;
 	rs->granted.rec = (struct rstream_record) {
@@ -352,7 +352,7 @@ void rstream_ring_relocate(struct rstream *rs)
 	const struct rstream_rxring *ring = rs->rxring;
 
 	if (!ring || rs->rx.state != RSTREAM_ON_RING || rs->rx.recall != RSTREAM_KEPT ||
-	    rs->rx.lost || rs->rx.fin || rs->leave.leaving || rstream_closing(rs) ||
+	    rs->rx.fin || rstream_closing(rs) ||
 	    !rstream_peer_has_better_link(rs->hello.peer, ring))
 		return;
 	if (ring_replace(rs, ring->size))
@@ -445,7 +445,7 @@ static void ring_emptied(struct rstream *rs)
 /* ---- credit ---- */
 
 /* Send a credit that interrupts, to a sender that waits. */
-static void credit_told(struct rstream *rs, u64 until)
+static void credit_now(struct rstream *rs, u64 until)
 {
 	WRITE_ONCE(rs->rxring->want_credit, false);
 	rstream_rxring_credit(rs->rxring, until, true);
@@ -463,10 +463,10 @@ static void credit_all(struct rstream *rs)
 	bool ended = rstream_rxq_ring_ended(rs) || rs->rx.recall == RSTREAM_STOPPED;
 	u64 until = ended ? rs->rx.arrived - rs->rx.base : ring_consumed(rs);
 
-	if (until > rs->granted.credited || !rs->granted.end_told ||
+	if (until > rs->granted.credited || !rs->granted.end_credited ||
 	    READ_ONCE(ring->want_credit)) {
-		credit_told(rs, until);
-		rs->granted.end_told = true;
+		credit_now(rs, until);
+		rs->granted.end_credited = true;
 	}
 }
 
@@ -498,7 +498,7 @@ static void credit(struct rstream *rs)
 		      (news && tcp_jiffies32 - READ_ONCE(rs->rxq.at) >= 10 * HZ) ||
 		      /* pairs with rstream_rxring_data() */
 		      consumed == smp_load_acquire(&ring->landed))) {
-		credit_told(rs, consumed);
+		credit_now(rs, consumed);
 	} else if (news >= ring->size / 4) {
 		rstream_rxring_credit(ring, consumed, false);
 		rs->granted.credited = consumed;
@@ -521,7 +521,9 @@ void rstream_ring_closing(struct rstream *rs)
 void rstream_ring_read(struct rstream *rs, size_t len)
 {
 	rs->stats.rx.ring_bytes += len;
-	credit(rs);
+	/* a sender that has left the ring, or lost it, needs no credit */
+	if (rs->rx.state == RSTREAM_ON_RING)
+		credit(rs);
 }
 
 /* Credit a sender that waits, or has sent FIN or STOPPED, although no read does it now. */
@@ -613,7 +615,7 @@ size_t rstream_ring_reap(struct rstream *rs)
 	s64 acked;
 
 	/* after RESUME, its count decides what is kept */
-	if (!rs->txring || rs->tx.resumed)
+	if (!rs->txring || rs->tx.resume == RSTREAM_RESUMED)
 		return 0;
 	freed = rstream_txring_reap(rs->txring, &acked,
 				    rstream_zerocopy_waits(rs), &cost);
@@ -781,11 +783,11 @@ static void wake_readers(struct rstream *rs, const struct rstream_rxring *ring)
 
 	if (rs->sk->sk_rcvlowat > 1 || READ_ONCE(rs->urg.state) || READ_ONCE(rs->rx.fin) ||
 	    READ_ONCE(rs->error) || READ_ONCE(rs->rx.state) != RSTREAM_ON_RING ||
-	    here <= READ_ONCE(rs->rxq.told)) {
+	    here <= READ_ONCE(rs->rxq.signalled)) {
 		rstream_rxq_wake(rs);
 		return;
 	}
-	WRITE_ONCE(rs->rxq.told, here);
+	WRITE_ONCE(rs->rxq.signalled, here);
 	rstream_wake(rs);
 }
 

@@ -23,7 +23,7 @@ struct rstream_granted {
 	u8 fills;		/* how often the ring was half full and then emptied */
 	unsigned long filled_at;	/* jiffies when that was last; ignored before */
 	bool filled;		/* it was half full and has not been emptied since */
-	bool end_told;		/* credit_all() has credited everything */
+	bool end_credited;		/* credit_all() has credited everything */
 	bool full;		/* rxq has more than the window: no ring until that is read */
 	bool link_asked;	/* the peer, which makes the links, has been asked for one */
 };

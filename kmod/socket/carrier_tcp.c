@@ -665,7 +665,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	bool hello;
 
 	/* bytes in the ring precede those that follow here */
-	if (rs->leave.leaving && !rstream_leave_ring(rs))
+	if (rs->rx.state == RSTREAM_LEAVING && !rstream_leave_ring(rs))
 		return 0;
 	/* PLAIN takes no room, and what follows it stays with TCP */
 	if (rs->plain.part_is_data ||

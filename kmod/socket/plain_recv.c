@@ -258,7 +258,7 @@ bool rstream_plain_recv_fast(struct rstream *rs)
 	if (rs->rx.fin || !arrived(rs, news))
 		return false;
 	WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp + news);
-	WRITE_ONCE(rs->rxq.told, here);		/* as rstream_rxq_wake() */
+	WRITE_ONCE(rs->rxq.signalled, here);		/* as rstream_rxq_wake() */
 	rstream_wake(rs);
 	return true;
 }

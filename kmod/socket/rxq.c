@@ -309,9 +309,8 @@ bool rstream_rxq_ring_ended(const struct rstream *rs)
  */
 bool rstream_rxq_ring_owes(const struct rstream *rs)
 {
-	return READ_ONCE(rs->rx.fin) && rs->rx.state == RSTREAM_ON_RING &&
-	       READ_ONCE(rs->rx.consumed) < rs->rx.fin_at &&
-	       !READ_ONCE(rs->rx.lost) && !READ_ONCE(rs->error);
+	return READ_ONCE(rs->rx.fin) && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
+	       READ_ONCE(rs->rx.consumed) < rs->rx.fin_at && !READ_ONCE(rs->error);
 }
 
 bool rstream_rxq_over(const struct rstream *rs)
@@ -333,8 +332,7 @@ u64 rstream_rxq_ring_ready(const struct rstream *rs)
 	/* poll() comes here without the lock: the ring is freed by RCU */
 	rcu_read_lock();
 	ring = READ_ONCE(rs->rxring);
-	if (ring && (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING ||
-		     READ_ONCE(rs->leave.leaving))) {
+	if (ring && READ_ONCE(rs->rx.state) >= RSTREAM_ON_RING) {
 		u64 at = rstream_rxq_ring_at(rs);
 		/* pairs with rstream_rxring_data(): the bytes are in memory */
 		u64 end = smp_load_acquire(&ring->landed);
@@ -417,9 +415,9 @@ static bool rx_news(struct rstream *rs)
 	u64 consumed = READ_ONCE(rs->rx.consumed);
 	u64 here = consumed + rstream_rxq_here(rs) + READ_ONCE(rs->rx.fin);
 
-	if (here <= READ_ONCE(rs->rxq.told))
+	if (here <= READ_ONCE(rs->rxq.signalled))
 		return false;
-	WRITE_ONCE(rs->rxq.told, here);
+	WRITE_ONCE(rs->rxq.signalled, here);
 	return true;
 }
 

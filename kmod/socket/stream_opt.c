@@ -188,9 +188,9 @@ static void info_fill(struct rstream *rs, struct tcp_info *info)
 	rstream_ring_landed(rs);
 	unacked = min(rstream_send_unacked(rs), rs->tx.written);
 	/* unacked may include records in flight, but bytes_acked must never decrease */
-	rs->txq.told = max(rs->txq.told, rs->tx.written - unacked);
+	rs->txq.reported = max(rs->txq.reported, rs->tx.written - unacked);
 	info->tcpi_state = info_state(rs);
-	info->tcpi_bytes_acked = rs->txq.told;
+	info->tcpi_bytes_acked = rs->txq.reported;
 	info->tcpi_bytes_sent = rs->stats.tx.tcp_bytes + rs->stats.tx.ring_bytes;
 	info->tcpi_bytes_received = rs->rx.arrived;
 	info->tcpi_notsent_bytes = min_t(u64, rstream_txq_unsent(rs), U32_MAX);

@@ -139,7 +139,8 @@ void rstream_recv_ack(struct rstream *rs)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
 		rs->out.due = true;	/* the flush may close TCP now */
-	if (rs->rx.state == RSTREAM_ON_RING || rstream_rxq_ring_ended(rs))
+	if (rs->rx.state == RSTREAM_ON_RING || rs->rx.state == RSTREAM_LOST ||
+	    rstream_rxq_ring_ended(rs))
 		return;
 	used = rs->rx.consumed + rs->rxq.window - rs->rx.limit;
 	if (!used || test_bit(RSTREAM_WANT_ACK, &rs->want) ||
@@ -319,8 +320,7 @@ static enum fast may_recv_fast(const struct rstream *rs, int flags)
 	if (rs->rxq.bytes || rs->urg.state || rstream_rx_timed(rs) ||
 	    flags & (MSG_PEEK | MSG_TRUNC))
 		return NOT_FAST;
-	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING && !rs->leave.leaving &&
-	    !rs->plain.in_tcp)
+	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING && !rs->plain.in_tcp)
 		return FAST_RING;
 	return rstream_plain_recv_in_tcp(rs) ? FAST_TCP : NOT_FAST;
 }
@@ -533,7 +533,8 @@ static bool busy_loop_end(void *arg, unsigned long since)
 {
 	struct rstream *rs = arg;
 
-	return rstream_rxq_ready(rs) || rstream_rxq_over(rs) || READ_ONCE(rs->rx.lost) ||
+	return rstream_rxq_ready(rs) || rstream_rxq_over(rs) ||
+	       READ_ONCE(rs->rx.state) == RSTREAM_LOST ||
 	       !skb_queue_empty_lockless(&rs->sk->sk_receive_queue) ||
 	       sk_busy_loop_timeout(rs->sk, since);
 }

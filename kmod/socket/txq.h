@@ -17,7 +17,7 @@ struct rstream_txq {
 	u64 cost;		/* charged for these frags themselves, bytes */
 	u64 reap_at;		/* @mem at which a writer calls rstream_ring_reap() */
 	u64 lost;		/* bytes in flight on a ring when TCP closed: perhaps not arrived */
-	u64 told;		/* bytes that TCP_INFO has reported as acknowledged */
+	u64 reported;		/* bytes that TCP_INFO has reported as acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */
 	unsigned long corked_at;	/* jiffies when the oldest corked bytes were queued */
 	unsigned long scarce_until;	/* jiffies, if @scarce */

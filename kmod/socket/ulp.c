@@ -69,8 +69,7 @@ static void check_truncated(struct rstream *rs)
 		return;
 	/* the last bytes of a ring may be counted a little later */
 	if (!rx->fin || rs->in.data_left || rs->in.part_len ||
-	    (rx->arrived != rx->fin_at &&
-	     (rx->state != RSTREAM_ON_RING || rx->lost)))
+	    (rx->arrived != rx->fin_at && rx->state != RSTREAM_ON_RING))
 		rstream_fail(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
 }
 

@@ -438,6 +438,8 @@ TEST(carrier__tx_window)
 	tx.limit = BIG - 1;	/* does not limit ring bytes */
 	EXPECT_EQ(rstream_tx_window(&tx), 0);
 	tx.limit = BIG + 9;
+	EXPECT_FINE(rstream_tx_grant(&tx, 1));
+	EXPECT_EQ(rstream_tx_window(&tx), 9);
 	rstream_tx_switch(&tx);
 	EXPECT_EQ(rstream_tx_window(&tx), 0);
 }
@@ -493,6 +495,8 @@ TEST(carrier__rx_back_to_tcp)
 	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG + 21, 0),
 		       RSTREAM_R_BAD_OFFSET);
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 20, 0));
+	EXPECT_EQ(rx.state, RSTREAM_LEAVING);
+	rstream_rx_left(&rx);
 	EXPECT_EQ(rx.state, RSTREAM_ON_TCP);
 	/* more than tcp's window has arrived in the ring */
 	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_WINDOW);
@@ -512,8 +516,70 @@ TEST(carrier__rx_lost_on_ring)
 	EXPECT_EQ(rx.count, 7);
 	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_SWITCH);
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 7, 0));
-	EXPECT(!rx.lost);
+	EXPECT(rx.recall == RSTREAM_KEPT);
+	rstream_rx_left(&rx);
 	EXPECT_FINE(rstream_rx_data(&rx, 3));
+}
+
+TEST(carrier__rx_lost_while_revoked)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT(rstream_rx_revoke(&rx));
+	EXPECT(rstream_rx_lost(&rx, 0));
+	EXPECT_REFUSED(&rx, rstream_rx_lost(&rx, 0), false);
+	EXPECT_REFUSED(&rx, rstream_rx_revoke(&rx), false);
+	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 7), RSTREAM_R_NONE);
+	/* it was sent before the sender knew of the loss */
+	EXPECT_FINE(rstream_rx_stopped(&rx, 1, 20));
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1, 20), RSTREAM_R_BAD_SWITCH);
+}
+
+TEST(carrier__rx_fin_on_lost_ring)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_FINE(rstream_rx_landed(&rx, 7));
+	EXPECT(rstream_rx_lost(&rx, 7));
+	EXPECT_REFUSED(&rx, rstream_rx_fin(&rx, BIG + 6), RSTREAM_R_BAD_OFFSET);
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG + 20));
+}
+
+/* The sender is on tcp, but unread bytes are in the ring: those of tcp have to wait. */
+TEST(carrier__rx_leaving)
+{
+	struct rstream_rx rx = on_ring();
+
+	EXPECT_FINE(rstream_rx_landed(&rx, 7));
+	EXPECT(rstream_rx_lost(&rx, 7));
+	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 7, 0));
+	EXPECT_EQ(rx.state, RSTREAM_LEAVING);
+	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG + 7, 0), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_switch(&rx, BIG + 7, 1), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_stopped(&rx, 1, 20), RSTREAM_R_BAD_SWITCH);
+	EXPECT_REFUSED(&rx, rstream_rx_fin(&rx, BIG + 8), RSTREAM_R_BAD_OFFSET);
+	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 8), RSTREAM_R_NONE);
+	EXPECT_REFUSED(&rx, rstream_rx_lost(&rx, 7), false);
+	EXPECT_REFUSED(&rx, rstream_rx_revoke(&rx), false);
+	EXPECT_REFUSED(&rx, rstream_rx_grant(&rx), 0);
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG + 7));
+}
+
+TEST(carrier__illegal_changes)
+{
+	struct rstream_rx rx = receiver(10);
+	struct rstream_tx tx = sender(10);
+	unsigned int warnings = host_warnings;
+
+	EXPECT_REFUSED(&rx, (rstream_rx_left(&rx), 0), 0);
+	rx = on_ring();
+	EXPECT_REFUSED(&rx, (rstream_rx_left(&rx), 0), 0);
+	EXPECT_REFUSED(&tx, (rstream_tx_refuse(&tx), 0), 0);
+	tx = writer();
+	EXPECT_REFUSED(&tx, (rstream_tx_refuse(&tx), 0), 0);
+	EXPECT_EQ(host_warnings - warnings, 4);
+	host_warnings = warnings;
 }
 
 TEST(carrier__rx_lost_before_switch)
@@ -556,6 +622,7 @@ TEST(carrier__rx_lost_data_after_fin)
 	EXPECT_FINE(rstream_rx_fin(&rx, BIG + 20));
 	EXPECT(rstream_rx_lost(&rx, 7));
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 7, 0));
+	rstream_rx_left(&rx);
 	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 14), RSTREAM_R_BAD_OFFSET);
 	EXPECT_FINE(rstream_rx_data(&rx, 13));
 	EXPECT_REFUSED(&rx, rstream_rx_data(&rx, 1), RSTREAM_R_BAD_OFFSET);
@@ -649,6 +716,7 @@ TEST(carrier__rx_stopped_needs_revoke)
 	EXPECT_FINE(rstream_rx_landed(&rx, 20));
 	EXPECT_FINE(rstream_rx_switch(&rx, BIG + 20, 0));
 	EXPECT(rx.recall == RSTREAM_KEPT);
+	rstream_rx_left(&rx);
 	rstream_rx_grant(&rx);
 	EXPECT(rstream_rx_revoke(&rx));
 	/* there was no SWITCH to that ring */
@@ -741,5 +809,16 @@ TEST(carrier__tx_resumed_while_revoked)
 	EXPECT_REFUSED(&tx, rstream_tx_left(&tx, 20), false);
 	EXPECT(!rstream_tx_lost(&tx));
 	EXPECT_EQ(rstream_tx_rewind(&tx), 0);
-	EXPECT(!tx.resumed);
+	EXPECT_EQ(tx.resume, RSTREAM_RESUME_OVER);
+}
+
+TEST(carrier__tx_unanswered)
+{
+	struct rstream_tx tx = writer();
+
+	EXPECT(rstream_tx_lost(&tx));
+	rstream_tx_unanswered(&tx);
+	EXPECT_EQ(rstream_tx_rewind(&tx), 0);
+	EXPECT_EQ(tx.state, RSTREAM_ON_TCP);
+	EXPECT_REFUSED(&tx, rstream_tx_resume(&tx, 1, 3), RSTREAM_R_BAD_RESUME);
 }

@@ -25,6 +25,23 @@ static u64 up_to(struct fuzz_input *in, u64 most)
 	return most ? byte % ((most < 40 ? most : 40) + 1) : 0;
 }
 
+/* May a receiver go from one to the other? */
+static bool next_state(u8 from, u8 to)
+{
+	switch (from) {
+	case RSTREAM_ON_TCP:
+		return to == RSTREAM_GRANTED;
+	case RSTREAM_GRANTED:
+		return to == RSTREAM_ON_TCP || to == RSTREAM_ON_RING;
+	case RSTREAM_ON_RING:
+		return to == RSTREAM_LEAVING || to == RSTREAM_LOST;
+	case RSTREAM_LOST:
+		return to == RSTREAM_LEAVING;
+	default:
+		return to == RSTREAM_ON_TCP;
+	}
+}
+
 /* Invariants, whatever the peer sends. */
 static void check_rx(const struct rstream_rx *rx, const struct rstream_rx *was,
 		     enum rstream_reason reason)
@@ -36,17 +53,15 @@ static void check_rx(const struct rstream_rx *rx, const struct rstream_rx *was,
 	EXPECT(rx->state == RSTREAM_ON_RING || rx->arrived <= rx->limit ||
 	       rx->arrived == was->arrived);
 	EXPECT(rx->state != RSTREAM_ON_RING || rx->base <= rx->arrived);
-	EXPECT(rx->state != RSTREAM_ON_RING || was->state != RSTREAM_ON_TCP);
-	EXPECT(rx->state != RSTREAM_GRANTED || was->state != RSTREAM_ON_RING);
-	EXPECT(rx->state <= RSTREAM_ON_RING);
+	EXPECT(rx->state == was->state || next_state(was->state, rx->state));
 	EXPECT(rx->state == RSTREAM_ON_TCP || rx->epoch);
-	EXPECT(!rx->lost || rx->state == RSTREAM_ON_RING);
-	EXPECT(rx->recall == RSTREAM_KEPT || rx->state != RSTREAM_ON_TCP);
+	EXPECT(rx->recall == RSTREAM_KEPT ||
+	       (rx->state != RSTREAM_ON_TCP && rx->state != RSTREAM_LEAVING));
 	EXPECT(rx->recall != RSTREAM_STOPPED ||
-	       (was->recall != RSTREAM_KEPT && rx->state == RSTREAM_ON_RING));
+	       (was->recall != RSTREAM_KEPT && rx->state >= RSTREAM_ON_RING));
 	/* a ring is left only after REVOKE, or when it is lost */
-	EXPECT(was->state != RSTREAM_ON_RING || rx->state != RSTREAM_ON_TCP ||
-	       was->lost || was->recall != RSTREAM_KEPT);
+	EXPECT(was->state != RSTREAM_ON_RING || rx->state != RSTREAM_LEAVING ||
+	       was->recall != RSTREAM_KEPT);
 	EXPECT(!was->fin || (rx->fin && rx->fin_at == was->fin_at));
 	EXPECT(!rx->fin || rx->arrived <= rx->fin_at);
 	EXPECT(!rstream_rx_eof(rx) || rx->arrived == rx->consumed);
@@ -63,14 +78,14 @@ static void check_tx(const struct rstream_tx *tx, const struct rstream_tx *was,
 	EXPECT(tx->state >= RSTREAM_ON_RING || tx->sent <= tx->limit ||
 	       tx->sent <= was->sent);
 	/* data to be sent again is not acknowledged yet */
-	EXPECT(!tx->resumed || (tx->resume_at <= tx->sent &&
-				tx->acked <= tx->resume_at));
+	EXPECT(tx->resume != RSTREAM_RESUMED || (tx->resume_at <= tx->sent &&
+						 tx->acked <= tx->resume_at));
 	EXPECT(tx->state < RSTREAM_ON_RING || tx->base <= tx->sent);
 	EXPECT(tx->state == RSTREAM_ON_TCP || tx->epoch);
 	EXPECT(tx->state < RSTREAM_ON_RING || tx->taken);
 	EXPECT(tx->state != RSTREAM_GRANTED || !tx->taken);
-	EXPECT(!tx->resumed || (tx->told && tx->state >= RSTREAM_ON_RING));
-	EXPECT(tx->epoch != was->epoch || !was->told || tx->told);
+	EXPECT(tx->resume != RSTREAM_RESUMED || tx->state >= RSTREAM_ON_RING);
+	EXPECT(tx->epoch != was->epoch || tx->resume >= was->resume);
 }
 
 /* ---- a receiver, and any records of a peer ---- */
@@ -89,6 +104,8 @@ static enum rstream_reason rx_event(struct rstream_rx *rx, struct fuzz_input *in
 		/* one that has not been sent */
 		if (rx->state == RSTREAM_GRANTED && rx->recall == RSTREAM_KEPT)
 			rstream_rx_ungrant(rx);
+		else if (rx->state == RSTREAM_LEAVING)
+			rstream_rx_left(rx);
 		return RSTREAM_R_NONE;
 	case 4:
 		return rstream_rx_switch(rx, near(in, rx->arrived),
@@ -157,7 +174,7 @@ static enum rstream_reason tx_event(struct rstream_tx *tx, struct fuzz_input *in
 	case 4:
 		/* a cell beyond what was written is refused where it is read */
 		acked = up_to(in, tx->sent - tx->base);
-		if (tx->state >= RSTREAM_ON_RING && !tx->resumed)
+		if (tx->state >= RSTREAM_ON_RING && tx->resume != RSTREAM_RESUMED)
 			rstream_tx_credited(tx, acked);
 		return RSTREAM_R_NONE;
 	case 5:
@@ -167,7 +184,7 @@ static enum rstream_reason tx_event(struct rstream_tx *tx, struct fuzz_input *in
 		return rstream_tx_resume(tx, near(in, tx->epoch),
 					 near(in, tx->sent - tx->base));
 	case 7:
-		if (tx->state == RSTREAM_LOST && tx->resumed)
+		if (tx->state == RSTREAM_LOST && tx->resume == RSTREAM_RESUMED)
 			rstream_tx_rewind(tx);
 		else
 			rstream_tx_left(tx, near(in, tx->sent - tx->base));

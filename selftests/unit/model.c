@@ -139,7 +139,7 @@ static bool drop_writes(struct world *w, u8 n)
 /* The frags are back from the link, and the peer has reported how much has arrived. */
 static bool rewind_tx(struct world *w, u8 n)
 {
-	if (n > 1 || w->tx.state != RSTREAM_LOST || !w->tx.resumed)
+	if (n > 1 || w->tx.state != RSTREAM_LOST || w->tx.resume != RSTREAM_RESUMED)
 		return false;
 	if (rstream_tx_rewind(&w->tx))
 		model_resent = true;
@@ -259,8 +259,11 @@ static void take_back(struct world *w, const struct msg *msg)
 	if (!heard(rstream_rx_switch(&w->rx, shape.start + msg->at, 0)))
 		return;
 	EXPECT_HONEST(!granted || !w->landed);
-	if (!granted)
+	if (!granted) {
+		EXPECT_EQ(w->rx.state, RSTREAM_LEAVING);
 		move_ring(w);
+		rstream_rx_left(&w->rx);
+	}
 	w->tcp_n = w->rx.arrived - shape.start;
 	memset(w->ring, 0, sizeof(w->ring));
 	memset(&w->writes, 0, sizeof(w->writes));
@@ -318,7 +321,7 @@ static bool land(struct world *w, u8 n)
 /* The expected byte at this offset. */
 static u8 byte_at(const struct world *w, u64 offset)
 {
-	if (w->rx.state == RSTREAM_ON_RING && offset >= w->rx.base + w->moved)
+	if (w->rx.state >= RSTREAM_ON_RING && offset >= w->rx.base + w->moved)
 		return w->ring[(offset - w->rx.base) % shape.ring];
 	return offset - shape.start < BYTES_MAX ? w->tcp[offset - shape.start] : 0;
 }
@@ -362,7 +365,7 @@ static bool send_credit(struct world *w, u8 n)
 	/* the link checks this when it reads the cell */
 	if (w->cell > w->posted)
 		heard(RSTREAM_R_BAD_CREDIT);
-	else if (!w->tx.resumed && w->tx.state >= RSTREAM_ON_RING)
+	else if (w->tx.resume != RSTREAM_RESUMED && w->tx.state >= RSTREAM_ON_RING)
 		rstream_tx_credited(&w->tx, w->cell);
 	return true;
 }
@@ -409,15 +412,16 @@ void model_check(const struct world *w)
 
 	EXPECT(rx->consumed <= rx->arrived);
 	EXPECT(rx->arrived <= tx->sent);
-	EXPECT(tx->resumed || tx->acked <= tx->sent);
+	EXPECT(tx->resume == RSTREAM_RESUMED || tx->acked <= tx->sent);
 	EXPECT(tx->acked <= (w->revokes ? rx->arrived : rx->consumed));
 	EXPECT(tx->limit <= rx->limit);
 	EXPECT(!rx->fin || rx->fin_at == shape.start + shape.bytes);
 	EXPECT(!rstream_rx_eof(rx) || consumed(w) == shape.bytes);
 	EXPECT(rx->state != RSTREAM_ON_RING || tx->state == RSTREAM_ON_TCP ||
 	       rx->base == tx->base);
-	EXPECT(rx->recall == RSTREAM_KEPT || rx->state != RSTREAM_ON_TCP);
-	EXPECT(rx->recall != RSTREAM_STOPPED || rx->state == RSTREAM_ON_RING);
+	EXPECT(rx->recall == RSTREAM_KEPT ||
+	       (rx->state != RSTREAM_ON_TCP && rx->state != RSTREAM_LEAVING));
+	EXPECT(rx->recall != RSTREAM_STOPPED || rx->state >= RSTREAM_ON_RING);
 }
 
 void model_check_end(const struct world *w)
