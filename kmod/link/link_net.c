@@ -129,6 +129,7 @@ int rstream_link_net_init(struct net *net)
 	mutex_init(&ln->listen_lock);
 	spin_lock_init(&ln->addr_lock);
 	ln->addrs_at = jiffies - HZ;
+	ln->named_since = jiffies;
 	ln->seed = get_random_u32();
 	INIT_LIST_HEAD(&ln->links);
 	idr_init(&ln->ids);

@@ -426,7 +426,7 @@ static void ring_emptied(struct rstream *rs)
 		return;
 	rs->granted.filled = false;
 	/* a larger one could not be charged lately */
-	if (time_before(jiffies, rs->granted.filled_at))
+	if (rs->granted.filled_at && time_before(jiffies, rs->granted.filled_at))
 		return;
 	if (time_after(jiffies, rs->granted.filled_at + RING_FILL_TIME))
 		rs->granted.fills = 0;
