@@ -720,7 +720,7 @@ static void tell_up(struct rstream_peer *peer)
 	unsigned int share = peer_connecting(peer) + 1;
 
 	rstream_waiter_notify_some(peer, RSTREAM_LINK_EV_UP,
-				 DIV_ROUND_UP(peer->n_waiters, share));
+				   DIV_ROUND_UP(peer->n_waiters, share));
 }
 
 /*
@@ -787,8 +787,8 @@ void rstream_peer_link_down(struct rstream_link *link)
 		tell_up(peer);
 	else if (!peer_connecting(peer))
 		rstream_waiter_notify_some(peer, peer->declined ? RSTREAM_LINK_EV_DECLINED :
-						    RSTREAM_LINK_EV_FAILED,
-			     UINT_MAX);
+								  RSTREAM_LINK_EV_FAILED,
+					   UINT_MAX);
 	if (peer->declined && peer->asked)
 		peer_asked(peer);
 	peer_schedule(peer);

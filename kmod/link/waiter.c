@@ -69,7 +69,7 @@ static void waiter_del(struct rstream_peer *peer, struct rstream_waiter *w)
 }
 
 static void waiter_notify(struct rstream_peer *peer, struct rstream_waiter *w,
-			enum rstream_link_event ev)
+			  enum rstream_link_event ev)
 {
 	rstream_link_ops->event(w->rs, ev);
 	if (ev == RSTREAM_LINK_EV_UP)
@@ -83,7 +83,7 @@ static void waiter_notify(struct rstream_peer *peer, struct rstream_waiter *w,
  * ask meanwhile go to the tail, so the loop ends.
  */
 void rstream_waiter_notify_some(struct rstream_peer *peer, enum rstream_link_event ev,
-			      unsigned int n)
+				unsigned int n)
 {
 	bool up = ev == RSTREAM_LINK_EV_UP;
 	struct rstream_waiter *w;

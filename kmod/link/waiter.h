@@ -21,7 +21,7 @@ struct rstream_waiter {
 struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstream *rs);
 /* Process context; may drop and retake peer->lock. */
 void rstream_waiter_notify_some(struct rstream_peer *peer, enum rstream_link_event ev,
-			      unsigned int n);
+				unsigned int n);
 
 /*
  * Called without peer->lock held.  rstream_waiter_notify() is for all waiters, in process context;

@@ -236,9 +236,8 @@ enum rstream_reason rstream_rx_landed(struct rstream_rx *rx, u64 landed)
 
 enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
 {
-	bool on_ring = rx->state == RSTREAM_ON_RING || rx->state == RSTREAM_LOST;
-
-	if (rx->fin || offset < rx->arrived || (!on_ring && offset != rx->arrived))
+	if (rx->fin || offset < rx->arrived ||
+	    (!rstream_rx_on_ring(rx) && offset != rx->arrived))
 		return RSTREAM_R_BAD_OFFSET;
 	rx->fin_at = offset;
 	/* pairs with poll */
@@ -259,7 +258,7 @@ enum rstream_reason rstream_rx_stopped(struct rstream_rx *rx, u32 epoch,
 				       u64 most)
 {
 	/* it may have crossed RESUME */
-	if ((rx->state != RSTREAM_ON_RING && rx->state != RSTREAM_LOST) ||
+	if (!rstream_rx_on_ring(rx) ||
 	    rx->recall != RSTREAM_REVOKED || epoch != rx->epoch)
 		return RSTREAM_R_BAD_SWITCH;
 	rx->recall = RSTREAM_STOPPED;
@@ -372,7 +371,6 @@ enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
 
 void rstream_tx_unanswered(struct rstream_tx *tx)
 {
-	tx->resume = RSTREAM_RESUMED;
 	tx->resume_at = tx->sent;
 }
 
@@ -381,7 +379,8 @@ u64 rstream_tx_rewind(struct rstream_tx *tx)
 	u64 again = tx->sent - tx->resume_at;
 
 	tx->sent = tx->resume_at;
-	tx->resume = RSTREAM_RESUME_OVER;
+	if (tx->resume == RSTREAM_RESUMED)
+		tx->resume = RSTREAM_RESUME_OVER;
 	tx_next(tx, RSTREAM_ON_TCP);
 	return again;
 }

@@ -174,7 +174,7 @@ struct rstream_rx {
  * @acked:	bytes that the peer's program has consumed, according to ACK or credit
  * @limit:	offset up to which we may send on tcp
  * @base:	offset of the ring's first byte
- * @resume_at:	offset where to continue, if RESUMED
+ * @resume_at:	offset where to continue when a ring is lost
  * @epoch:	of the last grant
  * @state:	enum rstream_carrier; RSTREAM_GRANTED: not taken up yet
  * @fin:	FIN was sent: only data of a lost ring may follow
@@ -194,6 +194,14 @@ struct rstream_tx {
 	bool taken;
 	u8 resume;
 };
+
+/* Is a ring, perhaps a lost one, what the peer's next bytes come from, until its SWITCH to tcp? */
+static inline bool rstream_rx_on_ring(const struct rstream_rx *rx)
+{
+	u8 state = READ_ONCE(rx->state);
+
+	return state == RSTREAM_ON_RING || state == RSTREAM_LOST;
+}
 
 /* The first of @len bytes of a DATA record has arrived. */
 enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len);
@@ -245,7 +253,7 @@ bool rstream_tx_lost(struct rstream_tx *tx);
 /* RESUME has arrived: the peer has received @count bytes of the ring of @epoch. */
 enum rstream_reason rstream_tx_resume(struct rstream_tx *tx, u32 epoch,
 				      u64 count);
-/* No RESUME can come any more: the peer has everything, or nobody asks. */
+/* LOST, but no RESUME is needed: the peer has everything, or nobody asks. */
 void rstream_tx_unanswered(struct rstream_tx *tx);
 /* Go back to @resume_at, on tcp; the caller sends SWITCH.  Return: bytes to send again */
 u64 rstream_tx_rewind(struct rstream_tx *tx);

@@ -358,8 +358,8 @@ static void tx_rewind(struct rstream *rs)
 }
 
 /*
- * TCP's FIN has arrived, so no RESUME will come.  The peer sends it after all of our stream, up
- * to our FIN, has arrived; or earlier, if its program has closed.
+ * TCP's FIN has arrived.  The peer sends it after all of our stream, up to our FIN, has arrived; or
+ * earlier, if its program has closed.  A RESUME may still wait for memory, before it.
  */
 static void tx_unanswered(struct rstream *rs)
 {
@@ -368,6 +368,7 @@ static void tx_unanswered(struct rstream *rs)
 		return;
 	}
 	rstream_tx_unanswered(&rs->tx);
+	tx_rewind(rs);
 }
 
 /*
@@ -463,10 +464,10 @@ static void tx_check(struct rstream *rs)
 		tx_leave(rs);
 	if (rs->tx.state != RSTREAM_LOST)
 		return;
-	if (rs->tx.resume != RSTREAM_RESUMED && rs->sk->sk_shutdown & RCV_SHUTDOWN)
-		tx_unanswered(rs);
 	if (rs->tx.resume == RSTREAM_RESUMED)
 		tx_rewind(rs);
+	else if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
+		tx_unanswered(rs);
 }
 
 enum rstream_reason rstream_leave_resume_got(struct rstream *rs, u32 epoch, u64 count)
@@ -536,7 +537,7 @@ void rstream_leave_tick(struct rstream *rs)
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->leave.owed_since = 0;
 	} else {
-		if (!is_delivered(rs) || rstream_plain_recv_paused(rs))
+		if (!rs->leave.owed_since || !is_delivered(rs) || rstream_plain_recv_paused(rs))
 			rs->leave.owed_since = jiffies | 1;
 		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
 		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.state == RSTREAM_LOST))

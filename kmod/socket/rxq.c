@@ -393,8 +393,8 @@ bool rstream_rxq_enough(const struct rstream *rs)
 
 	if (target <= 1 && !READ_ONCE(rs->urg.state))
 		return ready;
-	most = rs->rx.state == RSTREAM_ON_RING ? READ_ONCE(rs->granted.size) / 2 :
-						 READ_ONCE(rs->rxq.window) / 2;
+	most = rstream_rx_on_ring(&rs->rx) ? READ_ONCE(rs->granted.size) / 2 :
+					     READ_ONCE(rs->rxq.window) / 2;
 	target = min(target, max_t(u64, 1, most));
 	/* the urgent byte at the mark does not count */
 	if (rstream_rxq_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&

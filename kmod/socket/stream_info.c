@@ -93,7 +93,7 @@ static void dir_info(const struct rstream *rs, struct rstream_info *info)
 	info->tx.tcp_msgs = rs->stats.tx.tcp_msgs;
 	info->tx.ring_bytes = rs->stats.tx.ring_bytes;
 	info->tx.ring_msgs = rs->stats.tx.ring_msgs;
-	info->rx.carrier = rs->rx.state == RSTREAM_ON_RING ?
+	info->rx.carrier = rstream_rx_on_ring(&rs->rx) ?
 			   RSTREAM_INFO_CARRIER_RING : RSTREAM_INFO_CARRIER_TCP;
 	info->rx.epoch = rs->rx.epoch;
 	info->rx.link = rs->granted.link;

@@ -139,8 +139,7 @@ void rstream_recv_ack(struct rstream *rs)
 		return;			/* the window is TCP's */
 	if (rs->rx.fin && rs->tx.fin)
 		rs->out.due = true;	/* the flush may close TCP now */
-	if (rs->rx.state == RSTREAM_ON_RING || rs->rx.state == RSTREAM_LOST ||
-	    rstream_rxq_ring_ended(rs))
+	if (rstream_rx_on_ring(&rs->rx) || rstream_rxq_ring_ended(rs))
 		return;
 	used = rs->rx.consumed + rs->rxq.window - rs->rx.limit;
 	if (!used || test_bit(RSTREAM_WANT_ACK, &rs->want) ||

@@ -462,15 +462,15 @@ def link_abandoned_rings_written(tun):
         stays, rings, bytes_left = liar(tun), [], 5 << 19
         end = stays.end
         while bytes_left > 0:
-            try:
+            try:                                # it may take so long that the link ends
                 linked = liar(tun)
+                if linked.end is not end:
+                    break
+                linked.granted()
+                linked.put_bytes = 0
+                linked.leave()
             except Refused:
                 break
-            if linked.end is not end:           # it took so long that the link has ended
-                break
-            linked.granted()
-            linked.put_bytes = 0
-            linked.leave()
             rings.append(linked)
             bytes_left -= linked.size
         print(f"# {len(rings)} rings")

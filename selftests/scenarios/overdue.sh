@@ -10,7 +10,7 @@ programs=$(realpath "$(dirname "$0")/../programs")
 
 load || bail "cannot load the module"
 # rings are taken back by the cases only
-set_net hello_timeout_ms=3000 link_flap_decay_ms=100 ring_idle_ms=90000000
+set_net hello_timeout_ms=3000 link_flap_decay_ms=100 ring_idle_ms=86400000
 modprobe veth
 
 use ring

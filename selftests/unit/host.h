@@ -27,6 +27,7 @@ typedef __u64 u64;
 /* there is one thread */
 #define smp_store_release(p, v)	(*(p) = (v))
 
+#define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, v)	((x) = (v))
 
 #define BIT(n)		(1UL << (n))

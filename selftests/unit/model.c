@@ -251,7 +251,16 @@ static bool rx_loss(struct world *w, u8 n)
 	return true;
 }
 
-/* The ring is not needed any more: unread data is moved to the queue. */
+static void forget_ring(struct world *w)
+{
+	memset(w->ring, 0, sizeof(w->ring));
+	w->rx.base = 0;
+	w->rx.count = 0;
+	w->landed = 0;
+	w->moved = 0;
+}
+
+/* The ring is not needed any more. */
 static void take_back(struct world *w, const struct msg *msg)
 {
 	bool granted = w->rx.state == RSTREAM_GRANTED;
@@ -259,28 +268,31 @@ static void take_back(struct world *w, const struct msg *msg)
 	if (!heard(rstream_rx_switch(&w->rx, shape.start + msg->at, 0)))
 		return;
 	EXPECT_HONEST(!granted || !w->landed);
-	if (!granted) {
-		EXPECT_EQ(w->rx.state, RSTREAM_LEAVING);
-		move_ring(w);
-		rstream_rx_left(&w->rx);
-	}
+	if (granted)
+		forget_ring(w);
 	w->tcp_n = w->rx.arrived - shape.start;
-	memset(w->ring, 0, sizeof(w->ring));
 	memset(&w->writes, 0, sizeof(w->writes));
-	w->rx.base = 0;
-	w->rx.count = 0;
-	w->landed = 0;
-	w->moved = 0;
 	w->cell = 0;
 	w->rx_link = false;
 	send_ack_now(w);
+}
+
+/* There is memory for the unread data of the ring that the sender has left. */
+static bool empty_ring(struct world *w, u8 n)
+{
+	if (n > 1 || w->rx.state != RSTREAM_LEAVING)
+		return false;
+	move_ring(w);
+	rstream_rx_left(&w->rx);
+	forget_ring(w);
+	return true;
 }
 
 static bool hear_record(struct world *w, u8 n)
 {
 	struct msg msg;
 
-	if (n > 1 || !pop(&w->to_rx, &msg))
+	if (n > 1 || w->rx.state == RSTREAM_LEAVING || !pop(&w->to_rx, &msg))
 		return false;
 	if (msg.type == DATA) {
 		take_data(w, &msg);
@@ -396,6 +408,7 @@ const struct event model_events[EVENTS] = {
 	EVENT(revoke, MAY),
 	EVENT(hear_receiver, MUST | TAKES),
 	EVENT(hear_record, MUST | TAKES),
+	EVENT(empty_ring, MUST),
 	EVENT(land, MUST | TAKES),
 	EVENT(read_bytes, MUST),
 	EVENT(send_ack, MUST),

@@ -91,7 +91,7 @@ struct event {
 	const char *name;
 };
 
-#define EVENTS	18
+#define EVENTS	19
 
 extern const struct event model_events[EVENTS];
 extern struct shape shape;

@@ -92,6 +92,8 @@ int tap_run(char *const *only, bool stop)
 	for (i = 0; i < n_cases; i++) {
 		failed = false;
 		cases[i].run();
+		tap_expect(!host_warnings, "no warning of the kernel", __FILE__, __LINE__);
+		host_warnings = 0;
 		n_failed += failed;
 		printf("%sok %u - %s\n", failed ? "not " : "", i + 1,
 		       cases[i].name);
