@@ -158,6 +158,10 @@ static bool work_lock(struct rstream *rs, bool owned)
 		return wait_event_timeout(sk->sk_lock.wq, work_own(sk), 1);
 	local_bh_disable();
 	bh_lock_sock(sk);
+	/* after migration, TCP's accept() may have passed it to a program, which may have closed it */
+	if (!sock_owned_by_user(sk) && !rs->accepted && sk->sk_socket != rstream_dummy_socket &&
+	    (sk->sk_socket || sock_flag(sk, SOCK_DEAD)))
+		rstream_recv_accepted(rs);
 	/* if it was accepted meanwhile, it must be owned, because the work may sleep */
 	if (!sock_owned_by_user(sk) && !rs->accepted) {
 		__release(&sk->sk_lock.slock);

@@ -8,9 +8,11 @@ hello_timeout_ms=3000.
 
 rs_wire [PATTERN]: the cases whose names have PATTERN in them.
 """
+import contextlib
 import os
 import random
 import re
+import socket
 import struct
 import sys
 import threading
@@ -30,6 +32,26 @@ def charged():
     """Bytes charged to TCP's sockets."""
     with open("/proc/net/sockstat", encoding="ascii") as file:
         return 4096 * int(re.search(r"^TCP:.* mem (\d+)", file.read(), re.MULTILINE).group(1))
+
+
+def orphans():
+    """TCP sockets of this host without a program."""
+    with open("/proc/net/sockstat", encoding="ascii") as file:
+        return int(re.search(r"^TCP:.* orphan (\d+)", file.read(), re.MULTILINE).group(1))
+
+
+@contextlib.contextmanager
+def migration():
+    """Connections of a listener that is closed go to others of its group."""
+    def switch_it(value):
+        with open("/proc/sys/net/ipv4/tcp_migrate_req", "w", encoding="ascii") as file:
+            file.write(value)
+
+    switch_it("1")
+    try:
+        yield
+    finally:
+        switch_it("0")
 
 
 def soon(done, seconds=2):
@@ -267,6 +289,45 @@ def server_reset_between_owners(tun):
     for thread in threads:
         thread.join(LIMIT)
         expect(not thread.is_alive(), "its bytes")
+
+
+def server_migrated(tun):
+    """A listener of TCP's gets the connection before anybody has accepted it, because migration was
+    switched on late.  Nothing of it stays, not as one of the host's orphans, either."""
+    before = orphans()
+    for _ in range(10):
+        ours, tcp = our_socket(), socket.socket()
+        for listener in ours, tcp:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        ours.bind((OURS, 0))
+        ours.listen(1)
+        peer = Peer(tun)
+        peer.connect(ours.getsockname()[1], option(ROLE_SYN), option(ROLE_CONFIRM))
+        peer.write(hello(ROLE_SYN))
+        expect(soon(lambda: any(each["mode"] == "framed" for each in dump("sockets"))), "records")
+        tcp.bind(ours.getsockname())
+        tcp.listen(1)
+        with migration():
+            ours.close()
+        sock, _ = tcp.accept()
+        withheld = Withheld(1)
+
+        def send(sock=sock, withheld=withheld):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))      # before any worker
+            with contextlib.suppress(OSError):
+                sock.send(withheld.page(0)[:100])
+            sock.close()
+
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        withheld.wait_for(1)
+        peer.write(record(0))
+        withheld.give(0)
+        expect(peer.until(lambda peer=peer: peer.rst or peer.fin), "RST or FIN")
+        thread.join(LIMIT)
+        expect(not thread.is_alive(), "the end of the call")
+        tcp.close()
+    expect(soon(lambda: orphans() == before), f"{before} orphans, not {orphans()}")
 
 
 def server_record_unknown(tun):

@@ -35,7 +35,7 @@ stripped "later segments stripped" 1 "tcp flags & syn == 0" tcp
 
 set_net hello_timeout_ms=3000
 modprobe -a tun veth
-retell "peer" < <(rs_wire 2>&1)
+retell "peer" < <(rs_wire ${ONLY:+"$ONLY"} 2>&1)
 use prelude
 retell "prelude" < <(rs_prelude ${ONLY:+"$ONLY"} 2>&1)
 ok "no socket remains" wait_for 40 no_sockets
