@@ -47,7 +47,8 @@ bool rstream_route_net_protects(struct net *net)
 	bool found = false;
 
 #ifdef CONFIG_XFRM
-	if (READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_OUT]))
+	if (READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_OUT]) ||
+	    READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_IN]))
 		return true;
 #endif
 	rcu_read_lock();

@@ -7,7 +7,11 @@
  * another one; a stream that only receives, when the link notices that routes or policies
  * have changed.
  */
+#include <linux/if_ether.h>
+#include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <linux/tcp.h>
 
 #include <net/inet_connection_sock.h>
 #include <net/rtnetlink.h>
@@ -48,6 +52,76 @@ bool rstream_ipsec_route(const struct sock *sk, const struct dst_entry *dst)
 	return dst_xfrm(dst) || dst->lwtstate || dst->flags & DST_XFRM_QUEUE ||
 	       device_protects(dst) || (dst->output == dst_discard_out && !dst->error);
 }
+
+#ifdef CONFIG_XFRM
+/* What the peer's next packet looks like to policies.  Return: NULL without memory */
+static struct sk_buff *next_packet(const struct sock *sk, const struct dst_entry *dst)
+{
+	bool v6 = sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr);
+	struct sk_buff *skb = alloc_skb(sizeof(struct ipv6hdr) + sizeof(struct tcphdr), GFP_ATOMIC);
+	const struct inet_sock *inet = inet_sk(sk);
+	struct tcphdr *th;
+
+	if (!skb)
+		return NULL;
+	skb_reset_network_header(skb);
+	if (v6) {
+		*(struct ipv6hdr *)skb_put_zero(skb, sizeof(struct ipv6hdr)) = (struct ipv6hdr) {
+			.version = 6,
+			.nexthdr = IPPROTO_TCP,
+			.payload_len = htons(sizeof(*th)),
+			.saddr = sk->sk_v6_daddr,
+			.daddr = sk->sk_v6_rcv_saddr,
+		};
+	} else {
+		*(struct iphdr *)skb_put_zero(skb, sizeof(struct iphdr)) = (struct iphdr) {
+			.version = 4,
+			.ihl = sizeof(struct iphdr) / 4,
+			.protocol = IPPROTO_TCP,
+			.tot_len = htons(sizeof(struct iphdr) + sizeof(*th)),
+			.saddr = inet->inet_daddr,
+			.daddr = inet->inet_rcv_saddr,
+		};
+	}
+	skb->protocol = htons(v6 ? ETH_P_IPV6 : ETH_P_IP);
+	skb_set_transport_header(skb, skb->len);
+	th = skb_put_zero(skb, sizeof(*th));
+	th->source = inet->inet_dport;
+	th->dest = inet->inet_sport;
+	th->doff = sizeof(*th) / 4;
+	skb->dev = dst->dev;
+	skb->skb_iif = dst->dev->ifindex;
+	return skb;
+}
+
+/*
+ * Does a policy for incoming packets drop the peer's, because they are not encrypted or not allowed
+ * at all?  It counts them as dropped.
+ */
+static bool drops_clear(struct sock *sk, const struct dst_entry *dst)
+{
+	const struct net *net = sock_net(sk);
+	struct sk_buff *skb;
+	bool passes;
+
+	if (!READ_ONCE(net->xfrm.policy_count[XFRM_POLICY_IN]) &&
+	    READ_ONCE(net->xfrm.policy_default[XFRM_POLICY_IN]) == XFRM_USERPOLICY_ACCEPT)
+		return false;
+	rcu_read_lock();	/* the device may be going away */
+	skb = next_packet(sk, dst);
+	passes = skb && (skb->protocol == htons(ETH_P_IP) ?
+			 xfrm4_policy_check(sk, XFRM_POLICY_IN, skb) :
+			 xfrm6_policy_check(sk, XFRM_POLICY_IN, skb));
+	rcu_read_unlock();
+	kfree_skb(skb);
+	return !passes;
+}
+#else
+static bool drops_clear(struct sock *sk, const struct dst_entry *dst)
+{
+	return false;
+}
+#endif
 
 /* There is no route: is that because a policy blocks it, or asks for what is impossible now? */
 static bool refused(const struct sock *sk, int err)
@@ -122,7 +196,7 @@ enum rstream_reason rstream_ipsec(struct rstream *rs)
 		return refused(sk, err) ? RSTREAM_R_IPSEC : RSTREAM_R_WAIT_LINK;
 	}
 	dst = __sk_dst_get(sk);
-	if (rstream_ipsec_route(sk, dst)) {
+	if (rstream_ipsec_route(sk, dst) || drops_clear(sk, dst)) {
 		rstream_ipsec_forget(rs);
 		return RSTREAM_R_IPSEC;
 	}

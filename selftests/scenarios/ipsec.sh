@@ -79,6 +79,27 @@ ip xfrm policy flush
 in_all touch "$tmp/enough"
 whole_streams block
 
+# ---- a policy for incoming packets alone: those of TCP are dropped ----
+
+rm -f "$tmp/enough"
+in_all rm -f "$tmp/enough"
+incoming() {
+	ip xfrm policy add dir in src "$ADDR4_1" dst "$ADDR4_0" proto tcp \
+		tmpl src "$ADDR4_1" dst "$ADDR4_0" proto ah mode transport
+}
+counted() { [ "$(grown "$1" "$2")" -gt 0 ]; }	# VM NAME
+had=$(ring_bytes 0)
+begin_streams -n 1M --until "$tmp/enough" --pace 20 -t 250
+ok "incoming: a stream uses rings" wait_for 60 moves
+mark 0
+ok "incoming: add a policy" incoming
+ok "incoming: the link is gone" wait_for 30 no_link 0
+mark 0
+ip xfrm policy flush
+ok "incoming: without it, streams return to rings" wait_for 60 counted 0 ring-rx-bytes
+in_all touch "$tmp/enough"
+whole_streams incoming
+
 # ---- a route into a tunnel, which may encrypt; addresses are the same ----
 
 outer=198.51.100
