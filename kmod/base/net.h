@@ -106,6 +106,7 @@ struct rstream_net {
 	struct hlist_head tokens[256];
 	unsigned int n_streams;
 	u64 last_number;
+	atomic_t n_closed;	/* closed, but not all is delivered */
 	atomic_t n_fin_wait;	/* closed, all delivered, wait for the peer's end */
 };
 

@@ -147,7 +147,10 @@ static const struct ctl_table template[] = {
 	NUMBER("protocol", &protocol),
 };
 
-/* Memory, queue pairs and orphans belong to the host, so only the host may change their limits. */
+/*
+ * Memory, queue pairs and orphans belong to the host, so only the host may change their limits; and
+ * when a dead link ends, because until then it occupies workers that all namespaces share.
+ */
 static bool is_of_host(const struct ctl_table *entry)
 {
 	static const size_t those[] = {
@@ -155,6 +158,10 @@ static bool is_of_host(const struct ctl_table *entry)
 		offsetof(struct rstream_settings, links_per_address),
 		offsetof(struct rstream_settings, links_max),
 		offsetof(struct rstream_settings, max_orphans),
+		offsetof(struct rstream_settings, link_probe_ms),
+		offsetof(struct rstream_settings, link_stall_ms),
+		offsetof(struct rstream_settings, ack_timeout),
+		offsetof(struct rstream_settings, retry_count),
 	};
 	int i;
 

@@ -143,7 +143,8 @@ bool rstream_account_can_charge(struct mem_cgroup *memcg, size_t size)
 	rcu_read_lock();
 	cache = account_cache(memcg);
 	for (; memcg && can; memcg = parent_mem_cgroup(memcg)) {
-		high = READ_ONCE(memcg->memory.high);
+		/* at memory.max, charging would reclaim memory that needs to be swapped out */
+		high = min(READ_ONCE(memcg->memory.high), READ_ONCE(memcg->memory.max));
 		used = page_counter_read(&memcg->memory);
 		can = ((u64)(high - min(used, high)) << PAGE_SHIFT) + cache >= size;
 	}

@@ -119,7 +119,7 @@ void rstream_link_net_unuse(struct net *net)
 
 int rstream_link_net_init(struct net *net)
 {
-	struct rstream_link_net *ln = kzalloc(sizeof(*ln), GFP_KERNEL);
+	struct rstream_link_net *ln = kzalloc(sizeof(*ln), GFP_KERNEL_ACCOUNT);
 
 	if (!ln)
 		return -ENOMEM;

@@ -31,9 +31,6 @@
  */
 #define CHILD_WMEM	(PAGE_SIZE / 2)
 
-/* How often we try again to get memory while the program has something to read, ms. */
-#define THROTTLED_MS	250
-
 /* ---- sending ---- */
 
 static void frag_sent(struct rstream *rs, struct rstream_frag *frag, u32 n)
@@ -462,9 +459,9 @@ void rstream_tcp_push(struct rstream *rs)
 		put_page(sk->sk_frag.page);
 		sk->sk_frag.page = NULL;
 	}
-	/* without memory and with empty queues, TCP would never call us back */
+	/* without memory (or in TCP_REPAIR) and with empty queues, TCP would never call us back */
 	if (rs->out.waits == RSTREAM_OUT_BLOCKED && tcp_rtx_and_write_queues_empty(sk))
-		rstream_retry(rs, RSTREAM_RETRY_MS);
+		rstream_retry(rs, tp->repair ? RSTREAM_PATIENT_MS : RSTREAM_RETRY_MS);
 }
 
 /* ---- receiving ---- */
@@ -729,7 +726,7 @@ static void look_at_rest(struct rstream *rs, bool stays)
 		    rstream_tcpq_unread(sk) && !rstream_plain_recv_full(rs);
 
 	if (throttled)
-		rstream_retry(rs, rs->rxq.bytes ? THROTTLED_MS : RSTREAM_RETRY_MS);
+		rstream_retry(rs, rs->rxq.bytes ? RSTREAM_PATIENT_MS : RSTREAM_RETRY_MS);
 	else if (rs->in.throttled && sk->sk_shutdown & RCV_SHUTDOWN)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
 	WRITE_ONCE(rs->in.throttled, throttled);

@@ -63,7 +63,7 @@ static bool may_flush(struct rstream *rs)
 			rs->out.waits = RSTREAM_OUT_READY;
 		if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len ||
 		     rs->out.rec_left) && sk->sk_state != TCP_CLOSE)
-			rstream_retry(rs, RSTREAM_RETRY_MS);
+			rstream_retry(rs, RSTREAM_PATIENT_MS);
 		return false;
 	}
 	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {

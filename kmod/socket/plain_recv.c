@@ -414,7 +414,8 @@ void rstream_plain_recv_not_hello(struct rstream *rs, bool none)
 			n = next - rs->part;
 		if (!queue_part(rs, min_t(u64, n, left))) {
 			rs->plain.part_is_data = true;
-			rstream_retry(rs, RSTREAM_RETRY_MS);
+			/* reading frees memory */
+			rstream_retry(rs, rs->rxq.bytes ? RSTREAM_PATIENT_MS : RSTREAM_RETRY_MS);
 			return;
 		}
 	} while (rs->in.part_len &&

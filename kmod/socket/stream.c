@@ -266,30 +266,43 @@ void rstream_links_changed(struct net *net)
 	struct rstream *rs;
 	int i;
 
-	rcu_read_lock();
-	for (i = 0; i < ARRAY_SIZE(rn->numbered); i++)
+	for (i = 0; i < ARRAY_SIZE(rn->numbered); i++) {
+		rcu_read_lock();
 		hlist_for_each_entry_rcu(rs, &rn->numbered[i], number_node)
 			try_again(rs);
-	rcu_read_unlock();
+		rcu_read_unlock();
+		cond_resched();
+	}
 }
 
-/* Return: the stream with this inode, with a reference to its sock, or NULL.  RCU. */
-static struct rstream *find_inode(struct rstream_net *rn, u64 inode)
+static struct rstream *find_inode_in(struct hlist_head *list, u64 inode)
 {
 	struct rstream *rs;
-	int i;
 
-	for (i = 0; i < ARRAY_SIZE(rn->numbered); i++) {
-		hlist_for_each_entry_rcu(rs, &rn->numbered[i], number_node) {
-			/* as rstream_info_dump() does */
-			if (!refcount_inc_not_zero(&rs->sk->sk_refcnt))
-				continue;
-			if (rstream_of(rs->sk) == rs && sock_i_ino(rs->sk) == inode)
-				return rs;
-			sock_gen_put(rs->sk);
-		}
+	hlist_for_each_entry_rcu(rs, list, number_node) {
+		/* as rstream_info_dump() does */
+		if (!refcount_inc_not_zero(&rs->sk->sk_refcnt))
+			continue;
+		if (rstream_of(rs->sk) == rs && sock_i_ino(rs->sk) == inode)
+			return rs;
+		sock_gen_put(rs->sk);
 	}
 	return NULL;
+}
+
+/* Return: the stream with this inode, with a reference to its sock, which keeps both; or NULL. */
+static struct rstream *find_inode(struct rstream_net *rn, u64 inode)
+{
+	struct rstream *rs = NULL;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rn->numbered) && !rs; i++) {
+		rcu_read_lock();
+		rs = find_inode_in(&rn->numbered[i], inode);
+		rcu_read_unlock();
+		cond_resched();
+	}
+	return rs;
 }
 
 /*
@@ -298,11 +311,9 @@ static struct rstream *find_inode(struct rstream_net *rn, u64 inode)
  */
 int rstream_make_link(struct net *net, u64 inode, bool any_user)
 {
-	struct rstream *rs;
+	struct rstream *rs = find_inode(rstream_net(net), inode);
 	int err = 0;
 
-	rcu_read_lock();
-	rs = find_inode(rstream_net(net), inode);
 	if (!rs)
 		err = -ENOENT;
 	else if (!any_user && !uid_eq(rstream_sk_uid(rs->sk), current_fsuid()))
@@ -313,7 +324,6 @@ int rstream_make_link(struct net *net, u64 inode, bool any_user)
 		sock_gen_put(rs->sk);
 	else if (rs)
 		timer_queue(rs, RSTREAM_DO_LINK);
-	rcu_read_unlock();
 	return err;
 }
 

@@ -88,8 +88,9 @@ enum rstream_todo {
 	RSTREAM_DO_CLOSE,	/* the program has closed: finish */
 };
 
-/* When to retry what failed for lack of memory, ms. */
+/* When to retry what failed for lack of memory, and what the program has to change first; ms. */
 #define RSTREAM_RETRY_MS	10
+#define RSTREAM_PATIENT_MS	250
 
 /* The state of one socket.  Each part belongs to the file whose header explains it. */
 struct rstream {

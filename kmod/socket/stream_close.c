@@ -38,14 +38,27 @@ static u64 close_progress(struct rstream *rs)
 }
 
 /*
+ * Does the host have too many orphans, or the namespace: one other than the initial one leaves half
+ * of what remains to the others?  @shift: as if there were 1 << @shift times as many.
+ */
+static bool beyond_share(const struct rstream_net *rn, unsigned int shift)
+{
+	u64 most = READ_ONCE(rn->set.max_orphans), all = atomic_read(&n_closed);
+	u64 own = atomic_read(&rn->n_closed), others = all - min(all, own);
+
+	return all << shift > most ||
+	       (!net_eq(rn->net, &init_net) && own << shift > (most - min(most, others)) / 2);
+}
+
+/*
  * As tcp_check_oom(): are there too many orphans, or does this one have much to send while TCP
- * is out of memory?  @shift: as if there were 1 << @shift times as many.
+ * is out of memory?
  */
 static bool too_many(const struct rstream *rs, unsigned int shift)
 {
 	struct sock *sk = rs->sk;
 
-	return (u64)atomic_read(&n_closed) << shift > READ_ONCE(rs->rn->set.max_orphans) ||
+	return beyond_share(rs->rn, shift) ||
 	       (rstream_txq_used(rs) > SOCK_MIN_SNDBUF &&
 		sk_memory_allocated(sk) > sk_prot_mem_limits(sk, 2));
 }
@@ -72,16 +85,14 @@ static unsigned int unanswered_max(const struct rstream *rs)
 	return user ?: jiffies_to_msecs(((2UL << min(retries, 12U)) - 1) * TCP_RTO_MIN);
 }
 
-/* Counter of the sockets in @state; NULL: not counted. */
-static atomic_t *close_count(struct rstream *rs, enum rstream_close_state state)
+/* One more socket, or one less, is in this state. */
+static void close_count(struct rstream *rs, enum rstream_close_state state, int n)
 {
-	switch (state) {
-	case RSTREAM_CLOSED:
-		return &n_closed;
-	case RSTREAM_FIN_WAIT:
-		return &rs->rn->n_fin_wait;
-	default:
-		return NULL;
+	if (state == RSTREAM_CLOSED) {
+		atomic_add(n, &n_closed);
+		atomic_add(n, &rs->rn->n_closed);
+	} else if (state == RSTREAM_FIN_WAIT) {
+		atomic_add(n, &rs->rn->n_fin_wait);
 	}
 }
 
@@ -96,17 +107,12 @@ static void close_set(struct rstream *rs, enum rstream_close_state to)
 				     BIT(RSTREAM_CLOSED) | BIT(RSTREAM_FIN_WAIT) |
 				     BIT(RSTREAM_ORPHANED),
 	};
-	atomic_t *count;
 
 	rstream_assert_held(rs);
 	if (WARN_ON_ONCE(!(from[to] & BIT(rs->close.state))))
 		return;
-	count = close_count(rs, rs->close.state);
-	if (count)
-		atomic_dec(count);
-	count = close_count(rs, to);
-	if (count)
-		atomic_inc(count);
+	close_count(rs, rs->close.state, -1);
+	close_count(rs, to, 1);
 	WRITE_ONCE(rs->close.state, to);
 }
 

@@ -124,7 +124,7 @@ void rstream_recv_ack(struct rstream *rs)
 	if (rs->mode != RSTREAM_FRAMED || rstream_plain_recv_in_tcp(rs))
 		return;			/* disconnected while we slept, or TCP does it all */
 	rstream_plain_recv_more(rs);
-	if (rs->in.throttled)
+	if (rs->in.throttled || rs->plain.part_is_data)
 		rstream_parse(rs);
 	/*
 	 * TCP closes its window if it has no memory for a packet, and opens it again when its

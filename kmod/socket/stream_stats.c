@@ -119,10 +119,13 @@ static void hist_add(u32 *buckets, u64 ns)
 static struct rstream_hist *hist_of(struct rstream *rs)
 {
 	struct rstream_hist *hist = rs->hist;
+	struct mem_cgroup *old;
 
 	if (hist)
 		return hist;
-	hist = kzalloc(sizeof(*hist), GFP_ATOMIC | __GFP_NOWARN);
+	old = set_active_memcg(rs->sk->sk_memcg);
+	hist = kzalloc(sizeof(*hist), GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
+	set_active_memcg(old);
 	if (!hist)
 		return NULL;
 	/* pairs with rstream_hist_arrived() and hist_info(): it is zeroed */

@@ -190,6 +190,7 @@ try rsctl set ring_mode 1
 try sh -c "echo 1 >/proc/sys/net/rdmastream/ring_mode"
 try rsctl drain on
 try rsctl set rmb_max 300000000
+try rsctl set link_stall_ms 0
 try sh -c "echo 300000000 >/proc/sys/net/rdmastream/rmb_max"
 try rdma link delete rxe0
 try rsctl cgroup on /sys/fs/cgroup
@@ -198,7 +199,7 @@ END
 tried() {	# NAME OPTION...
 	"$@" sh "$tmp/try" >"$tmp/tried"
 	cat "$tmp/tried"
-	[ "$(grep -c . "$tmp/tried")" = 9 ]
+	[ "$(grep -c . "$tmp/tried")" = 10 ]
 }
 expect() {	# WHO: lines on standard input
 	local line
@@ -287,6 +288,7 @@ expect "it" <<-END
 	may not sh -c echo 1 >/proc/sys/net/rdmastream/ring_mode
 	may not rsctl drain on
 	may not rsctl set rmb_max 300000000
+	may not rsctl set link_stall_ms 0
 	may not sh -c echo 300000000 >/proc/sys/net/rdmastream/rmb_max
 	may not rdma link delete rxe0
 	may not rsctl cgroup on /sys/fs/cgroup
@@ -300,6 +302,7 @@ expect "it" <<-END
 	may sh -c echo 1 >/proc/sys/net/rdmastream/ring_mode
 	may rsctl drain on
 	may not rsctl set rmb_max 300000000
+	may not rsctl set link_stall_ms 0
 	may not sh -c echo 300000000 >/proc/sys/net/rdmastream/rmb_max
 	may not rdma link delete rxe0
 	may not rsctl cgroup on /sys/fs/cgroup
@@ -313,6 +316,7 @@ expect "it" <<-END
 	may not sh -c echo 1 >/proc/sys/net/rdmastream/ring_mode
 	may rsctl drain on
 	may rsctl set rmb_max 300000000
+	may rsctl set link_stall_ms 0
 	may not sh -c echo 300000000 >/proc/sys/net/rdmastream/rmb_max
 	may rdma link delete rxe0
 	may not rsctl cgroup on /sys/fs/cgroup

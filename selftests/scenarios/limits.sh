@@ -216,6 +216,17 @@ for how in tcp ring; do
 	ok "closed: $how, all memory is freed" wait_for 20 few_pages 300
 done
 
+# A namespace other than the initial one leaves half of them to others.
+own() { ip netns exec own "$@"; }
+closed_own() {	# 10 of 40 are not reset
+	own timeout 120 python3 "$programs/rs_memory.py" 127.0.0.1 closed 40 >"$tmp/reset" &&
+		awk '{ print } END { exit !($1 >= 28 && $1 <= 31) }' "$tmp/reset"
+}
+ok "closed: a namespace" eval 'ip netns add own && ip -n own link set lo up &&
+	own sysctl -q net.rdmastream.{max_orphans=20,prelude=0,ring_mode=0,loopback=1}'
+ok "closed: a namespace may have half of what others leave" closed_own
+ok "closed: the namespace can be removed" ip netns del own
+
 # The documented difference: our closed sockets do not count for tcp_max_orphans.
 orphans() {	# RESET CMD...: resets and TCPAbortOnMemory of 16 that are closed, of TCP, then of ours
 	rs_memory orphans 16 "${@:2}" >"$tmp/orphans" || return
