@@ -444,6 +444,9 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 	struct rstream *rs = rstream_of(sk);
 	int ret = 0;
 
+	/* it may connect */
+	if (unlikely(msg->msg_flags & MSG_FASTOPEN))
+		rstream_abort_wait(rs);
 	/* IDLE is ours, too: another thread may connect before TCP takes the lock */
 	if (!rstream_lock_ours(rs, sock))
 		return false;
