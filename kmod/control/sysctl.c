@@ -158,6 +158,7 @@ static bool is_of_host(const struct ctl_table *entry)
 		offsetof(struct rstream_settings, links_per_address),
 		offsetof(struct rstream_settings, links_max),
 		offsetof(struct rstream_settings, max_orphans),
+		offsetof(struct rstream_settings, cm_timeout_ms),
 		offsetof(struct rstream_settings, link_probe_ms),
 		offsetof(struct rstream_settings, link_stall_ms),
 		offsetof(struct rstream_settings, ack_timeout),

@@ -175,8 +175,9 @@ static void answer_probe(struct rstream_link *link)
 void rstream_msg_say_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
+	/* a peer that floods this host with messages, whose receives are returned, can take all slots */
 	if (!rstream_link_alive(link) || link->life.setup != RSTREAM_SETUP_REGISTERED ||
-	    (link->iwarp && !link->active && !link->life.peer_ready))
+	    !rstream_wr_room(link) || (link->iwarp && !link->active && !link->life.peer_ready))
 		return;
 	link->life.setup = RSTREAM_SETUP_READY;
 	link->msg.credits--;
@@ -190,6 +191,7 @@ void rstream_msg_kick(struct rstream_link *link)
 	struct ring_ctrl *ctrl, *next_ctrl;
 
 	lockdep_assert_held(&link->lock);
+	rstream_msg_say_ready(link);
 	return_receives(link);
 	answer_probe(link);
 	list_for_each_entry_safe(ctrl, next_ctrl, &link->msg.waiting, list) {

@@ -144,7 +144,10 @@ static void send_done(struct ib_cq *cq, struct ib_wc *wc)
 		ahead -= link->qp.depth;
 	link->wr.done += ahead;
 	link->sched.completed_bytes = slot->tx_bytes;
-	WARN_ON_ONCE(link->wr.done > link->wr.posted);
+	if (unlikely(link->wr.done > link->wr.posted)) {	/* completed twice */
+		link->wr.done = link->wr.posted;
+		rstream_link_break_locked(link, RSTREAM_END_WR);
+	}
 	/* with iWARP, a completion says nothing about the peer, which answers probes */
 	if (link->probe.timed && link->wr.done >= link->probe.timed && !link->iwarp)
 		rstream_link_probed(link);

@@ -234,6 +234,25 @@ static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 	kfree(ring);
 }
 
+/*
+ * What the device has sent of a ring without a stream is not needed any more.  DONE, after which
+ * nothing is left, may wait for the peer's receive credit.
+ */
+static void tx_drop(struct rstream_link *link, struct tx_ring *ring)
+{
+	struct rstream_frag *frag, *next;
+
+	list_for_each_entry_safe(frag, next, &ring->flight, list) {
+		if (frag->sq_seq > link->wr.done)
+			break;
+		list_move_tail(&frag->list, &link->tx.dead);
+	}
+	if (list_empty(&ring->flight))
+		list_del_init(&ring->sent);
+	else if (list_empty(&ring->sent))
+		list_add_tail(&ring->sent, &link->tx.sent);
+}
+
 /* The stream is gone, or the grant is refused: sends DONE after the last write. */
 static void tx_end(struct rstream_link *link, struct tx_ring *ring)
 {
@@ -693,10 +712,13 @@ void rstream_txring_close(struct rstream_txring *pub)
 	tx_busy_end(ring);
 	list_del_init(&ring->sent);
 	rstream_sched_yield(ring, true);
-	if (link->state == RSTREAM_LINK_DEAD)
+	if (link->state == RSTREAM_LINK_DEAD) {
 		tx_free(link, ring);
-	else
+	} else {
+		if (rstream_link_alive(link))
+			tx_drop(link, ring);
 		tx_end(link, ring);
+	}
 	rstream_txring_unlock(link);
 	rstream_link_put(link);
 }
@@ -770,6 +792,10 @@ void rstream_txring_sq_done(struct rstream_link *link)
 		bool notify = ring->pub.notify && link->wr.done >= ring->notify_sq;
 		bool all = link->wr.done >= ring->ctrl.last_sq;
 
+		if (!ring->rs) {
+			tx_drop(link, ring);
+			continue;
+		}
 		if (!all)
 			more |= ring->notify_all && link->wr.signalled < ring->ctrl.last_sq;
 		if (notify) {

@@ -931,6 +931,42 @@ def link_credits_of_single_bytes(tun):
         liar.forgotten()
 
 
+def free_memory():
+    """Bytes."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        words = next(line.split() for line in file if line.startswith("MemFree:"))
+    return int(words[1]) << 10
+
+
+def link_reset_without_credit(tun):
+    """A ring that its stream has left, for which not even DONE can be sent, keeps no data."""
+    size = 16 << 20
+    with party(memory=size + CELLS) as liar:
+        linked = liar(tun)
+        linked.granted()
+        linked.end.lies["rq_credit"] = None
+        linked.peer.write(linked.grant_room(1, size=size))
+        linked.switched((0, 1))
+        linked.sock.setsockopt(1, 32, size)     # SO_SNDBUFFORCE: the kernel doubles it
+        before = free_memory()
+        linked.sock.sendall(bytes(size - 4096))
+        came = 0
+        while came < size - 4096:
+            came += linked.end.any()[2]
+        # a receive for each of these, until there is none for DONE
+        for count in range(1000):
+            linked.sock.send(b"x")
+            if not linked.end.next(0.5):
+                break
+        kept = before - free_memory()
+        print(f"# after {count} messages, {kept >> 10} KiB are kept")
+        expect(count < 999 and kept > size // 2, "data that is kept, and no receive")
+        linked.peer.close()
+        until(lambda: before - free_memory() < kept / 4, "the data to be freed", 10)
+        linked.sock.close()
+        liar.forgotten()
+
+
 def link_credit_of_nothing(tun):
     """Whose answers bring no space is not asked as fast as it answers."""
     with party() as liar:

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=2 kernels=6.12,6.1,debug timeout=900 rdma=siw
-# A peer that violates the rules of rings and links, next to honest streams.
+# A peer that violates the rules of rings and links, next to honest streams.  From the environment:
+# ONLY (the cases whose names match).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -20,6 +21,7 @@ begin_streams -C 3 -n 2M --hold-at 1M --hold "$hold" -t 900
 ok "honest streams use the link" wait_for 30 all_on_rings 3
 # over iWARP, by default, what depends on how messages are sent
 [ "$RDMA" = rxe ] || [ $# != 0 ] || set -- 'iwarp_|refused|unproven|resume|revoke|done|freed_late'
+[ -z "${ONLY-}" ] || set -- "$ONLY"
 retell "peer" < <(rs_liar "$@" 2>&1)
 in_all touch "$hold"
 whole_streams "honest"
