@@ -153,7 +153,8 @@ static void link_rmb_work(struct work_struct *work)
 		ring_had(link, least, !err);
 	}
 	if (asked)
-		rstream_waiter_notify(link->peer, err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
+		rstream_waiter_notify(link->peer,
+				      err ? RSTREAM_LINK_EV_FAILED : RSTREAM_LINK_EV_UP);
 }
 
 /* The device has released all RMBs; this frees those that no stream reads any more. */

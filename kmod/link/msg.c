@@ -175,7 +175,7 @@ static void answer_probe(struct rstream_link *link)
 void rstream_msg_say_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	/* a peer that floods this host with messages, whose receives are returned, can take all slots */
+	/* a peer can take all slots, by messages whose receives are returned */
 	if (!rstream_link_alive(link) || link->life.setup != RSTREAM_SETUP_REGISTERED ||
 	    !rstream_wr_room(link) || (link->iwarp && !link->active && !link->life.peer_ready))
 		return;

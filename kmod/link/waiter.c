@@ -92,7 +92,9 @@ void rstream_waiter_notify_some(struct rstream_peer *peer, enum rstream_link_eve
 	lockdep_assert_held(&peer->lock);
 	n = min(n, up ? peer->n_waiters : peer->n_asking);
 	for (i = 1; i <= n; i++) {
-		w = up ? list_first_entry_or_null(&peer->notified, struct rstream_waiter, list) : NULL;
+		w = NULL;
+		if (up)
+			w = list_first_entry_or_null(&peer->notified, struct rstream_waiter, list);
 		w = w ?: list_first_entry_or_null(&peer->asking, struct rstream_waiter, list);
 		if (!w)
 			return;

@@ -158,7 +158,7 @@ static bool work_lock(struct rstream *rs, bool owned)
 		return wait_event_timeout(sk->sk_lock.wq, work_own(sk), 1);
 	local_bh_disable();
 	bh_lock_sock(sk);
-	/* after migration, TCP's accept() may have passed it to a program, which may have closed it */
+	/* after migration, TCP's accept() may have given it to a program, perhaps closed by now */
 	if (!sock_owned_by_user(sk) && !rs->accepted && sk->sk_socket != rstream_dummy_socket &&
 	    (sk->sk_socket || sock_flag(sk, SOCK_DEAD)))
 		rstream_recv_accepted(rs);
