@@ -1190,14 +1190,13 @@ def iwarp_other_service(tun):
     near, known = os.environ["ADDR4_1"], 4793
     nft = ("nft", "add table inet named; add chain inet named out { type filter hook output priority 0; };")
     subprocess.run([*nft[:1], nft[1] + "".join(
-        f"add counter inet named to{port};"
-        f"add rule inet named out ip daddr {near} tcp dport {port} tcp flags syn counter name to{port};"
+        f"add rule inet named out ip daddr {near} tcp dport {port} tcp flags syn counter;"
         for port in (known, 6380))], check=True)
 
     def sent(port):
-        said = subprocess.run(["nft", "list", "counter", "inet", "named", f"to{port}"], check=True,
+        said = subprocess.run(["nft", "-n", "list", "chain", "inet", "named", "out"], check=True,
                               capture_output=True, text=True).stdout
-        return int(said.split("packets", 1)[1].split()[0])
+        return int(said.split(f"dport {port} ", 1)[1].split("packets", 1)[1].split()[0])
 
     def named(port):
         # the lesser id: this host makes the links
