@@ -11,10 +11,21 @@
 #include <linux/minmax.h>
 #endif
 
-/* Return: false if the transition is not allowed; nothing has changed then. */
+/*
+ * @from: the allowed predecessors of each state.
+ * Return: false if the transition is not allowed; nothing has changed then.
+ */
+static bool state_next(u8 *state, const u8 *from, u8 to)
+{
+	if (WARN_ON_ONCE(!(from[to] & BIT(*state))))
+		return false;
+	WRITE_ONCE(*state, to);
+	return true;
+}
+
 static bool phase_next(u8 *state, enum rstream_phase to)
 {
-	static const u8 from[] = {	/* allowed predecessors */
+	static const u8 from[] = {
 		[RSTREAM_RECORDS] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN) | BIT(RSTREAM_SPAN),
 		[RSTREAM_PRELUDE] = BIT(RSTREAM_RECORDS),
 		[RSTREAM_PLAIN] = BIT(RSTREAM_PRELUDE) | BIT(RSTREAM_PLAIN),
@@ -22,10 +33,7 @@ static bool phase_next(u8 *state, enum rstream_phase to)
 		[RSTREAM_SPAN] = BIT(RSTREAM_RECORDS) | BIT(RSTREAM_SPAN),
 	};
 
-	if (WARN_ON_ONCE(!(from[to] & BIT(*state))))
-		return false;
-	WRITE_ONCE(*state, to);
-	return true;
+	return state_next(state, from, to);
 }
 
 void rstream_phase_begin(struct rstream_phases *p, u64 len)
@@ -139,8 +147,7 @@ static void rx_next(struct rstream_rx *rx, enum rstream_carrier to)
 		[RSTREAM_LOST] = BIT(RSTREAM_ON_RING),
 	};
 
-	if (!WARN_ON_ONCE(!(from[to] & BIT(rx->state))))
-		WRITE_ONCE(rx->state, to);
+	state_next(&rx->state, from, to);
 }
 
 static void tx_next(struct rstream_tx *tx, enum rstream_carrier to)
@@ -153,8 +160,7 @@ static void tx_next(struct rstream_tx *tx, enum rstream_carrier to)
 		[RSTREAM_LOST] = BIT(RSTREAM_ON_RING) | BIT(RSTREAM_LEAVING),
 	};
 
-	if (!WARN_ON_ONCE(!(from[to] & BIT(tx->state))))
-		WRITE_ONCE(tx->state, to);
+	state_next(&tx->state, from, to);
 }
 
 enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)

@@ -25,7 +25,7 @@ from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RENEW, RQ_CREDI
                     said_hello, setting, until)
 from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, LINK, RESUME, REVOKE, STOPPED, Failed,
                      Skipped, ack, broken, chosen, end, expect, ip, record, resume, run, siphash, switch)
-from streams import write_file
+from streams import tcp_now, write_file
 
 SO_PEEK_OFF = 42
 
@@ -631,9 +631,7 @@ def link_revoke_obeyed(tun):
 
 def tcp_memory():
     """Pages that TCP has charged."""
-    with open("/proc/net/sockstat", encoding="ascii") as file:
-        words = file.read().split("TCP:")[1].split()
-    return int(words[words.index("mem") + 1])
+    return tcp_now("mem")
 
 
 def link_single_bytes_after_stopped(tun):

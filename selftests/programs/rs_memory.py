@@ -54,7 +54,7 @@ import threading
 import time
 
 import streams
-from streams import fill, on_rings, ring_size, unread, write_file
+from streams import fill, on_rings, ring_size, tcp_now, unread, write_file
 
 SO_ZEROCOPY = 60
 SO_PEEK_OFF = 42
@@ -88,14 +88,6 @@ def is_reset(sock, size=None):
 def read_file(path):
     with open(path, encoding="ascii") as file:
         return file.read()
-
-
-def tcp_now(name):
-    """A number of /proc/net/sockstat."""
-    line = next(line for line in read_file("/proc/net/sockstat").splitlines()
-                if line.startswith("TCP:"))
-    words = line.split()
-    return int(words[words.index(name) + 1])
 
 
 def tcp_pages():

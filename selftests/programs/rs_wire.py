@@ -11,7 +11,6 @@ rs_wire [PATTERN]: the cases whose names have PATTERN in them.
 import contextlib
 import os
 import random
-import re
 import socket
 import struct
 import sys
@@ -24,20 +23,13 @@ from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC
                      Peer, Served, agreed, chosen, drain, end, expect, found, hello, ip,
                      nonce_of, option, our_socket, read_data, read_hello, record,
                      role_nonce, role_of, run, switch)
-from streams import unread
+from streams import tcp_now, unread
 from withheld import Withheld
 
 
 def charged():
     """Bytes charged to TCP's sockets."""
-    with open("/proc/net/sockstat", encoding="ascii") as file:
-        return 4096 * int(re.search(r"^TCP:.* mem (\d+)", file.read(), re.MULTILINE).group(1))
-
-
-def orphans():
-    """TCP sockets of this host without a program."""
-    with open("/proc/net/sockstat", encoding="ascii") as file:
-        return int(re.search(r"^TCP:.* orphan (\d+)", file.read(), re.MULTILINE).group(1))
+    return 4096 * tcp_now("mem")
 
 
 @contextlib.contextmanager
@@ -294,7 +286,7 @@ def server_reset_between_owners(tun):
 def server_migrated(tun):
     """A listener of TCP's gets the connection before anybody has accepted it, because migration was
     switched on late.  Nothing of it stays, not as one of the host's orphans, either."""
-    before = orphans()
+    before = tcp_now("orphan")
     for _ in range(10):
         ours, tcp = our_socket(), socket.socket()
         for listener in ours, tcp:
@@ -327,7 +319,8 @@ def server_migrated(tun):
         thread.join(LIMIT)
         expect(not thread.is_alive(), "the end of the call")
         tcp.close()
-    expect(soon(lambda: orphans() == before), f"{before} orphans, not {orphans()}")
+    expect(soon(lambda: tcp_now("orphan") == before),
+           f"{before} orphans, not {tcp_now('orphan')}")
 
 
 def server_record_unknown(tun):

@@ -22,6 +22,13 @@ def write_file(path, what):
         file.write(str(what))
 
 
+def tcp_now(name):
+    """A number of TCP's in /proc/net/sockstat, such as "mem", pages, or "orphan", sockets."""
+    with open("/proc/net/sockstat", encoding="ascii") as file:
+        words = next(line for line in file if line.startswith("TCP:")).split()
+    return int(words[words.index(name) + 1])
+
+
 def new(address="0.0.0.0", proto=IPPROTO_RDMASTREAM):
     """Of the family of the address."""
     return socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET,
