@@ -29,12 +29,20 @@ static atomic_t n_closed;
 
 /* ---- the program closes ---- */
 
-/* A number that changes while a closed stream is still being delivered. */
+/* Bytes that TCP has delivered, without window probes. */
+static u64 tcp_delivered(const struct rstream *rs)
+{
+	u64 acked = tcp_sk(rs->sk)->bytes_acked;
+
+	return rstream_tx_plain(rs) ? acked : min(acked, rs->out.payload_end);
+}
+
+/* A number that grows while a closed stream is still being delivered. */
 static u64 close_progress(struct rstream *rs)
 {
 	s64 acked = rs->txring ? rstream_txring_acked(rs->txring) : 0;
 
-	return rs->tx.sent + tcp_sk(rs->sk)->snd_una + max(acked, 0LL);
+	return rs->tx.sent + tcp_delivered(rs) + max(acked, 0LL);
 }
 
 /*

@@ -23,7 +23,7 @@ from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC
                      Peer, Served, agreed, chosen, drain, end, expect, found, hello, ip,
                      nonce_of, option, our_socket, read_data, read_hello, record,
                      role_nonce, role_of, run, switch)
-from streams import tcp_now, unread
+from streams import fill, tcp_now, unread
 from withheld import Withheld
 
 
@@ -344,6 +344,33 @@ def server_window_exceeded(tun):
         served.peer.write(chunk)
         served.peer.until(lambda: served.peer.rst, 0.01)
     expect(served.peer.until(lambda: served.peer.rst), "RST")
+
+
+def stalled(tun, **options):
+    """A program that has written more than the peer's window."""
+    served = agreed(tun, window=65536)
+    read_hello(served.peer)
+    served.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
+    for option, value in options.items():
+        served.sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    fill(served.sock)
+    read_data(served.peer, 65536)
+    return served
+
+
+def server_window_probed(tun):
+    """Who waits for the peer's window asks whether the peer is still there, as TCP does."""
+    served = stalled(tun)
+    expect(served.peer.read(24)[0] == ACK_REC, "a probe")
+    served.peer.close()
+    data, err = drain(served.sock)
+    expect(not data and err == 104, f"ECONNRESET, not {err}")
+
+
+def server_window_probes_unanswered(tun):
+    served = stalled(tun, TCP_USER_TIMEOUT=1000)
+    data, err = drain(served.sock)
+    expect(not data and err == 110, f"ETIMEDOUT, not {err}")
 
 
 def server_padding_is_charged(tun):
