@@ -49,7 +49,6 @@
 
 #define RSTREAM_INLINE_MAX	64	/* bytes that a device is asked to copy when posted */
 #define RSTREAM_TX_MAX		16384	/* sending ends of a link, including zombies */
-#define RSTREAM_HOST_TX_MAX	65536	/* likewise, of all links with one address */
 #define RSTREAM_NET_TX_MAX	262144	/* likewise, of all links of a namespace */
 
 /* An RDMA device; exists while it is known to the ib_client. */
@@ -169,6 +168,8 @@ struct rstream_host {
 	unsigned int n_links;		/* links that may still use a device */
 	unsigned int n_connecting;	/* as in struct rstream_link_net */
 	unsigned int n_requests;	/* likewise */
+	unsigned int n_named;		/* likewise; of the second that began at @named_since */
+	unsigned long named_since;
 	atomic_long_t rmb_bytes;	/* of its links */
 	unsigned long rmb_short_at;	/* jiffies, as in struct rstream_link_net */
 	atomic_t n_ends;		/* sending ends of its links, including zombies */

@@ -19,6 +19,7 @@
 #include <net/route.h>
 
 #include "device.h"
+#include "peer_host.h"
 
 #define RETRY_MIN_MS	100
 #define RETRY_MAX_MS	30000
@@ -95,19 +96,13 @@ static enum where where6(struct net *net, const struct in6_addr *addr)
 	return where;
 }
 
-/* Allows RSTREAM_NAMED_MAX attempts a second, for all peers together. */
-static bool not_too_often(struct rstream_link_net *ln)
+static bool not_too_often(struct rstream_peer *peer)
 {
 	bool may;
 
-	spin_lock_bh(&ln->lock);
-	if (time_after(jiffies, ln->named_since + HZ)) {
-		ln->named_since = jiffies;
-		ln->n_named = 0;
-	}
-	may = ln->n_named < RSTREAM_NAMED_MAX;
-	ln->n_named += may;
-	spin_unlock_bh(&ln->lock);
+	spin_lock_bh(&peer->ln->lock);
+	may = rstream_host_add_named(peer->ln, peer->host);
+	spin_unlock_bh(&peer->ln->lock);
 	return may;
 }
 
@@ -132,7 +127,7 @@ int rstream_path_may(struct rstream_peer *peer,
 	    (where == WHERE_HERE && !peer->self) ||
 	    (where == WHERE_FAR && most < 2))
 		return -EHOSTUNREACH;
-	return not_too_often(peer->ln) ? 0 : -EAGAIN;
+	return not_too_often(peer) ? 0 : -EAGAIN;
 }
 
 /* Return: jiffies until @path may be tried. */

@@ -67,15 +67,19 @@ void rstream_host_put(struct rstream_link_net *ln, struct rstream_host *host)
 	kfree(host);
 }
 
+/* What an address may have when all have @all of @most: the fraction 1/@part of the rest. */
+static unsigned int host_share(unsigned int all, unsigned int most, unsigned int part)
+{
+	return DIV_ROUND_UP(most - min(most, all), part);
+}
+
 bool rstream_host_add_peer(struct rstream_link_net *ln, struct rstream_host *host)
 {
 	unsigned int most = rstream_account_most(ln, RSTREAM_PEERS_MAX,
 						 sizeof(struct rstream_peer));
-	unsigned int left = most - min(most, ln->n_peers);
 
 	lockdep_assert_held(&ln->lock);
-	/* an eighth of the rest, so that something is left for other addresses */
-	if (!left || host->n_peers >= min(RSTREAM_HOST_PEERS_MAX, DIV_ROUND_UP(left, 8)))
+	if (host->n_peers >= min(RSTREAM_HOST_PEERS_MAX, host_share(ln->n_peers, most, 8)))
 		return false;
 	ln->n_peers++;
 	host->n_peers++;
@@ -92,12 +96,13 @@ void rstream_host_del_peer(struct rstream_link_net *ln, struct rstream_host *hos
 bool rstream_host_add_link(struct rstream_link_net *ln, struct rstream_host *host)
 {
 	const struct rstream_settings *set = rstream_link_set(ln);
-	unsigned int most = rstream_account_most(ln, READ_ONCE(set->links_max),
-						 RSTREAM_LINK_BYTES);
+	unsigned int max = READ_ONCE(set->links_max), each = READ_ONCE(set->links_per_address);
+	unsigned int most = rstream_account_most(ln, max, RSTREAM_LINK_BYTES);
 
 	lockdep_assert_held(&ln->lock);
-	if (ln->n_attached >= most ||
-	    host->n_links >= READ_ONCE(set->links_per_address))
+	if (most < max)		/* the group is too small for the settings */
+		each = min(each, host_share(ln->n_attached, most, 2));
+	if (ln->n_attached >= most || host->n_links >= each)
 		return false;
 	host->n_links++;
 	return true;
@@ -111,11 +116,8 @@ void rstream_host_del_link(struct rstream_link_net *ln, struct rstream_host *hos
 
 bool rstream_host_add_attempt(struct rstream_link_net *ln, struct rstream_host *host)
 {
-	unsigned int left = RSTREAM_CONNECTING_MAX - ln->n_connecting;
-
 	lockdep_assert_held(&ln->lock);
-	/* half of the rest, so that something is left for other addresses */
-	if (host->n_connecting >= DIV_ROUND_UP(left, 2))
+	if (host->n_connecting >= host_share(ln->n_connecting, RSTREAM_CONNECTING_MAX, 2))
 		return false;
 	ln->n_connecting++;
 	host->n_connecting++;
@@ -132,11 +134,9 @@ void rstream_host_del_attempt(struct rstream_link_net *ln, struct rstream_host *
 bool rstream_host_add_request(struct rstream_link_net *ln, struct rstream_host *host)
 {
 	unsigned int most = rstream_account_most(ln, RSTREAM_REQUESTS_MAX, RSTREAM_REQUEST_BYTES);
-	unsigned int left = most - min(most, ln->n_requests);
 
 	lockdep_assert_held(&ln->lock);
-	/* half of the rest, as above */
-	if (host->n_requests >= DIV_ROUND_UP(left, 2))
+	if (host->n_requests >= host_share(ln->n_requests, most, 2))
 		return false;
 	ln->n_requests++;
 	host->n_requests++;
@@ -148,4 +148,22 @@ void rstream_host_del_request(struct rstream_link_net *ln, struct rstream_host *
 	lockdep_assert_held(&ln->lock);
 	ln->n_requests--;
 	host->n_requests--;
+}
+
+bool rstream_host_add_named(struct rstream_link_net *ln, struct rstream_host *host)
+{
+	lockdep_assert_held(&ln->lock);
+	if (time_after(jiffies, ln->named_since + HZ)) {
+		ln->named_since = jiffies;
+		ln->n_named = 0;
+	}
+	if (host->named_since != ln->named_since) {
+		host->named_since = ln->named_since;
+		host->n_named = 0;
+	}
+	if (host->n_named >= host_share(ln->n_named, RSTREAM_NAMED_MAX, 2))
+		return false;
+	ln->n_named++;
+	host->n_named++;
+	return true;
 }

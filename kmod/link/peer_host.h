@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Peers, links, attempts and requests per remote address.  All with ln->lock held. */
+/* Peers, links, attempts and requests for each remote address.  All with ln->lock held. */
 #ifndef RSTREAM_PEER_HOST_H
 #define RSTREAM_PEER_HOST_H
 
@@ -19,5 +19,8 @@ bool rstream_host_add_attempt(struct rstream_link_net *ln, struct rstream_host *
 void rstream_host_del_attempt(struct rstream_link_net *ln, struct rstream_host *host);
 bool rstream_host_add_request(struct rstream_link_net *ln, struct rstream_host *host);
 void rstream_host_del_request(struct rstream_link_net *ln, struct rstream_host *host);
+
+/* An attempt to an address from a HELLO, if that is allowed in this second. */
+bool rstream_host_add_named(struct rstream_link_net *ln, struct rstream_host *host);
 
 #endif

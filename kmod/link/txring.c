@@ -151,28 +151,40 @@ static struct tx_ring *tx_new(const struct rstream_link *link, u32 peer_ring)
 	return ring;
 }
 
+static void tx_uncount(struct rstream_link *link)
+{
+	atomic_dec(&link->ln->n_ends);
+	atomic_dec(&link->peer->host->n_ends);
+}
+
+/* One more sending end of the namespace.  An address gets a quarter of what all may have. */
+static bool tx_count(struct rstream_link *link)
+{
+	unsigned int most = rstream_account_most(link->ln, RSTREAM_NET_TX_MAX,
+						 sizeof(struct tx_ring));
+	unsigned int all = atomic_inc_return(&link->ln->n_ends);
+	unsigned int own = atomic_inc_return(&link->peer->host->n_ends);
+
+	if (all <= most && own <= DIV_ROUND_UP(most, 4))
+		return true;
+	tx_uncount(link);
+	return false;
+}
+
 /*
  * Enters both tables.  The receiver reuses an id only after FREED: while this end exists, a
  * second grant with its id is a protocol violation.
  */
 static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 {
-	atomic_t *n_ends = &link->peer->host->n_ends, *n_all = &link->ln->n_ends;
 	u32 peer_ring = ring->peer_ring;
 	int id, err;
 
 	lockdep_assert_held(&link->lock);
 	if (link->state != RSTREAM_LINK_UP)
 		return -ENOTCONN;
-	if (link->tx.n + link->tx.n_zombies >= RSTREAM_TX_MAX ||
-	    !atomic_add_unless(n_ends, 1, RSTREAM_HOST_TX_MAX))
+	if (link->tx.n + link->tx.n_zombies >= RSTREAM_TX_MAX || !tx_count(link))
 		return -ENOMEM;
-	if (atomic_inc_return(n_all) > rstream_account_most(link->ln, RSTREAM_NET_TX_MAX,
-							    sizeof(*ring))) {
-		atomic_dec(n_all);
-		atomic_dec(n_ends);
-		return -ENOMEM;
-	}
 	err = idr_alloc(&link->tx.granted, ring, peer_ring, peer_ring + 1,
 			GFP_ATOMIC);
 	if (err < 0) {
@@ -191,8 +203,7 @@ static int tx_enlist(struct rstream_link *link, struct tx_ring *ring)
 	return 0;
 
 no_id:
-	atomic_dec(n_all);
-	atomic_dec(n_ends);
+	tx_uncount(link);
 	return err;
 }
 
@@ -219,8 +230,7 @@ static void tx_free(struct rstream_link *link, struct tx_ring *ring)
 {
 	idr_remove(&link->tx.rings, ring->pub.id);
 	idr_remove(&link->tx.granted, ring->peer_ring);
-	atomic_dec(&link->ln->n_ends);
-	atomic_dec(&link->peer->host->n_ends);
+	tx_uncount(link);
 	list_del(&ring->ctrl.list);
 	list_del(&ring->waiter);
 	list_del(&ring->sent);
