@@ -43,8 +43,6 @@ struct rstream_out {
 	u64 payload_end;	/* tcp_sock.bytes_acked when TCP has delivered the last payload or
 				 * FIN that it was given; valid once HELLO is sent
 				 */
-	unsigned long probe_at;	/* next window probe, jiffies; see flush.c */
-	u32 probe_ms;		/* time from the last one to the next */
 	u32 small_seq[2];	/* TCP sequence numbers after the last two small DATA records */
 	bool due;		/* a flush is due, although @want and the queue may not show it */
 	bool flushing;		/* in rstream_flush() or TCP's send, which may call us */

@@ -13,12 +13,6 @@
 
 #include "stream.h"
 
-/* From one window probe to the next: doubled each time, as TCP does; ms. */
-#define PROBE_MIN_MS	1000U
-#define PROBE_MAX_MS	120000U
-
-/* ---- stalls ---- */
-
 /* What keeps bytes from being sent, or, if all are sent, more from being written? */
 static enum rstream_reason stall_reason(const struct rstream *rs)
 {
@@ -40,37 +34,9 @@ static void stall_look(struct rstream *rs)
 {
 	enum rstream_reason why = stall_reason(rs);
 
-	if (why == rs->stats.stalls.why)
-		return;
-	rstream_stalled(rs, why);
-	rs->out.probe_ms = PROBE_MIN_MS;
-	rs->out.probe_at = jiffies + msecs_to_jiffies(PROBE_MIN_MS);
+	if (why != rs->stats.stalls.why)
+		rstream_stalled(rs, why);
 }
-
-/* ---- window probes ---- */
-
-static bool awaits_window(const struct rstream *rs)
-{
-	return rs->stats.stalls.why == RSTREAM_R_STALL_WINDOW && rs->hello.in;
-}
-
-/*
- * To TCP, a connection that waits for the window of an ACK record is idle, so TCP would never
- * notice that the peer is gone.  Repeating our own ACK makes TCP look: it is acknowledged, or
- * answered with a reset, or times out, as TCP's window probes.
- */
-static void window_probe(struct rstream *rs)
-{
-	struct rstream_out *out = &rs->out;
-
-	if (!awaits_window(rs) || time_before(jiffies, out->probe_at))
-		return;
-	set_bit(RSTREAM_WANT_ACK, &rs->want);
-	out->probe_ms = min(2 * out->probe_ms, PROBE_MAX_MS);
-	out->probe_at = jiffies + msecs_to_jiffies(out->probe_ms);
-}
-
-/* ---- the flush ---- */
 
 /* Bytes wait for earlier ones, which completed during the flush, so ring_sent() did nothing. */
 static void look_again(struct rstream *rs)
@@ -132,7 +98,7 @@ void rstream_flush(struct rstream *rs)
 	}
 	WRITE_ONCE(rs->out.again, false);
 	WRITE_ONCE(rs->out.flushing, true);
-	window_probe(rs);
+	rstream_probe_due(rs);
 	ring = only_ring(rs);
 	if (ring)
 		rstream_ring_push(rs);
@@ -141,8 +107,7 @@ void rstream_flush(struct rstream *rs)
 	WRITE_ONCE(rs->out.flushing, false);
 	look_again(rs);
 	stall_look(rs);
-	if (awaits_window(rs))
-		rstream_retry_by(rs, rs->out.probe_at);
+	rstream_probe_later(rs);
 	if (rstream_hist_sent(rs))
 		rstream_ring_waits(rs);
 	if (rs->txq.mem < mem)

@@ -34,6 +34,7 @@
 #include "option_hook.h"
 #include "plain.h"
 #include "plain_recv.h"
+#include "probe.h"
 #include "rxq.h"
 #include "socket.h"
 #include "stream_close.h"
@@ -144,6 +145,7 @@ struct rstream {
 		struct rstream_txq txq;
 		struct rstream_zerocopy zc;
 		struct rstream_out out;
+		struct rstream_probe probe;
 		struct rstream_taken taken;
 		struct rstream_rxq rxq;
 		struct rstream_in in;
@@ -225,10 +227,19 @@ static inline bool rstream_released(const struct rstream *rs)
 	return READ_ONCE(rs->close.state) == RSTREAM_RELEASED;
 }
 
-/* Has close() begun?  From then on, data that arrives is answered with a reset, as with TCP. */
+/* Has close() begun? */
 static inline bool rstream_closing(const struct rstream *rs)
 {
 	return READ_ONCE(rs->close.state) != RSTREAM_OPEN;
+}
+
+/*
+ * Is data that arrives answered with a reset, as with TCP?  After close(), or after both directions
+ * were shut down.
+ */
+static inline bool rstream_refuses(const struct rstream *rs)
+{
+	return rstream_closing(rs) || READ_ONCE(rs->shutdown) == SHUTDOWN_MASK;
 }
 
 /* Do we send without records, so that HELLO is still to be sent? */

@@ -11,6 +11,7 @@ rs_liar [PATTERN]: the cases whose names match, a regular expression.
 """
 import contextlib
 import os
+import select
 import socket
 import struct
 import subprocess
@@ -24,8 +25,9 @@ from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RENEW, RQ_CREDI
                     Linked, Refused, counters, dump, gid, heard, new_instance, party, rsctl,
                     said_hello, setting, until)
 from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, LINK, RESUME, REVOKE, STOPPED, Failed,
-                     Skipped, ack, broken, chosen, end, expect, ip, record, resume, run, siphash, switch)
-from streams import tcp_now, write_file
+                     Skipped, ack, broken, chosen, drain, end, expect, ip, record, resume, run,
+                     siphash, switch)
+from streams import fill, tcp_now, write_file
 
 SO_PEEK_OFF = 42
 
@@ -783,6 +785,64 @@ def link_credits_withheld(tun):
         liar.forgotten()
     beside.left_alone()
     beside.leave()
+
+
+def on_our_ring(tun, **options):
+    """The program writes into a ring of ours, which nobody reads."""
+    linked = Linked(tun)
+    for option, value in options.items():
+        linked.sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    linked.peer.write(linked.grant_room(1))
+    linked.switched((0, 1))
+    return linked
+
+
+def link_peer_gone(tun):
+    """What stays in a ring: the host asks on TCP whether the peer is still there."""
+    for write in lambda sock: sock.sendall(b"0123456789"), fill:
+        linked = on_our_ring(tun)
+        write(linked.sock)
+        linked.record(ACK_REC)
+        linked.peer.close()
+        data, err = drain(linked.sock)
+        expect(not data and err == 104, f"ECONNRESET, not {err}")
+        linked.sock.close()
+
+
+def link_peer_asked_once(tun):
+    """An idle stream asks once whether the peer is there, and not again."""
+    linked = on_our_ring(tun)
+    linked.sock.sendall(b"0123456789")
+    linked.record(ACK_REC)
+    expect(not heard(linked.peer, 8), "no other record")
+    linked.leave()
+
+
+def link_full_for_long(tun):
+    """TCP_USER_TIMEOUT limits the wait for a ring that the peer does not read."""
+    linked = on_our_ring(tun, TCP_USER_TIMEOUT=3000)
+    began = time.monotonic()
+    fill(linked.sock)
+    answers = threading.Thread(target=linked.peer.until, args=(lambda: linked.peer.rst, 8))
+    answers.start()
+    data, err = drain(linked.sock)
+    expect(not data and err == 110 and time.monotonic() - began > 2, f"ETIMEDOUT, not {err}")
+    answers.join()
+    linked.leave()
+
+
+def link_end_before_data(tun):
+    """FIN comes first: who waits for the end alone is woken when the data is here, too."""
+    linked = Linked(tun)
+    linked.granted()
+    linked.take(0)
+    with select.epoll() as events:
+        events.register(linked.sock, select.EPOLLRDHUP)
+        linked.peer.write(end(5))
+        expect(not events.poll(1), "no end yet")
+        linked.put(b"12345")
+        expect(events.poll(WAIT), "the end")
+    linked.leave()
 
 
 def link_credits_too_few(tun):

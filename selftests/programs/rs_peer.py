@@ -296,8 +296,12 @@ class Peer:
         self.confirm(syn, confirm)
         return answer
 
-    def accept(self, answer):
+    def accept(self, answer, drops=lambda opts: False):
+        """@drops: SYNs that do not arrive."""
         expect(self.until(lambda: self.ack), "a SYN")
+        while drops(self.opts):
+            self.ack = 0
+            expect(self.until(lambda: self.ack), "another SYN")
         asked = self.opts
         answered = answer(asked)
         if found(asked) and found(answered):

@@ -373,6 +373,43 @@ def server_window_probes_unanswered(tun):
     expect(not data and err == 110, f"ETIMEDOUT, not {err}")
 
 
+def server_window_closed_for_long(tun):
+    """TCP_USER_TIMEOUT limits the wait even if the peer answers the probes."""
+    served = stalled(tun, TCP_USER_TIMEOUT=3000)
+    answers = threading.Thread(target=served.peer.until, args=(lambda: served.peer.rst, 8))
+    answers.start()
+    began = time.monotonic()
+    data, err = drain(served.sock)
+    expect(not data and err == 110 and time.monotonic() - began > 2, f"ETIMEDOUT, not {err}")
+    answers.join()
+
+
+def server_lingers(tun):
+    """SO_LINGER waits until the peer has acknowledged what was sent."""
+    served = agreed(tun)
+    read_hello(served.peer)
+    served.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 2))
+    served.sock.sendall(bytes(1000))
+    began = time.monotonic()
+    served.sock.close()
+    took = time.monotonic() - began
+    expect(1.5 < took < 5, f"two seconds of close(), not {took:.2f}")
+
+
+def server_lingers_until_acked(tun):
+    served = agreed(tun)
+    read_hello(served.peer)
+    served.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
+    served.sock.sendall(bytes(1000))
+    answers = threading.Thread(target=served.peer.until, args=(lambda: served.peer.fin,))
+    answers.start()
+    began = time.monotonic()
+    served.sock.close()
+    took = time.monotonic() - began
+    answers.join()
+    expect(took < 5, f"close() to end with the last ACK, not after {took:.2f} s")
+
+
 def server_padding_is_charged(tun):
     """A few bytes in a large packet are charged with the whole packet."""
     served = agreed(tun)
@@ -402,12 +439,12 @@ def server_padding_is_charged(tun):
 class Reached:
     """A socket that has connected to the peer."""
 
-    def __init__(self, tun, answer, first=b""):
+    def __init__(self, tun, answer, first=b"", drops=lambda opts: False):
         self.peer, self.first = Peer(tun), first
         self.sock = our_socket()
         thread = threading.Thread(target=self.connect)
         thread.start()
-        self.asked = self.peer.accept(answer)
+        self.asked = self.peer.accept(answer, drops)
         thread.join(LIMIT)
         expect(not thread.is_alive(), "connect() to return")
 
@@ -533,6 +570,12 @@ def client_hello_cut(tun):
         reached.peer.end()
         data, err = drain(reached.sock)
         expect(not data and err, f"an error, cut at {k}")
+
+
+def client_option_drops_syn(tun):
+    """A network that drops SYNs with the option: later ones have none."""
+    reached = Reached(tun, lambda asked: b"", drops=found)
+    reached.echo_plain()
 
 
 def client_reset_in_hello(tun):

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Probes: is the peer still there?
+ *
+ * TCP notices that a peer is gone by what it sends: data or window probes are acknowledged,
+ * answered with a reset, or time out.  But while a stream waits for the window of an ACK record, or
+ * for a ring to be read, TCP has nothing to send.  So we repeat our own ACK as a probe, which TCP
+ * has to deliver.
+ *
+ * Socket held; never sleeps.
+ */
+#include <net/tcp.h>
+
+#include "stream.h"
+
+/* From one probe to the next: doubled each time, as with TCP; ms. */
+#define PROBE_MIN_MS	1000U
+#define PROBE_MAX_MS	120000U
+
+/* Has the peer no room for what the program has written? */
+static bool is_held(const struct rstream *rs)
+{
+	u8 why = rs->stats.stalls.why;
+
+	return rs->tx.written != rs->tx.sent &&
+	       (why == RSTREAM_R_STALL_WINDOW || why == RSTREAM_R_STALL_RING);
+}
+
+/*
+ * Is something in a ring that the peer has not credited?  Its host places bytes even if its
+ * socket is gone.  One probe after the last byte is enough, unless we wait to close.
+ */
+static bool is_uncredited(const struct rstream *rs)
+{
+	return (rs->tx.state == RSTREAM_ON_RING || rs->tx.state == RSTREAM_LEAVING) &&
+	       rs->txring && rs->txring->acked != rs->txring->written &&
+	       (rs->probe.sent != rs->tx.sent || rstream_closed(rs));
+}
+
+/* A number that grows with each sign of the peer.  @acked: credit of the ring, or an error */
+static u64 sign(const struct rstream *rs, s64 acked)
+{
+	return tcp_sk(rs->sk)->bytes_received + READ_ONCE(rs->granted.landed) + max(acked, 0LL);
+}
+
+/* The wait began long ago: send a probe if there was no sign meanwhile. */
+void rstream_probe_due(struct rstream *rs)
+{
+	struct rstream_probe *probe = &rs->probe;
+	s64 acked = 0;
+
+	if (!probe->ms || time_before(jiffies, probe->at))
+		return;
+	if (rs->txring)
+		acked = rstream_txring_acked(rs->txring);
+	if (sign(rs, acked) != probe->sign) {
+		probe->ms = 0;
+		return;
+	}
+	set_bit(RSTREAM_WANT_ACK, &rs->want);
+	probe->sent = rs->tx.sent;
+	probe->ms = min(2 * probe->ms, PROBE_MAX_MS);
+	probe->at = jiffies + msecs_to_jiffies(probe->ms);
+}
+
+/* TCP_USER_TIMEOUT: as long may a peer have no room, even if it answers all probes. */
+static void look_held(struct rstream *rs)
+{
+	unsigned long end, ms = READ_ONCE(inet_csk(rs->sk)->icsk_user_timeout);
+	struct rstream_probe *probe = &rs->probe;
+
+	if (!is_held(rs)) {
+		probe->held = U64_MAX;
+		return;
+	}
+	if (probe->held != rs->tx.sent) {
+		probe->held = rs->tx.sent;
+		probe->held_at = jiffies;
+	}
+	if (!ms)
+		return;
+	end = probe->held_at + msecs_to_jiffies(ms);
+	if (time_before(jiffies, end))
+		rstream_retry_by(rs, end);
+	else
+		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
+}
+
+/* Does what was sent, or waits to be sent, still wait for the peer? */
+void rstream_probe_later(struct rstream *rs)
+{
+	struct rstream_probe *probe = &rs->probe;
+
+	look_held(rs);
+	if (!is_held(rs) && !is_uncredited(rs)) {
+		probe->ms = 0;
+		return;
+	}
+	if (!probe->ms) {
+		probe->ms = PROBE_MIN_MS;
+		probe->at = jiffies + msecs_to_jiffies(PROBE_MIN_MS);
+		probe->sign = sign(rs, rs->txring ? rs->txring->acked : 0);
+	}
+	rstream_retry_by(rs, probe->at);
+}
