@@ -521,6 +521,14 @@ static bool owes_switch(const struct rstream *rs)
 		!rstream_link_is_up(rs->rxring->link));
 }
 
+/* Are we the ones that the peer waits for: is there no memory for what the ring still holds? */
+static bool is_scarce(const struct rstream *rs)
+{
+	return rs->rxring && rs->rx.state == RSTREAM_ON_RING &&
+	       rs->rx.recall == RSTREAM_STOPPED &&
+	       rstream_rxq_ring_at(rs) < rs->rx.arrived - rs->rx.base;
+}
+
 /* Has TCP delivered what the peer has to answer?  Until then, TCP's own timeouts apply. */
 static bool is_delivered(const struct rstream *rs)
 {
@@ -537,7 +545,8 @@ void rstream_leave_tick(struct rstream *rs)
 	if (!owes_resume(rs) && !owes_switch(rs)) {
 		rs->leave.owed_since = 0;
 	} else {
-		if (!rs->leave.owed_since || !is_delivered(rs) || rstream_plain_recv_paused(rs))
+		if (!rs->leave.owed_since || !is_delivered(rs) || is_scarce(rs) ||
+		    rstream_plain_recv_paused(rs))
 			rs->leave.owed_since = jiffies | 1;
 		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
 		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.state == RSTREAM_LOST))

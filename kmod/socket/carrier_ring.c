@@ -781,6 +781,9 @@ static void wake_readers(struct rstream *rs, const struct rstream_rxring *ring)
 {
 	u64 here = READ_ONCE(rs->rx.base) + ring->landed;
 
+	/* FIN was here first: those that wait for the end alone have to see it, too */
+	if (READ_ONCE(rs->rx.fin) && here == READ_ONCE(rs->rx.fin_at))
+		rstream_tcp4.state_change(rs->sk);
 	if (rs->sk->sk_rcvlowat > 1 || READ_ONCE(rs->urg.state) || READ_ONCE(rs->rx.fin) ||
 	    READ_ONCE(rs->error) || READ_ONCE(rs->rx.state) != RSTREAM_ON_RING ||
 	    here <= READ_ONCE(rs->rxq.signalled)) {
@@ -791,6 +794,14 @@ static void wake_readers(struct rstream *rs, const struct rstream_rxring *ring)
 	rstream_wake(rs);
 }
 
+/* Data after close() is reset, as with TCP; so is data after both directions were shut down. */
+static bool is_unwanted(const struct rstream *rs, const struct rstream_rxring *ring)
+{
+	if (rstream_closing(rs))
+		return ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base);
+	return rstream_refuses(rs) && ring->landed != rs->granted.landed;
+}
+
 static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 {
 	if (bad) {
@@ -799,10 +810,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 	}
 	smp_mb();	/* pairs with credit(), rstream_ring_answer() and close_now() */
 	/* bytes ahead of their SWITCH are checked when that arrives; link->lock orders both */
-	if (rstream_closing(rs) &&
-	    READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
-	    ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) {
-		/* as TCP: data after close is reset */
+	if (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING && is_unwanted(rs, ring)) {
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}

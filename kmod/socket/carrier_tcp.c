@@ -586,7 +586,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 {
 	enum rstream_reason reason;
 
-	if (rstream_closing(rs)) {	/* as TCP: data after close is reset */
+	if (rstream_refuses(rs)) {
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}
@@ -668,7 +668,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	if (rs->plain.part_is_data ||
 	    (rstream_plain_recv_full(rs) && !rstream_plain_recv_span_over(rs)))
 		return 0;
-	if (rs->in.data_left && rstream_closing(rs)) {	/* the record began before close() */
+	if (rs->in.data_left && rstream_refuses(rs)) {	/* the record began before that */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return 0;
 	}

@@ -18,7 +18,7 @@
 /* @n bytes of data have arrived. */
 static bool arrived(struct rstream *rs, size_t n)
 {
-	if (rstream_closing(rs)) {	/* as TCP: data after close is reset */
+	if (rstream_refuses(rs)) {
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return false;
 	}
@@ -89,9 +89,16 @@ static void got_tcp_fin(struct rstream *rs)
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
 }
 
-/* Can the peer's HELLO arrive before the end of its prelude or span? */
+/*
+ * Can the peer's HELLO arrive before the end of its prelude or span?  Not before it has received
+ * ours: by then TCP has acknowledged that.
+ */
 static bool expects_hello(const struct rstream *rs)
 {
+	if (rs->plain.phase.tx == RSTREAM_RECORDS &&
+	    (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
+	     before(tcp_sk(rs->sk)->snd_una, rs->hello.end)))
+		return false;
 	return rstream_phase_expects_hello(&rs->plain.phase, rs->rx.state == RSTREAM_GRANTED);
 }
 
@@ -238,7 +245,7 @@ bool rstream_plain_recv_fast(struct rstream *rs)
 	const struct sock *sk = rs->sk;
 	u64 here, news, end = rs->plain.phase.rx_end;
 
-	if (!plain_both(rs) || rs->plain.part_is_data || rstream_closing(rs) ||
+	if (!plain_both(rs) || rs->plain.part_is_data || rstream_refuses(rs) ||
 	    tcp_sk(sk)->urg_data || rs->rx.fin != !!(sk->sk_shutdown & RCV_SHUTDOWN) ||
 	    sk->sk_rcvlowat > 1)
 		return false;

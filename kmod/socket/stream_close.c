@@ -151,6 +151,12 @@ static void detach_program(struct rstream *rs, struct socket *sock)
 	rstream_timer(rs, LOOK_SECONDS * MSEC_PER_SEC);
 }
 
+/* Has the peer not acknowledged TCP's FIN?  As sk_stream_closing(). */
+static bool fin_unacked(const struct sock *sk)
+{
+	return (1 << READ_ONCE(sk->sk_state)) & (TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK);
+}
+
 /* SO_LINGER: wait until the peer has everything. */
 static void linger(struct rstream *rs)
 {
@@ -167,6 +173,10 @@ static void linger(struct rstream *rs)
 		sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_err) ||
 			      READ_ONCE(rs->error), &wait);
 	}
+	if (!rs->error && rstream_txq_done(rs))
+		rstream_shutdown_tcp(rs);
+	while (timeo && !signal_pending(current) && fin_unacked(sk))
+		sk_wait_event(sk, &timeo, !fin_unacked(sk), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 

@@ -65,6 +65,20 @@ static void shutdown_read(void)
 	EXPECT(recv(fd[1], &c, 1, 0) == 1);
 }
 
+/* As after close(): what arrives once both directions are shut down is answered with a reset. */
+static void data_after_shutdown_of_both(void)
+{
+	int fd[2];
+
+	pair(fd);
+	EXPECT(!shutdown(fd[0], SHUT_RDWR));
+	await(fd[1], POLLRDHUP);
+	EXPECT(send(fd[1], "x", 1, MSG_NOSIGNAL) == 1);
+	await(fd[1], POLLERR);
+	EXPECT_SOON(send(fd[1], "x", 1, MSG_NOSIGNAL) == -1);
+	await(fd[0], POLLERR);
+}
+
 static void shutdown_bad_how(void)
 {
 	int fd[2];
@@ -594,6 +608,7 @@ const struct api_case end_cases[] = {
 	CASE(half_close),
 	CASE(send_after_shutdown),
 	CASE(shutdown_read),
+	CASE(data_after_shutdown_of_both),
 	CASE(shutdown_bad_how),
 	CASE(recv_woken_by_shutdown),
 	CASE(close_delivers),

@@ -189,6 +189,19 @@ def server_part_of_hello(tun):
         served.echo_plain()
 
 
+def server_part_of_hello_before_ours(tun):
+    """A peer that has not received our HELLO does not answer it: nothing is held back."""
+    served = begun(tun)
+    served.sock.sendall(FULL + b"more")
+    served.peer.write(b"answer" + MAGIC[:1])    # acknowledges nothing of that
+    expect(receive(served.sock, 7) == b"answer" + MAGIC[:1], "all bytes")
+    expect(served.peer.read(PRELUDE) == FULL, "a plain prelude")
+    read_hello(served.peer)
+    served.peer.write(b"and" + hello(ROLE_SYN) + record(DATA, b"then"))
+    expect(receive(served.sock, 7) == b"andthen", "what follows, without HELLO")
+    expect(read_data(served.peer, 4) == b"more", "our bytes in records")
+
+
 def server_hello_in_parts(tun):
     """After an outage within HELLO, no part of it is given to the program."""
     for n in (8, 71):
