@@ -408,7 +408,7 @@ const struct event model_events[EVENTS] = {
 	EVENT(revoke, MAY),
 	EVENT(hear_receiver, MUST | TAKES),
 	EVENT(hear_record, MUST | TAKES),
-	EVENT(empty_ring, MUST),
+	EVENT(empty_ring, MUST | TAKES),
 	EVENT(land, MUST | TAKES),
 	EVENT(read_bytes, MUST),
 	EVENT(send_ack, MUST),
