@@ -60,6 +60,7 @@ struct tx_ring {
 	u32 rkey;
 	u64 raddr;
 	u64 acked;			/* bytes, last good value of the cell */
+	u64 reusable;			/* bytes, lower bound, see tx_reusable_for() */
 	u64 notify_sq;			/* number of the request that pub.notify refers to */
 	bool notify_all;			/* call ops->space() when all has completed */
 	bool freed;			/* FREED has arrived: the peer writes no more credits */

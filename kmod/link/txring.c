@@ -397,6 +397,17 @@ static u64 tx_reusable(const struct tx_ring *ring)
 }
 
 /*
+ * Likewise, or a lower bound that leaves space for @queued bytes.  Offsets and completions only
+ * grow, so an earlier result is such a bound, and there is no need to walk the frags each time.
+ */
+static u64 tx_reusable_for(struct tx_ring *ring, u64 queued)
+{
+	if (queued > ring->pub.size - (ring->pub.written - ring->reusable))
+		ring->reusable = tx_reusable(ring);
+	return ring->reusable;
+}
+
+/*
  * Return: bytes of the ring that may be written.  A small space counts as 0 unless everything fits:
  * otherwise a receiver could make this host send arbitrarily small messages (silly window syndrome,
  * RFC 9293, 3.8.6.2.1).  Our receivers free a quarter of the ring at a time, or all of it.
@@ -555,7 +566,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	pub->acked = acked;
 	if (queued > pub->size - (pub->written - acked) && how & RSTREAM_POST_CREDIT_FULL)
 		how |= RSTREAM_POST_CREDIT;
-	reusable = tx_reusable(ring);
+	reusable = tx_reusable_for(ring, queued);
 	space = tx_space(ring, frags, reusable);
 	if (!space && !list_empty(frags))
 		rstream_link_count(link, RSTREAM_MIB_STALL_RING);
