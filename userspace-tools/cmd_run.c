@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@ enum way { WAY_CHOSEN, WAY_PRELOAD, WAY_SUPERVISE };
 struct told {
 	enum way way;
 	bool verbose;
+	bool help;
 	char *rules;	/* NULL: none */
 };
 
@@ -126,6 +128,7 @@ static int add_rule(struct told *told, char how, const char *which)
 
 static const struct option long_options[] = {
 	{ "exclude", required_argument, NULL, 'x' },
+	{ "help", no_argument, NULL, 'h' },
 	{ "include", required_argument, NULL, 'i' },
 	{ "preload", no_argument, NULL, 'P' },
 	{ "supervise", no_argument, NULL, 'S' },
@@ -133,13 +136,29 @@ static const struct option long_options[] = {
 	{ NULL }
 };
 
-/* Return: EXIT_OK with optind at the program, or EXIT_USAGE. */
+static void usage(void)
+{
+	fputs("Usage: rsctl run [OPTIONS] [--] PROGRAM [ARG]...\n\n"
+	      "Options:\n"
+	      "  -i, --include WHICH  let these connections use RDMA\n"
+	      "  -x, --exclude WHICH  leave these connections on plain TCP\n"
+	      "  -P, --preload        by a library that is preloaded\n"
+	      "  -S, --supervise      by a supervisor\n"
+	      "  -v, --verbose        say what the program is, and which of these is used\n"
+	      "  -h, --help           show this text\n"
+	      "\n"
+	      "WHICH is [ADDRESS[/BITS]][:PORT[-PORT]], IPv6 addresses in brackets.  There may\n"
+	      "be several, of which the first that matches decides.  See rsctl-run(8).\n",
+	      stdout);
+}
+
+/* Return: EXIT_OK with optind at the program, or with help wanted; or EXIT_USAGE. */
 static int get_options(int argc, char **argv, struct told *told)
 {
 	int c;
 
 	optind = 0;	/* glibc: from the beginning */
-	while ((c = getopt_long(argc, argv, "+i:x:PSv", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+i:x:PSvh", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'i':
 		case 'x':
@@ -155,6 +174,9 @@ static int get_options(int argc, char **argv, struct told *told)
 		case 'v':
 			told->verbose = true;
 			break;
+		case 'h':
+			told->help = true;
+			return EXIT_OK;
 		default:
 			return EXIT_USAGE;
 		}
@@ -174,6 +196,10 @@ int cmd_run(int argc, char **argv)
 	ret = get_options(argc, argv, &told);
 	if (ret)
 		return ret;
+	if (told.help) {
+		usage();
+		return EXIT_OK;
+	}
 	argv += optind;
 	program = run_find(argv[0]);
 	if (!program) {

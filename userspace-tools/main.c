@@ -23,8 +23,8 @@ const struct command commands[] = {
 	{ "links", "[FILTER]", "RDMA links to other hosts", cmd_links },
 	{ "sockets", "[FILTER]", "sockets, and what carries their data", cmd_sockets },
 	{ "stats", "", "counters that are not zero (all with -s)", cmd_stats },
-	{ "run", "[-v] PROGRAM [ARG]...", "run a program with rdmastream sockets",
-	  cmd_run },
+	{ "run", "[-v] [-P|-S] [-i|-x WHICH]... PROGRAM [ARG]...",
+	  "run a program with rdmastream sockets", cmd_run },
 	{ "explain", "[REASON]", "what a reason means and what to do about it",
 	  cmd_explain },
 	{ "version", "", "versions, and the numbers in use", cmd_version },
@@ -38,21 +38,29 @@ const struct command commands[] = {
 	{ "memory", "[FILTER]", "registered receive memory", cmd_memory },
 	{ "show", "[SETTING]", "settings and their ranges", cmd_show },
 	{ "set", "SETTING VALUE", "change a setting", cmd_set },
-	{ "check", "HOST PORT [probe]", "would a connection use RDMA? step by step",
-	  cmd_check },
+	{ "check", "HOST PORT [probe] | listen PORT",
+	  "would a connection use RDMA? step by step", cmd_check },
 	{ "cgroup", "[on|off CGROUP]", "give processes of a cgroup rdmastream sockets",
 	  cmd_cgroup },
 	{ "help", "", "show this text", cmd_help },
 	{ NULL }
 };
 
+#define ARGS_WIDTH	22	/* what is longer has a line for itself */
+
 static void usage(FILE *to)
 {
 	const struct command *c;
 
 	fputs("Usage: rsctl [OPTIONS] COMMAND\n\nCommands:\n", to);
-	for (c = commands; c->name; c++)
-		fprintf(to, "  %-8s%-22s %s\n", c->name, c->args, c->text);
+	for (c = commands; c->name; c++) {
+		bool fits = strlen(c->args) <= ARGS_WIDTH;
+
+		fprintf(to, "  %-8s%-*s", c->name, ARGS_WIDTH, c->args);
+		if (!fits)
+			fprintf(to, "\n%*s", 10 + ARGS_WIDTH, "");
+		fprintf(to, " %s\n", c->text);
+	}
 	fputs("\n"
 	      "Options:\n"
 	      "  -j, --json          write JSON\n"

@@ -287,7 +287,11 @@ fi
 # Each command that help tells has a page, which calls it the same; each option is in
 # the manual, and so is each setting of the module.
 man=$here/man
-"$rsctl" help | awk '/^  [a-z]/ && $1 != "help" { print $1, substr($0, 34) }' >"$tmp/commands"
+"$rsctl" help | awk '
+	/^Options/ { exit }
+	/^  [a-z]/ { command = $1; text[command] = substr($0, 34) }
+	substr($0, 1, 33) ~ /^ +$/ { text[command] = substr($0, 34) }
+	END { delete text["help"]; for (c in text) print c, text[c] }' >"$tmp/commands"
 (missing=0
 while read -r c text; do
 	sed -n 's/\\-/-/g; s/^rsctl-[a-z]* - //p' "$man/rsctl-$c.8" | grep -qxF -- "$text" ||
@@ -311,6 +315,23 @@ while read -r o; do
 done <"$tmp/options"
 exit $missing) >"$tmp/out" 2>"$tmp/err"
 result $? "the manual has each option"
+for o in -h --help; do
+	exits 0 "run $o" "$rsctl" run $o
+done
+says "rsctl run \[OPTIONS\] \[--\] PROGRAM" "... tells the usage"
+sed -n 's/^  \(-.\), --\([a-z]*\).*/\1 \2/p' "$tmp/out" >"$tmp/options"
+"$rsctl" help >"$tmp/help"
+(missing=0
+while read -r short long; do
+	grep -q -- "^\.BR .*\\\\$short .*\\\\-\\\\-$long" "$man/rsctl-run.8" ||
+		{ echo "no --$long in rsctl-run.8"; missing=1; }
+	[ "$short" = -h ] || grep -q -- "^  run .*$short\>" "$tmp/help" ||
+		{ echo "no $short in help"; missing=1; }
+done <"$tmp/options"
+[ $missing = 0 ] && [ "$(wc -l <"$tmp/options")" = 6 ]) >"$tmp/out" 2>"$tmp/err"
+result $? "help and the page of run have its options"
+grep -A 2 '^  check ' "$tmp/help" >"$tmp/out"
+says "listen PORT" "help has check listen"
 exits 0 "JSON schema" "$rsctl" -jp help
 diff -u "$here/rsctl.schema.json" "$tmp/out" >"$tmp/diff" 2>&1
 s=$?
