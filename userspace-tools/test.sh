@@ -263,9 +263,13 @@ completes() {
 		read -ra COMP_WORDS <<<"$3"
 		[ "${3% }" = "$3" ] || COMP_WORDS+=("")
 		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		cd "$5" || exit
+		_rsctl_cgroup_root() { echo cgroups; }
+		compgen() { case $* in -c*) echo "programs ${@: -1}" ;; *) builtin compgen "$@" ;; esac; }
+		_command_offset() { COMPREPLY=("command at $1"); }
 		_rsctl "$2"
 		echo "${COMPREPLY[*]}"
-		[ "${COMPREPLY[*]}" = "$4" ]' - "$here" "$made" "$1" "$2" >"$tmp/out" 2>"$tmp/err"
+		[ "${COMPREPLY[*]}" = "$4" ]' - "$here" "$made" "$1" "$2" "$tmp" >"$tmp/out" 2>"$tmp/err"
 	result $? "$3"
 }
 if [ -x "$made" ]; then
@@ -282,6 +286,20 @@ if [ -x "$made" ]; then
 	completes "rsctl stats --wa" --watch "completion of an option"
 	completes "rsctl check a 1 " probe "completion of check"
 	completes "rsctl run --s" --supervise "completion of an option of run"
+	completes "rsctl run -v prog" "command at 3" "completion of run's program"
+	completes "rsctl -j run prog --s" "command at 3" "completion of the program's options"
+	completes "rsctl run -x : 22 --include = [fd77 :: 1] : 80 -- prog --s" "command at 13" \
+		"completion behind rules"
+	completes "rsctl run -x 10." "" "no completion of a rule"
+	completes "rsctl cgroup o" "on off" "completion of cgroup"
+	# names that anybody may have chosen
+	mkdir -p "$tmp/cgroups/system.slice/\$(touch was-run)" "$tmp/cgroups/a\\x2db c"
+	completes "rsctl cgroup on sys" 'system.slice system.slice/\$\(touch\ was-run\)' \
+		"completion of a cgroup does not expand its name"
+	[ ! -e "$tmp/was-run" ]
+	result $? "... and runs nothing"
+	completes "rsctl cgroup on a" 'a\\x2db\ c' "completion of a cgroup quotes its name"
+	completes 'rsctl cgroup on a\\x' 'a\\x2db\ c' "completion of a name that is quoted already"
 fi
 
 # Each command that help tells has a page, which calls it the same; each option is in
