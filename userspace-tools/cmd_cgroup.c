@@ -213,50 +213,130 @@ static char *cgroup_root(void)
 	return root;
 }
 
-/* A path, or a name below the root.  Return: a descriptor, or -1. */
-static int open_cgroup(const char *name, char **pin)
+/*
+ * The caller's below the root, as ExecStartPre= of a service needs it.  A service that
+ * delegates DelegateSubgroup= has its commands in .control.  NULL: complained.
+ */
+static char *own_cgroup(const char *root)
 {
-	char *root = cgroup_root();
-	char *path = *name == '/' || !root ? xprintf("%s", name) :
-					     xprintf("%s/%s", root, name);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char line[PATH_MAX + 8], *path = NULL;
+	const char *wrong = NULL;
+	size_t len;
+
+	while (file && !path && fgets(line, sizeof(line), file))
+		if (!strncmp(line, "0::", 3))
+			path = line + 3;
+	if (file)
+		fclose(file);
+	len = path ? strcspn(path, "\n") : 0;
+	if (len >= 9 && !strncmp(path + len - 9, "/.control", 9))
+		len -= 9;
+	if (!path || !root)
+		wrong = "there are no cgroups (version 2)";
+	else if (!strncmp(path, "/..", 3))
+		wrong = "this process is outside of its cgroup namespace";
+	else if (len < 2)
+		wrong = "this process is in the root of the cgroups";
+	if (!wrong)
+		return xprintf("%s%.*s", root, (int)len, path);
+	complain("self: %s", wrong);
+	return NULL;
+}
+
+/*
+ * @name: "self", a path, or a name below the root, where systemd's begin with a slash.
+ * Return: the path, or NULL.
+ */
+static char *cgroup_path(const char *name)
+{
+	char *root = cgroup_root(), *path;
+
+	if (!strcmp(name, "self")) {
+		path = own_cgroup(root);
+		free(root);
+		return path;
+	}
+	path = xprintf("%s/%s", root ? root : "", name + (*name == '/'));
+	free(root);
+	if (*name != '/' || (access(name, F_OK) && !access(path, F_OK)))
+		return path;
+	free(path);
+	return xprintf("%s", name);
+}
+
+struct cgroup {
+	int fd;
+	char *path;
+	char id[24];	/* its pin is called so */
+};
+
+static void close_cgroup(struct cgroup *cgroup)
+{
+	if (cgroup->fd >= 0)
+		close(cgroup->fd);
+	free(cgroup->path);
+}
+
+/* Return: false, with nothing to close, after a complaint. */
+static bool open_cgroup(const char *name, struct cgroup *cgroup)
+{
 	struct statfs fs;
 	struct stat st;
 
-	if (fd < 0 || fstatfs(fd, &fs) || fstat(fd, &st)) {
-		complain("%s: %s", path, strerror(errno));
+	cgroup->path = cgroup_path(name);
+	if (!cgroup->path)
+		return false;
+	cgroup->fd = open(cgroup->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (cgroup->fd < 0 || fstatfs(cgroup->fd, &fs) || fstat(cgroup->fd, &st)) {
+		complain("%s: %s", cgroup->path, strerror(errno));
 	} else if (fs.f_type != CGROUP2_SUPER_MAGIC) {
-		complain("%s is not a cgroup (version 2)", path);
+		complain("%s is not a cgroup (version 2)", cgroup->path);
 	} else {
-		*pin = xprintf(PINS "/%ju", (uintmax_t)st.st_ino);
-		free(path);
-		free(root);
-		return fd;
+		snprintf(cgroup->id, sizeof(cgroup->id), "%ju", (uintmax_t)st.st_ino);
+		return true;
 	}
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	free(root);
-	return -1;
+	close_cgroup(cgroup);
+	return false;
 }
 
 /* ---- pins ---- */
 
-/* If others may write to the directory above, they may have created this one. */
-static bool check_pins(void)
+/*
+ * If others may write to the directory above, they may have created this one.
+ * Return: a descriptor; -ENOENT: there is none; or an error that was complained about.
+ */
+static int open_pins(void)
 {
+	int fd = open(PINS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), err = errno;
 	struct stat st;
 
-	if (lstat(PINS, &st)) {
-		if (errno == ENOENT)
-			return true;
-		complain(PINS ": %s", strerror(errno));
-	} else if (!S_ISDIR(st.st_mode) || st.st_uid || st.st_mode & (S_IWGRP | S_IWOTH)) {
-		complain(PINS " is not a directory that only root can change");
-	} else {
-		return true;
+	if (fd < 0 && err != ENOTDIR) {
+		if (err != ENOENT)
+			complain(PINS ": %s", strerror(err));
+		return -err;
 	}
-	return false;
+	if (fd >= 0 && !fstat(fd, &st) && !st.st_uid && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+		return fd;
+	complain(PINS " is not a directory that only root can change");
+	if (fd >= 0)
+		close(fd);
+	return -EPERM;
+}
+
+/* As open_pins(), but there is one then, in which nobody else can have put anything. */
+static int make_pins(void)
+{
+	if (geteuid()) {
+		complain("only root may switch a cgroup on");
+		return -EPERM;
+	}
+	if (mkdir(PINS, 0700) && errno != EEXIST) {
+		complain(PINS ": %s%s", strerror(errno),
+			 errno == EPERM ? " (is a BPF file system mounted at " BPF_ROOT "?)" : "");
+		return -EPERM;
+	}
+	return open_pins();
 }
 
 /* The path of a cgroup; NULL: unknown.  @gone: because the cgroup was removed. */
@@ -287,10 +367,21 @@ static char *find_path(const char *id, bool *gone)
 	return n < 0 ? NULL : xprintf("%.*s", (int)n, path);
 }
 
-/* A pin keeps a removed cgroup, and its BPF program, in memory. */
-static void prune_pins(void)
+/* What closedir() closes is another descriptor than @pins. */
+static DIR *list_pins(int pins)
 {
-	DIR *dir = opendir(PINS);
+	int fd = openat(pins, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !dir)
+		close(fd);
+	return dir;
+}
+
+/* A pin keeps a removed cgroup, and its BPF program, in memory. */
+static void prune_pins(int pins)
+{
+	DIR *dir = list_pins(pins);
 	struct dirent *entry;
 	bool gone;
 
@@ -299,73 +390,69 @@ static void prune_pins(void)
 			continue;
 		free(find_path(entry->d_name, &gone));
 		if (gone)
-			unlinkat(dirfd(dir), entry->d_name, 0);
+			unlinkat(pins, entry->d_name, 0);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-static int pin_link(int link, const char *pin)
+/* Somebody else may have switched it on meanwhile. */
+static int pin_link(int link, const char *id)
 {
-	if ((mkdir(PINS, 0700) && errno != EEXIST) || bpf_obj_pin(link, pin)) {
-		complain("%s: %s%s", pin, strerror(errno),
-			 errno == EPERM ? " (is a BPF file system mounted at " BPF_ROOT "?)" : "");
-		return EXIT_FAILED;
+	char *pin = xprintf(PINS "/%s", id);
+	int ret = EXIT_OK;
+
+	if (bpf_obj_pin(link, pin) && errno != EEXIST) {
+		complain("%s: %s", pin, strerror(errno));
+		ret = EXIT_FAILED;
 	}
-	return EXIT_OK;
-}
-
-/* ---- the commands ---- */
-
-static int cgroup_on(const char *name)
-{
-	char *pin;
-	int cgroup = open_cgroup(name, &pin), link, ret = EXIT_FAILED;
-
-	if (cgroup < 0)
-		return EXIT_FAILED;
-	if (!access(pin, F_OK)) {
-		ret = EXIT_OK;		/* it is on */
-	} else {
-		link = attach(cgroup);
-		if (link >= 0) {
-			ret = pin_link(link, pin);
-			close(link);
-		}
-	}
-	close(cgroup);
 	free(pin);
 	return ret;
 }
 
-/* @name: a cgroup, or an id as listed.  Return: NULL if there is none; complains itself. */
-static char *find_pin(const char *name)
-{
-	char *pin = xprintf(PINS "/%s", name);
-	int cgroup;
+/* ---- the commands ---- */
 
-	if (!name[strspn(name, "0123456789")] && !access(pin, F_OK))
-		return pin;
-	free(pin);
-	cgroup = open_cgroup(name, &pin);
-	if (cgroup < 0)
-		return NULL;
-	close(cgroup);
-	return pin;
+static int cgroup_on(const struct cgroup *cgroup)
+{
+	int pins = make_pins(), link, ret = EXIT_FAILED;
+
+	if (pins < 0)
+		return EXIT_FAILED;
+	prune_pins(pins);
+	if (!faccessat(pins, cgroup->id, F_OK, 0)) {
+		ret = EXIT_OK;		/* it is on */
+	} else {
+		link = attach(cgroup->fd);
+		if (link >= 0) {
+			ret = pin_link(link, cgroup->id);
+			close(link);
+		}
+	}
+	close(pins);
+	return ret;
 }
 
-static int cgroup_off(const char *name)
+static int remove_pin(int pins, const char *id, const char *name)
 {
-	char *pin = find_pin(name);
-	int ret = EXIT_OK;
+	if (pins >= 0 && !unlinkat(pins, id, 0))
+		return EXIT_OK;
+	complain("%s: %s", name,
+		 pins < 0 || errno == ENOENT ? "not switched on" : strerror(errno));
+	return EXIT_FAILED;
+}
 
-	if (!pin)
+/* @name: a cgroup, or an id as listed. */
+static int cgroup_off(int pins, const char *name)
+{
+	struct cgroup cgroup;
+	int ret;
+
+	if (!name[strspn(name, "0123456789")] && !faccessat(pins, name, F_OK, 0))
+		return remove_pin(pins, name, name);
+	if (!open_cgroup(name, &cgroup))
 		return EXIT_FAILED;
-	if (unlink(pin)) {
-		complain("%s: %s", name, errno == ENOENT ? "not switched on" : strerror(errno));
-		ret = EXIT_FAILED;
-	}
-	free(pin);
+	ret = remove_pin(pins, cgroup.id, cgroup.path);
+	close_cgroup(&cgroup);
 	return ret;
 }
 
@@ -382,17 +469,13 @@ void cgroup_json(void)
 	object(0, NULL);
 }
 
-static int cgroup_list(void)
+static int cgroup_list(int pins)
 {
 	static const struct column columns[] = { { "ID", true }, { "CGROUP", false } };
 	struct table *table = NULL;
-	DIR *dir = opendir(PINS);
+	DIR *dir = list_pins(pins);
 	struct dirent *entry;
 
-	if (!dir && errno != ENOENT) {
-		complain(PINS ": %s", strerror(errno));
-		return EXIT_FAILED;
-	}
 	if (opt.json)
 		json_array();
 	else
@@ -421,20 +504,42 @@ static int cgroup_list(void)
 	return EXIT_OK;
 }
 
+static int switch_on(const char *name)
+{
+	struct cgroup cgroup;
+	int ret;
+
+	if (!open_cgroup(name, &cgroup))
+		return EXIT_FAILED;
+	ret = cgroup_on(&cgroup);
+	close_cgroup(&cgroup);
+	return ret;
+}
+
 int cmd_cgroup(int argc, char **argv)
 {
-	bool on = argc == 3 && !strcmp(argv[1], "on");
-	bool off = argc == 3 && !strcmp(argv[1], "off");
+	bool named = argc == 3 && *argv[2];
+	bool on = named && !strcmp(argv[1], "on");
+	bool off = named && !strcmp(argv[1], "off");
+	int pins, ret = EXIT_OK;
 
 	if (argc != 1 && !on && !off) {
 		complain("cgroup takes \"on CGROUP\", \"off CGROUP\" or no argument");
 		return EXIT_USAGE;
 	}
 	libbpf_set_print(NULL);	/* its messages are for developers */
-	if (!check_pins())
+	if (on)
+		return switch_on(argv[2]);
+	pins = open_pins();
+	if (pins < 0 && pins != -ENOENT)
 		return EXIT_FAILED;
-	if (off)
-		return cgroup_off(argv[2]);
-	prune_pins();
-	return on ? cgroup_on(argv[2]) : cgroup_list();
+	if (off) {
+		ret = cgroup_off(pins, argv[2]);
+	} else {
+		prune_pins(pins);
+		ret = cgroup_list(pins);
+	}
+	if (pins >= 0)
+		close(pins);
+	return ret;
 }

@@ -109,6 +109,31 @@ exits 2 "cgroup on without a cgroup" "$rsctl" cgroup on
 exits 2 "cgroup: neither on nor off" "$rsctl" cgroup half /sys/fs/cgroup
 exits 1 "cgroup on: not a cgroup" "$rsctl" cgroup on /tmp
 exits 1 "cgroup off: a cgroup that does not exist" "$rsctl" cgroup off /sys/fs/cgroup/no-such-cgroup
+exits 2 "cgroup on: an empty name is not the root" "$rsctl" cgroup on ""
+exits 2 "cgroup off: an empty name" "$rsctl" cgroup off ""
+group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)/rsctl-test-$$
+if mkdir "$group" "$group/.control" 2>/dev/null; then
+	# within CGROUP COMMAND...
+	within() {
+		sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$@"
+	}
+	exits 1 "cgroup: a path as systemd tells it" "$rsctl" cgroup off "/${group##*/}"
+	says "$group: not switched on" "... is below the root"
+	exits 1 "cgroup: self" within "$group" "$rsctl" cgroup off self
+	says "$group: not switched on" "... is the caller's"
+	exits 1 "cgroup: self in systemd's subgroup" within "$group/.control" "$rsctl" cgroup off self
+	says "$group: not switched on" "... is the service's"
+	if within "$group" unshare -C true 2>/dev/null; then
+		exits 1 "cgroup: self in the root" within "$group" unshare -C "$rsctl" cgroup off self
+		says "is in the root" "... is refused"
+		exits 1 "cgroup: self outside of the root" within "$group" unshare -C sh -c \
+			"echo \$\$ >'${group%/*}/cgroup.procs' && exec '$rsctl' cgroup off self"
+		says "outside" "... is refused"
+	fi
+	rmdir "$group/.control" "$group"
+else
+	skip "cgroup: self" "no cgroup can be created"
+fi
 exits 0 "cgroups in JSON" "$rsctl" -j cgroup
 jq -e 'type == "array"' "$tmp/out" >/dev/null 2>&1
 result $? "cgroups: JSON is an array"

@@ -27,6 +27,32 @@ within() {	# COMMAND...: in a cgroup below it
 		exec "$@"
 	)
 }
+no_foreign_pins() {	# TIMES: while another user creates the directory all the time
+	local i foreign=0 other
+	setpriv --reuid 1000 --regid 1000 --clear-groups \
+		sh -c 'while :; do mkdir -m 755 "$0"; rmdir "$0"; done' $pins 2>/dev/null &
+	other=$!
+	for ((i = 0; i < $1; i++)); do
+		! rsctl cgroup on rsctl-run || [ "$(stat -c %u $pins)" = 0 ] || foreign=1
+		rsctl cgroup off rsctl-run
+		rmdir $pins
+	done
+	kill $other
+	return $foreign
+}
+on_at_once() {	# COUNT TIMES: that many at once, of which each succeeds
+	local i job jobs failed=0
+	for ((i = 0; i < $2; i++)); do
+		jobs=()
+		for ((job = 0; job < $1; job++)); do
+			rsctl cgroup on rsctl-run &
+			jobs+=($!)
+		done
+		for job in "${jobs[@]}"; do wait "$job" || failed=1; done
+		rsctl cgroup off rsctl-run
+	done
+	return $failed
+}
 if rsctl cgroup on rsctl-run 2>"$tmp/err"; then
 	ok "a cgroup: switched on and listed" says " $group\$" rsctl cgroup
 	ok "a cgroup: switching it on again is no error" rsctl cgroup on $group
@@ -39,6 +65,13 @@ if rsctl cgroup on rsctl-run 2>"$tmp/err"; then
 	rsctl cgroup off rsctl-run
 	ok "a cgroup that is switched off: sockets are of TCP" says "here tcp" within rs_echo look
 	ok "a cgroup that is switched off is not listed" test -z "$(rsctl -o cgroup | grep $group)"
+	within rsctl cgroup on self
+	ok "a cgroup: the caller's own" says " $group/below\$" rsctl cgroup
+	ok "a cgroup: the caller's own is switched off" within rsctl cgroup off self
+	ok "a cgroup: switched on by a path as systemd tells it" rsctl cgroup on /rsctl-run/below
+	ok "a cgroup: and is in use" looks within rs_echo look
+	rsctl cgroup off rsctl-run/below
+	ok "a cgroup: switched on twice at once" on_at_once 2 8
 	rsctl cgroup on rsctl-run
 	touch "$tmp/go"
 	wait $!
@@ -82,5 +115,9 @@ if [ $bpf = yes ]; then
 	ln -s "$tmp" $pins
 	ok "a cgroup: refused if the directory of pins is a symbolic link" ends 1 rsctl cgroup on rsctl-run
 	rm $pins
+	ok "a cgroup: refused to users" ends 1 setpriv --reuid 1000 --regid 1000 --clear-groups \
+		rsctl cgroup on rsctl-run
+	ok "a refused user leaves no directory of pins" eval "! test -e $pins"
+	ok "a cgroup: no pin in the directory of a user who is first" no_foreign_pins 8
 fi
 done_testing
