@@ -282,6 +282,9 @@ local function pdu_length(tvb, pinfo, at)
 	if plain > 0 then
 		return plain
 	end
+	if tvb:len() - at < HEADER_LEN and pinfo.can_desegment > 0 then
+		return 0	-- asked again when more has come
+	end
 	if is_hello(tvb, at) then
 		-- its length may not have come yet: asked again then
 		return tvb:len() - at < 10 and HELLO_LEN or math.max(tvb(at + 8, 2):uint(), 10)
@@ -303,11 +306,8 @@ end
 function proto.dissector(tvb, pinfo, tree)
 	pinfo.cols.protocol = "rdmastream"
 	pinfo.cols.info = ""
-	if prelude_length(tvb, pinfo, 0) == tvb:len() then
-		show_plain(tvb, pinfo, tree, "prelude")
-		return tvb:len()
-	end
-	dissect_tcp_pdus(tvb, tree, HEADER_LEN, pdu_length, show_pdu)
+	-- 1: a piece of a prelude or span may be shorter than a header
+	dissect_tcp_pdus(tvb, tree, 1, pdu_length, show_pdu)
 	return tvb:len()
 end
 

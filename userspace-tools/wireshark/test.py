@@ -103,6 +103,26 @@ def spans():
     return cap
 
 
+def short_pieces(n):
+    """Preludes and spans of which a segment has but a few bytes: first, last, between records."""
+    cap = Capture()
+    cap.segment(True, SYN, options=b"\2\4\5\xb4" + option(1))
+    cap.segment(False, SYN | ACK, options=b"\2\4\5\xb4" + option(10))
+    cap.segment(True, ACK | PSH, b"p" * n)
+    cap.segment(True, ACK | PSH, b"q" * n + hello(1) + record(1, b"hello"), options=option(3))
+    cap.segment(False, ACK | PSH, hello(2) + record(1, b"hi"))
+    cap.segment(True, ACK | PSH, record(12, struct.pack(">Q", 100 + n)) + bytes(100))
+    cap.segment(True, ACK | PSH, bytes(n) + record(1, b"on") +
+                record(12, struct.pack(">Q", n)) + b"x" * n + record(1, b"and on"))
+    cap.segment(True, ACK | PSH, record(12, struct.pack(">Q", n + 20)) + b"y" * n)
+    cap.segment(True, ACK | PSH, b"y" * 20 + record(1, b"end"))
+    # a header in two segments
+    last = record(8, struct.pack(">Q", 100))
+    cap.segment(True, ACK | PSH, record(1, b"cut") + last[:n])
+    cap.segment(True, ACK | PSH, last[n:])
+    return cap
+
+
 def other():
     """Plain TCP, with an option of another length."""
     cap = Capture()
@@ -162,6 +182,11 @@ CASES = [
      lambda: infos(spans()),
      ["HELLO", "HELLO", "DATA 5 PLAIN 1000 span 100", "span 900 PLAIN 500 span 50", "PLAIN 500",
       "span 20 HELLO DATA 4"]),
+    *((f"pieces of {n} bytes",
+       lambda n=n: infos(short_pieces(n)),
+       [f"prelude {n}", f"prelude {n} HELLO DATA 5", "HELLO DATA 2", f"PLAIN {100 + n} span 100",
+        f"span {n} DATA 2 PLAIN {n} span {n} DATA 6", f"PLAIN {20 + n} span {n}",
+        "span 20 DATA 3", "DATA 3", "FIN at 100"]) for n in (1, 7, 8)),
     ("the fields of GRANT",
      lambda: fields(connection(), "rdmastream.type == 3", "rdmastream.link", "rdmastream.ring",
                     "rdmastream.rkey", "rdmastream.addr", "rdmastream.proof"),
