@@ -91,6 +91,38 @@ static int add_filter(void)
 		       SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
 }
 
+/* Without CAP_SYS_ADMIN only for programs that can't get more rights. */
+static int add_filter_without_rights(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -1 : add_filter();
+}
+
+/*
+ * Would it be for nothing that the program gives up its rights?  A child tries, because
+ * there is no way back.  Return: 0 or an error.
+ */
+static int try_filter(void)
+{
+	int ends[2], err = ECHILD;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return errno;
+	pid = fork();
+	if (!pid) {
+		err = add_filter_without_rights() < 0 ? errno : 0;
+		_exit(write(ends[1], &err, sizeof(err)) != sizeof(err));
+	}
+	close(ends[1]);
+	/* not by its status, which nobody gets if SIGCHLD is ignored */
+	if (pid < 0 || read(ends[0], &err, sizeof(err)) != sizeof(err))
+		err = pid < 0 ? errno : ECHILD;
+	close(ends[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return err;
+}
+
 /* Return: the listener, or -1. */
 static int set_filter(void)
 {
@@ -101,10 +133,10 @@ static int set_filter(void)
 		return -1;
 	}
 	listener = add_filter();
-	/* without CAP_SYS_ADMIN only for programs that can't get more rights */
-	if (listener < 0 && errno == EACCES && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		listener = add_filter();
-	return listener;
+	if (listener >= 0 || errno != EACCES)
+		return listener;
+	errno = try_filter();
+	return errno ? -1 : add_filter_without_rights();
 }
 
 /* ---- the worker, whose directory is /proc ---- */

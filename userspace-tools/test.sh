@@ -450,6 +450,19 @@ if ${CC:-cc} -static -pthread -D_GNU_SOURCE -o "$static" \
 	[ "$(id -u)" != 0 ] || says "NoNewPrivs:.0" "programs of root can gain privileges"
 	exits 0 "a supervisor in a supervisor, with rules" "$rsctl" run -S "$rsctl" run -S -x :1 true
 	says "rules of the outer" "run says that the inner rules have no effect"
+	mkdir "$tmp/bin" && cp "$rsctl" "$tmp/bin" && chmod 755 "$tmp" "$tmp/bin"
+	user='setpriv --reuid 1000 --regid 1000 --clear-groups'
+	if [ "$(id -u)" = 0 ]; then
+		exits 0 "supervised without privileges" $user "$tmp/bin/rsctl" run -S \
+			grep NoNewPrivs /proc/self/status
+		says "NoNewPrivs:.1" "a program without privileges cannot gain any"
+		exits 0 "supervised already, without privileges" "$rsctl" run -S $user \
+			"$tmp/bin/rsctl" run -S grep NoNewPrivs /proc/self/status
+		says "NoNewPrivs:.0" "... can gain them as before"
+		exits 0 "supervised without privileges, SIGCHLD ignored" $user sh -c \
+			"trap '' CHLD; exec '$tmp/bin/rsctl' run -S grep NoNewPrivs /proc/self/status"
+		says "NoNewPrivs:.1" "... is supervised, too"
+	fi
 	exits 0 "a supervised program at its limit of descriptors" "$rsctl" run "$static" full
 	says "fd=-1 EMFILE" "socket() fails with EMFILE"
 	if unshare -pf true 2>/dev/null; then
