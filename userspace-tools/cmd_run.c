@@ -69,20 +69,34 @@ static int preload(void)
 	return EXIT_OK;
 }
 
-/* Once, for the program and all its children. */
-static void warn_if_unavailable(void)
+/* Why sockets will be TCP; NULL: they will not. */
+static const char *find_obstacle(void)
 {
+	const char *obstacle = NULL;
 	struct run_wish wish;
 	int fd;
 
 	run_read_wish(&wish);
+	if (wish.rules < 0)
+		return RUN_RULES " is not understood, using TCP";
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, wish.protocol);
-	if (fd >= 0) {
-		close(fd);
+	if (fd < 0)
+		return "rdmastream is not available, using TCP (is the module loaded?)";
+	if (!run_set_rules(fd, &wish))
+		obstacle = "the kernel does not accept the rules, using TCP";
+	close(fd);
+	return obstacle;
+}
+
+/* Once, for the program and all its children. */
+static void warn_if_unavailable(void)
+{
+	const char *obstacle = find_obstacle();
+
+	if (!obstacle)
 		return;
-	}
 	if (!getenv(RUN_WARNED))
-		complain("rdmastream is not available, using TCP (is the module loaded?)");
+		complain("%s", obstacle);
 	setenv(RUN_WARNED, "1", 1);
 }
 
@@ -215,6 +229,6 @@ int cmd_run(int argc, char **argv)
 	ret = told.way == WAY_PRELOAD ? preload() : run_supervise(told.rules);
 	if (ret)
 		return ret;
-	execv(program, argv);
+	execvp(program, argv);	/* has a slash; a script without "#!" is the shell's */
 	return run_failed(program, errno);
 }

@@ -98,7 +98,7 @@ void run_read_wish(struct run_wish *wish)
 	wish->protocol = protocol ? atoi(protocol) : 0;
 	if (wish->protocol <= 0)
 		wish->protocol = IPPROTO_RDMASTREAM;
-	wish->rules = rules ? run_read_rules(rules, wish->rule) : 0;
+	wish->rules = rules && *rules ? run_read_rules(rules, wish->rule) : 0;
 }
 
 bool run_set_rules(int fd, const struct run_wish *wish)

@@ -410,6 +410,11 @@ done
 exits 0 "run with rules" "$rsctl" run -x 10.0.0.0/8:80-90 -i "[fd77::]/16" --exclude :1 \
 	sh -c 'echo "$RDMASTREAM_RULES"'
 says "^x10.0.0.0/8:80-90,i\[fd77::\]/16,x:1$" "children inherit rules"
+RDMASTREAM_RULES=frob exits 0 "run with rules of the environment that are not understood" "$rsctl" run true
+says "RDMASTREAM_RULES.*using TCP" "... says so"
+RDMASTREAM_RULES='' exits 0 "run with empty rules in the environment" "$rsctl" run true
+! grep -q RULES "$tmp/err"
+result $? "... is run without rules"
 exits 127 "run a program that does not exist" "$rsctl" run no-such-program
 exits 127 "run a path that does not exist" "$rsctl" run /no/such/program
 exits 126 "run a file that is not executable" "$rsctl" run /etc/passwd
@@ -420,6 +425,9 @@ exits 3 "run without stdout does not open another one" sh -c "
 	'$rsctl' run sh -c '[ -e /proc/self/fd/1 ] || exit 3' >&-; s=\$?; echo \$s >&2; exit \$s"
 exits 0 "run --verbose" "$rsctl" run --verbose sh -c :
 says "dynamically linked: using the preload library" "a dynamic program gets the preload library"
+printf 'echo "this is $0 $1"' >"$tmp/plain" && chmod 755 "$tmp/plain"
+exits 0 "run a script without #!" "$rsctl" run "$tmp/plain" arg
+says "this is $tmp/plain arg" "... by the shell"
 printf '#!/usr/bin/env -S sh -e\nexit 0\n' >"$tmp/byenv" && chmod 755 "$tmp/byenv"
 exits 0 "run a script by env" "$rsctl" run -v "$tmp/byenv"
 says "/sh is dynamically linked" "... examines its interpreter"
@@ -492,6 +500,9 @@ if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ];
 		result $? "$name"
 	}
 	given 8 "a supervised program's sockets" "$static" look
+	RDMASTREAM_RULES='' given 8 "... with empty rules" "$static" look
+	exits 0 "run with rules that the kernel does not accept" "$rsctl" run -x :1 "$static" look
+	says "rules.*using TCP" "... says so"
 	given 16 "sockets of children" -S sh -c "'$static' look; '$static' look"
 	given 8 "a supervisor in a supervisor" -S "$rsctl" run "$static" look
 	exits 0 "a program that empties its environment" "$rsctl" run python3 -c "if 1:
