@@ -437,6 +437,12 @@ LD_PRELOAD=libc.so.6 exits 0 "run with another library in LD_PRELOAD" \
 	"$rsctl" run sh -c 'echo $LD_PRELOAD'
 says "librdmastream-preload.so:libc.so.6" "run keeps the other library"
 
+# Built for another PREFIX before, which is not to be noticed.
+cp -a "$dir" "$tmp/build"
+exits 0 "install" make -s -C "$here" O="$tmp/build" PREFIX="$tmp/usr" install
+exits 0 "run as installed" "$tmp/usr/bin/rsctl" run sh -c 'echo $LD_PRELOAD'
+says "^$tmp/usr/lib/rdmastream/librdmastream-preload.so" "... finds the library"
+
 cp "$(command -v env)" "$tmp/setuid" && chmod 4755 "$tmp/setuid"
 exits 126 "run a setuid program" "$rsctl" run "$tmp/setuid"
 says setuid "run says that it is setuid"
