@@ -268,6 +268,22 @@ accepting() {
 	echo N >$inject/cache-filter
 	[ $status = 0 ] && [ "$(grown 0 reason:no-memory)" -gt 5 ]
 }
+# Memory is so fragmented that there are no eight pages in a row.
+by_ring_of_small_chunks() {
+	local status=0
+	rsctl drain on && rsctl drain off || return	# a new link
+	below_us
+	put interval=1 times=1000000
+	echo 3 >$pages/min-order
+	echo 100 >$pages/probability
+	by_ring || status=$?
+	put probability=0
+	echo 0 >$pages/min-order
+	anywhere
+	diag "$((1000000 - $(<$pages/times))) allocations of eight pages or more have failed" >&3
+	[ "$(<$pages/times)" -lt 1000000 ] || status=1
+	return $status
+}
 reload() {
 	local i good=0
 	for i in {1..5}; do
@@ -320,6 +336,7 @@ for how in tcp ring; do
 	growth 0 | awk '/^reason:/ && $2' | diag
 done
 ok "a ring is used again" by_ring
+ok "a ring of small chunks of memory is used" by_ring_of_small_chunks
 ok "no socket remains" wait_for 200 none_left || rsctl -d sockets | diag
 ok "the module can be unloaded" wait_for 20 rmmod rdmastream
 ok "loading and unloading while allocations fail" while_failing anywhere 29 reload
