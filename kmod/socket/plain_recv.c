@@ -89,16 +89,9 @@ static void got_tcp_fin(struct rstream *rs)
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_FRAMED);
 }
 
-/*
- * Can the peer's HELLO arrive before the end of its prelude or span?  Not before it has received
- * ours: by then TCP has acknowledged that.
- */
+/* Can the peer's HELLO arrive before the end of its prelude or span? */
 static bool expects_hello(const struct rstream *rs)
 {
-	if (rs->plain.phase.tx == RSTREAM_RECORDS &&
-	    (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
-	     before(tcp_sk(rs->sk)->snd_una, rs->hello.end)))
-		return false;
 	return rstream_phase_expects_hello(&rs->plain.phase, rs->rx.state == RSTREAM_GRANTED);
 }
 
@@ -335,6 +328,18 @@ static unsigned int move_to_rxq(struct rstream *rs, struct sk_buff *skb,
 	return len;
 }
 
+/*
+ * Has the peer sent all that is here before it received our HELLO?  Then that is not acknowledged
+ * yet, and nothing here is an answer to it.  At the end of a prelude, HELLO may come by itself.
+ */
+static bool precedes_answer(const struct rstream *rs)
+{
+	return rs->plain.phase.tx == RSTREAM_RECORDS && rs->rx.state != RSTREAM_GRANTED &&
+	       (test_bit(RSTREAM_WANT_HELLO, &rs->want) ||
+		before(tcp_sk(rs->sk)->snd_una, rs->hello.end)) &&
+	       end_in_tcp(rs) <= rs->plain.phase.rx_end;
+}
+
 /* How many bytes come before the first one that could begin a HELLO. */
 static unsigned int before_hello(struct sk_buff *skb, unsigned int off,
 				 unsigned int len)
@@ -367,7 +372,7 @@ unsigned int rstream_plain_recv_parse(struct rstream *rs, struct sk_buff *skb,
 	if (rs->plain.in_tcp)
 		return move_to_rxq(rs, skb, off, len);
 	len = rs->in.part_len ? 0 : min_t(u64, len, left);
-	if (len && expects_hello(rs))
+	if (len && expects_hello(rs) && !precedes_answer(rs))
 		len = before_hello(skb, off, len);
 	if (len)
 		return move_to_rxq(rs, skb, off, len);
