@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,20 +239,18 @@ static void be_patient(int fd)
 }
 
 /* The first address that answers.  Return: the socket, or an errno negated. */
-static int connect_any(const struct addrinfo *list, bool plain)
+static int connect_any(const struct addrinfo *list)
 {
 	int err = EADDRNOTAVAIL, one = 1, fd;
 
 	for (; list; list = list->ai_next) {
-		fd = plain ? socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC,
-				    0) : talk_socket(list->ai_family);
+		fd = talk_socket(list->ai_family);
 		if (fd < 0) {
 			err = errno;
 			continue;
 		}
 		/* older modules begin so anyway */
-		if (!plain)
-			setsockopt(fd, SOL_RDMASTREAM, RDMASTREAM_EAGER, &one, sizeof(one));
+		setsockopt(fd, SOL_RDMASTREAM, RDMASTREAM_EAGER, &one, sizeof(one));
 		fcntl(fd, F_SETFL, O_NONBLOCK);
 		err = connect_in_time(fd, list);
 		if (!err) {
@@ -278,25 +277,22 @@ static char *address_of(int fd, bool remote)
 	return xprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-static int bad_connect(int err, const struct addrinfo *list)
+/* The third SYN has no option.  Right after connect(). */
+static bool option_dropped(int fd)
 {
-	int fd;
+	struct tcp_info info = {};
+	socklen_t len = sizeof(info);
 
-	switch (err) {
-	case ECONNREFUSED:
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_total_retrans >= 2;
+}
+
+static int bad_connect(int err)
+{
+	if (err == ECONNREFUSED)
 		return bad("connect", "refused", xprintf("%s", strerror(err)),
 			   "Nothing listens on that port, or a firewall rejects the connection.",
 			   "Start the server, or run \"rsctl check listen PORT\" there.");
-	case ETIMEDOUT:
-		fd = connect_any(list, true);
-		if (fd < 0)
-			break;
-		close(fd);
-		return bad("connect", "option-dropped",
-			   xprintf("TCP connects only without the TCP option"),
-			   "Something on the way drops segments that have TCP option 254.",
-			   "Let them through, or do without RDMA: rsctl set negotiate 0");
-	}
 	return bad("connect", "unreachable", xprintf("%s", strerror(err)),
 		   "No answer from that address: routing, a firewall, or the host is down.",
 		   "See \"ip route get\" and \"ping\"; RDMA is not involved yet.");
@@ -316,11 +312,15 @@ static int check_connect(struct check *c)
 			   xprintf("%s: %s", c->host, gai_strerror(err)),
 			   "The host name or the port cannot be resolved.",
 			   "Use a numeric address.");
-	c->fd = connect_any(list, false);
-	ret = c->fd < 0 ? bad_connect(-c->fd, list) : EXIT_OK;
+	c->fd = connect_any(list);
 	freeaddrinfo(list);
-	if (ret)
-		return ret;
+	if (c->fd < 0)
+		return bad_connect(-c->fd);
+	if (option_dropped(c->fd))
+		return bad("connect", "option-dropped",
+			   xprintf("TCP connects only without the TCP option, after three seconds"),
+			   "Something on the way drops segments that have TCP option 254.",
+			   "Let them through, or do without RDMA: rsctl set negotiate 0");
 	if (fstat(c->fd, &st)) {
 		complain("fstat: %s", strerror(errno));
 		return EXIT_FAILED;
