@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -22,13 +23,14 @@ static const char usage[] =
 "  -k KIND  -K KIND  tcp4 tcp6 inet inet6 rds4 rds6; -K: the client's with -b\n"
 "  -l HOST  -p PORT  -t SECONDS (limit)\n"
 "  -n CONNECTS  -T THREADS\n"
+"  -a                the server probes idle clients: a reset may have been lost\n"
 "  -m MODE           close: nothing is sent; byte: one byte each way;\n"
 "                    rst: the same, then a reset; unread: close with unread data\n";
 
 enum mode { CLOSE, BYTE, RST, UNREAD };
 
 static struct {
-	bool server, client;
+	bool server, client, keepalive;
 	const char *host, *listen;
 	struct rs_kind kind[2];
 	uint16_t port;
@@ -58,10 +60,21 @@ static void reset_on_close(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
+static void keep_alive(int fd)
+{
+	int one = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof(one));
+}
+
 static void serve_one(int fd)
 {
 	char c, junk[3000] = { 0 };
 
+	if (opt.keepalive)
+		keep_alive(fd);
 	while (recv(fd, &c, 1, 0) == 1)
 		send(fd, junk, c == 'u' ? sizeof(junk) : 1, MSG_NOSIGNAL);
 	close(fd);
@@ -160,6 +173,9 @@ static void option(int c)
 		opt.client = true;
 		opt.host = optarg;
 		break;
+	case 'a':
+		opt.keepalive = true;
+		break;
 	case 'b':
 		opt.client = true;
 		opt.server = true;
@@ -224,7 +240,7 @@ int main(int argc, char **argv)
 	int c;
 
 	rs_kind_parse("tcp4", &opt.kind[1]);
-	while ((c = getopt(argc, argv, "sc:bk:K:l:p:t:n:T:m:")) != -1)
+	while ((c = getopt(argc, argv, "sc:abk:K:l:p:t:n:T:m:")) != -1)
 		option(c);
 	if (optind < argc || !(opt.server || opt.client) || opt.threads < 1)
 		option('?');
