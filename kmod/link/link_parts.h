@@ -18,6 +18,7 @@
 
 struct rdma_cm_id;
 struct rstream_request;
+struct rx_ring;
 
 #define RSTREAM_BATCH_WRS	16	/* work requests chained in one post */
 #define RSTREAM_SGES_MAX	16	/* of one work request */
@@ -174,6 +175,7 @@ struct rstream_link_rmb {
 /* rxring.c: receiving ends. */
 struct rstream_link_rx {
 	struct idr rings;
+	struct rx_ring *last;		/* found last, of @rings; may be NULL */
 	unsigned int n;			/* rings that belong to a stream */
 	unsigned int n_most;		/* recent maximum, because some are being replaced */
 	u64 bytes, msgs;

@@ -36,6 +36,8 @@ static void rx_put_memory(struct rx_ring *ring)
 static void rx_free(struct rstream_link *link, struct rx_ring *ring)
 {
 	idr_remove(&link->rx.rings, ring->pub.id);
+	if (link->rx.last == ring)
+		link->rx.last = NULL;
 	list_del(&ring->ctrl.list);
 	rx_put_memory(ring);
 	kfree_rcu(ring, rcu);	/* poll() may read the ring without a lock */
@@ -251,9 +253,17 @@ void rstream_rxring_said(struct rx_ring *ring)
 		rx_free(ring->pub.link, ring);
 }
 
+/* Mostly, several messages in a row are for the same ring. */
+static struct rx_ring *rx_find(struct rstream_link *link, u32 id)
+{
+	if (!link->rx.last || link->rx.last->pub.id != id)
+		link->rx.last = idr_find(&link->rx.rings, id);
+	return link->rx.last;
+}
+
 void rstream_rxring_data(struct rstream_link *link, u32 id, u32 len, bool want)
 {
-	struct rx_ring *ring = idr_find(&link->rx.rings, id);
+	struct rx_ring *ring = rx_find(link, id);
 	u64 landed;
 	u32 at;
 
