@@ -11,6 +11,8 @@
 #include "ring.h"
 #include "wr.h"
 
+#define FRAGS_AT_ONCE	16	/* that are given back to the cache */
+
 static struct kmem_cache *frag_cache;
 
 struct rstream_frag *rstream_frag_alloc(gfp_t gfp)
@@ -18,12 +20,18 @@ struct rstream_frag *rstream_frag_alloc(gfp_t gfp)
 	return kmem_cache_zalloc(frag_cache, gfp);
 }
 
-void rstream_frag_free(struct rstream_frag *frag)
+/* Releases all that @frag refers to. */
+static void frag_release(struct rstream_frag *frag)
 {
 	rstream_wr_unmap(frag);
 	if (frag->page)
 		put_page(frag->page);
 	net_zcopy_put(frag->uarg);
+}
+
+void rstream_frag_free(struct rstream_frag *frag)
+{
+	frag_release(frag);
 	kmem_cache_free(frag_cache, frag);
 }
 
@@ -48,11 +56,20 @@ struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len)
 void rstream_frags_free(struct list_head *frags)
 {
 	struct rstream_frag *frag, *next;
+	void *gone[FRAGS_AT_ONCE];
+	unsigned int n = 0;
 
 	list_for_each_entry_safe(frag, next, frags, list) {
-		list_del(&frag->list);
-		rstream_frag_free(frag);
+		frag_release(frag);
+		gone[n++] = frag;
+		if (n == ARRAY_SIZE(gone)) {
+			kmem_cache_free_bulk(frag_cache, n, gone);
+			n = 0;
+		}
 	}
+	if (n)
+		kmem_cache_free_bulk(frag_cache, n, gone);
+	INIT_LIST_HEAD(frags);
 }
 
 int rstream_frag_init(void)
