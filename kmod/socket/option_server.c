@@ -258,8 +258,7 @@ static bool hook_synack(struct request_sock *req, const struct sk_buff *skb,
 	enum answer answer = marked(req);
 	const struct rstream *rs;
 
-	if (!req->rsk_listener || tcp_rsk(req)->tfo_listener ||
-	    (first ? !can : answer == NOT_ANSWERED))
+	if (tcp_rsk(req)->tfo_listener || (first ? !can : answer == NOT_ANSWERED))
 		return false;
 	rs = rstream_of(req->rsk_listener);
 	if (!rs || rstream_mode(rs) != RSTREAM_LISTEN || !rstream_listener_ours(rs->sk) ||
@@ -276,8 +275,7 @@ static bool hook_mapped_syn(const struct sk_buff *skb, struct rstream_opt *opt)
 {
 	struct rstream *rs = rstream_of(skb->sk);
 
-	if (!rs || !rs->offer.mapped || rs->af_ops ||
-	    rstream_mode(rs) != RSTREAM_CONNECTING || tcp_hdr(skb)->ack ||
+	if (!rs || rs->af_ops || rstream_mode(rs) != RSTREAM_CONNECTING || tcp_hdr(skb)->ack ||
 	    !rstream_option_client_serves(rs, skb_dst(skb)))
 		return false;
 	opt->version = RSW_VERSION;
@@ -294,6 +292,21 @@ static bool is_tcp(const struct sk_buff *skb, const struct nf_hook_state *state)
 					   ip_hdr(skb)->protocol == IPPROTO_TCP;
 }
 
+/* May a segment of @sk get the option here?  Most SYNs need not be looked at. */
+static bool may_add(const struct sock *sk)
+{
+	const struct rstream *rs;
+
+	if (sk->sk_state == TCP_NEW_SYN_RECV) {
+		sk = inet_reqsk(sk)->rsk_listener;
+		return sk && rstream_of(sk);
+	}
+	if (sk->sk_protocol != IPPROTO_TCP)	/* SYN_SENT: a full sock */
+		return false;
+	rs = rstream_of(sk);
+	return rs && rs->offer.mapped;
+}
+
 static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	const struct syn_here *first = NULL;
@@ -302,7 +315,7 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 	struct rstream_opt opt;
 	bool add = false;
 
-	if (!skb_transport_header_was_set(skb) || !is_tcp(skb, state) ||
+	if (!may_add(sk) || !skb_transport_header_was_set(skb) || !is_tcp(skb, state) ||
 	    skb_headlen(skb) < skb_transport_offset(skb) + sizeof(struct tcphdr))
 		return NF_ACCEPT;
 	if (!tcp_hdr(skb)->syn)
@@ -314,7 +327,7 @@ static noinline unsigned int local_out(struct sk_buff *skb, const struct nf_hook
 		req = inet_reqsk(sk);
 		first = first_synack(req);
 		add = hook_synack(req, skb, first, &opt);
-	} else if (sk->sk_protocol == IPPROTO_TCP) {	/* SYN_SENT: a full sock */
+	} else {
 		add = hook_mapped_syn(skb, &opt);
 	}
 	if (!add || !rstream_option_client_insert(skb, &opt))
