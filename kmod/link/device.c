@@ -16,7 +16,7 @@
 #include "device.h"
 
 static LIST_HEAD(rstream_devs);
-static DEFINE_SPINLOCK(rstream_devs_lock);	/* bh; outside link->lock */
+static DEFINE_SPINLOCK(rstream_devs_lock);	/* bh; outside link->lock; the list: also RCU */
 
 /* ---- the list ---- */
 
@@ -70,13 +70,13 @@ static int client_add(struct ib_device *ib)
 	INIT_LIST_HEAD(&dev->links);
 	init_completion(&dev->empty);
 	spin_lock_bh(&rstream_devs_lock);
-	list_add_tail(&dev->list, &rstream_devs);
+	list_add_tail_rcu(&dev->list, &rstream_devs);
 	spin_unlock_bh(&rstream_devs_lock);
 	return 0;
 }
 
 /*
- * Waits only for the module's workers.  This runs before rdma_cm's own removal, which waits for
+ * Waits only for the module's workers and a grace period.  This runs before rdma_cm's own removal, which waits for
  * all ids of the device that have not been destroyed by then.
  */
 static void client_remove(struct ib_device *ib, void *data)
@@ -97,13 +97,14 @@ static void client_remove(struct ib_device *ib, void *data)
 		return;
 	}
 	dev->gone = true;
-	list_del(&dev->list);
+	list_del_rcu(&dev->list);
 	list_for_each_entry(link, &dev->links, dev_list)
 		rstream_link_break(link, RSTREAM_END_DEVICE);
 	empty = list_empty(&dev->links);
 	spin_unlock_bh(&rstream_devs_lock);
 	if (!empty)
 		wait_for_completion(&dev->empty);
+	synchronize_rcu();	/* rstream_dev_transports() may still look at @dev and @ib */
 	kfree(dev);
 }
 
@@ -126,11 +127,12 @@ unsigned int rstream_dev_transports(struct net *net)
 	/* streams that start while the device is gone should move to RDMA later, too */
 	if (READ_ONCE(rstream_net(net)->links->drained_dev))
 		return RSTREAM_TRANSPORT_IB | RSTREAM_TRANSPORT_IWARP;
-	spin_lock_bh(&rstream_devs_lock);
-	list_for_each_entry(dev, &rstream_devs, list)
+	/* without the lock, because each connection asks */
+	rcu_read_lock();
+	list_for_each_entry_rcu(dev, &rstream_devs, list)
 		if (dev_serves(dev, net))
 			has |= dev->iwarp ? RSTREAM_TRANSPORT_IWARP : RSTREAM_TRANSPORT_IB;
-	spin_unlock_bh(&rstream_devs_lock);
+	rcu_read_unlock();
 	return has;
 }
 
