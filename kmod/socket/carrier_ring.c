@@ -621,7 +621,8 @@ size_t rstream_ring_reap(struct rstream *rs)
 				    rstream_zerocopy_waits(rs), &cost);
 	if (acked > 0) {	/* the SWITCH's offset is the ring's first */
 		rstream_tx_credited(&rs->tx, acked);
-		rstream_hist_acked(rs);
+		if (rs->hist)
+			rstream_hist_acked(rs);
 	} else if (acked < 0 && !rstream_released(rs)) {
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	}
@@ -696,7 +697,7 @@ void rstream_ring_push(struct rstream *rs)
 	if (queued && rstream_ipsec_moved(rs))
 		rstream_ipsec_look(rs);		/* may end the link or the connection */
 	if (!queued || rs->error || !rstream_link_is_up(rs->txring->link) || rs->txq.corked ||
-	    !rstream_urg_heard(rs) || (few && rstream_ring_autocorks(rs))) {
+	    (rs->urg.sent && !rstream_urg_heard(rs)) || (few && rstream_ring_autocorks(rs))) {
 		rstream_txring_yield(rs->txring);
 		return;
 	}
@@ -821,7 +822,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 		WRITE_ONCE(rs->rxq.at, tcp_jiffies32);
 		WRITE_ONCE(rs->rxq.stamp, rstream_rx_timed(rs) ?
 			   ktime_get_real() : 0);
-		if (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
+		if (READ_ONCE(rs->hist) && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
 			rstream_hist_arrived(rs, READ_ONCE(rs->rx.base) +
 						 ring->landed);
 	}

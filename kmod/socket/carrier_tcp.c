@@ -675,7 +675,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	if (rs->in.data_left) {
 		n = rstream_rxq_add(rs, skb, off, min(len, rs->in.data_left));
 		rs->in.data_left -= n;
-		if (!rs->in.data_left)
+		if (!rs->in.data_left && rs->hist)
 			rstream_hist_arrived(rs, rs->rx.arrived);
 		return n;
 	}

@@ -108,7 +108,7 @@ void rstream_flush(struct rstream *rs)
 	look_again(rs);
 	stall_look(rs);
 	rstream_probe_later(rs);
-	if (rstream_hist_sent(rs))
+	if (rstream_hist_on(rs) && rstream_hist_sent(rs))
 		rstream_ring_waits(rs);
 	if (rs->txq.mem < mem)
 		rstream_txq_wake(rs);

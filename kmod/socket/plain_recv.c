@@ -627,6 +627,7 @@ int rstream_plain_recv_copy(struct rstream *rs, struct msghdr *msg, size_t len)
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + n);
 	/* as rstream_recv_consume() */
 	smp_store_release(&rs->plain.in_tcp, rs->plain.in_tcp - n);
-	rstream_hist_read(rs);
+	if (rs->hist || rstream_hist_on(rs))
+		rstream_hist_read(rs);
 	return n;
 }

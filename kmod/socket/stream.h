@@ -254,6 +254,12 @@ static inline bool rstream_rx_plain(const struct rstream *rs)
 	return READ_ONCE(rs->plain.phase.rx) != RSTREAM_RECORDS;
 }
 
+/* Is the setting "histograms" on?  See stream_stats.c. */
+static inline bool rstream_hist_on(const struct rstream *rs)
+{
+	return READ_ONCE(rs->rn->set.histograms);
+}
+
 /* Does the program want to know when bytes arrived? */
 static inline bool rstream_rx_timed(const struct rstream *rs)
 {

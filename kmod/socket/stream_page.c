@@ -153,13 +153,16 @@ static struct ubuf_info *last_uarg(const struct rstream *rs)
 								 NULL;
 }
 
-/* As in TCP: the caller's own ubuf_info, or one that reports to the socket's error queue. */
+/*
+ * MSG_ZEROCOPY, as in TCP: the caller's own ubuf_info, or one that reports to the socket's error
+ * queue.
+ */
 struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg)
 {
 	struct ubuf_info *uarg = msg->msg_ubuf;
 	struct sock *sk = rs->sk;
 
-	if (!(msg->msg_flags & MSG_ZEROCOPY) || !msg_data_left(msg))
+	if (!msg_data_left(msg))
 		return NULL;
 	if (uarg) {
 		net_zcopy_get(uarg);

@@ -96,7 +96,8 @@ void rstream_recv_consume(struct rstream *rs, size_t len)
 	/* bytes moved to the queue when they were peeked at still have to be credited */
 	if (len > from_queue || (rs->rxring && rs->granted.moved > rs->rx.base))
 		rstream_ring_read(rs, len - from_queue);
-	rstream_hist_read(rs);
+	if (rs->hist || rstream_hist_on(rs))
+		rstream_hist_read(rs);
 }
 
 static void window_grow(struct rstream *rs)

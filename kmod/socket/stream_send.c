@@ -312,7 +312,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	err = check_control(sk, msg);
 	if (err)
 		return sk_stream_error(sk, msg->msg_flags, err);
-	uarg = rstream_zerocopy_begin(rs, msg);
+	uarg = msg->msg_flags & MSG_ZEROCOPY ? rstream_zerocopy_begin(rs, msg) : NULL;
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
 	WRITE_ONCE(rs->txq.sigio_asked, false);
@@ -360,7 +360,8 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		if (!autocorks(rs))
 			rstream_flush(rs);
 	}
-	rstream_zerocopy_end(uarg, done);
+	if (uarg)
+		rstream_zerocopy_end(uarg, done);
 	if (done)
 		return done;
 	if (err != -EPIPE)
@@ -381,7 +382,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 
 	if (unlikely(msg->msg_flags & MSG_FASTOPEN))
 		return already_connected(rs->sk);
-	if (!pages && !tx_over(rs)) {
+	if (!pages && rstream_tx_plain(rs) && !tx_over(rs)) {
 		WRITE_ONCE(rs->txq.sigio_asked, false);
 		done = rstream_plain_send_fast(rs, msg);
 		if (done && !msg_data_left(msg))

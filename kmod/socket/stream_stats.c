@@ -102,11 +102,6 @@ void rstream_stalled(struct rstream *rs, enum rstream_reason why)
 #define SAMPLE_EVERY	(10 * NSEC_PER_MSEC)
 #define BEING_NOTED	U64_MAX		/* in timed.end: no reader ever reaches this */
 
-static bool hist_on(const struct rstream *rs)
-{
-	return READ_ONCE(rs->rn->set.histograms);
-}
-
 /* Bucket 0: less than a microsecond; n: less than 2^n; the last one: anything longer. */
 static void hist_add(u32 *buckets, u64 ns)
 {
@@ -137,7 +132,7 @@ void rstream_hist_acked(struct rstream *rs)
 {
 	struct rstream_hist *hist = rs->hist;
 
-	if (!hist || !hist->sent.end || rs->tx.acked < hist->sent.end)
+	if (!hist->sent.end || rs->tx.acked < hist->sent.end)
 		return;
 	hist_add(hist->tx, ktime_get_ns() - hist->sent.at);
 	hist->sent.end = 0;
@@ -148,8 +143,6 @@ bool rstream_hist_sent(struct rstream *rs)
 	struct rstream_hist *hist;
 	u64 now;
 
-	if (!hist_on(rs))
-		return false;
 	hist = hist_of(rs);
 	if (!hist || hist->sent.end ||
 	    rs->tx.state != RSTREAM_ON_RING || !rs->txring ||
@@ -168,7 +161,7 @@ void rstream_hist_arrived(struct rstream *rs, u64 end)
 	/* pairs with hist_of() */
 	struct rstream_hist *hist = smp_load_acquire(&rs->hist);
 
-	if (!hist || !hist_on(rs) || READ_ONCE(hist->came.end))
+	if (!rstream_hist_on(rs) || READ_ONCE(hist->came.end))
 		return;
 	if (cmpxchg(&hist->came.end, 0, BEING_NOTED))
 		return;
@@ -183,8 +176,7 @@ void rstream_hist_read(struct rstream *rs)
 	u64 end;
 
 	if (!hist) {
-		if (hist_on(rs))
-			hist_of(rs);
+		hist_of(rs);
 		return;
 	}
 	/* pairs with rstream_hist_arrived() */

@@ -60,9 +60,12 @@ void rstream_switched(struct rstream *rs, enum rstream_dir dir,
 		      enum rstream_reason reason);
 /* The sender now waits for another reason: STALL_..., or NONE: it does not wait. */
 void rstream_stalled(struct rstream *rs, enum rstream_reason why);
-bool rstream_hist_sent(struct rstream *rs);	/* true: ask for a credit that interrupts */
+/* Only if the setting is on.  Return: true: ask for a credit that interrupts */
+bool rstream_hist_sent(struct rstream *rs);
+/* Only if there is a histogram. */
 void rstream_hist_acked(struct rstream *rs);
-void rstream_hist_read(struct rstream *rs);
 void rstream_hist_arrived(struct rstream *rs, u64 end);	/* any context */
+/* Only if there is one, or the setting is on. */
+void rstream_hist_read(struct rstream *rs);
 
 #endif
