@@ -254,6 +254,13 @@ static inline bool rstream_rx_plain(const struct rstream *rs)
 	return READ_ONCE(rs->plain.phase.rx) != RSTREAM_RECORDS;
 }
 
+/* The last fragment of the transmit queue, or NULL. */
+static inline struct rstream_frag *rstream_txq_tail(const struct rstream *rs)
+{
+	return list_empty(&rs->txq.frags) ? NULL :
+	       list_last_entry(&rs->txq.frags, struct rstream_frag, list);
+}
+
 /* Is the setting "histograms" on?  See stream_stats.c. */
 static inline bool rstream_hist_on(const struct rstream *rs)
 {

@@ -32,13 +32,10 @@
 static struct rstream_frag *tail_of(struct rstream *rs, struct page *page,
 				    size_t off, struct ubuf_info *uarg)
 {
-	struct rstream_frag *frag;
+	struct rstream_frag *frag = rstream_txq_tail(rs);
 
-	if (list_empty(&rs->txq.frags))
-		return NULL;
-	frag = list_last_entry(&rs->txq.frags, struct rstream_frag, list);
 	/* within a folio, a reference on any page holds all of them */
-	if (frag->uarg != uarg || frag->len >= FRAG_MAX ||
+	if (!frag || frag->uarg != uarg || frag->len >= FRAG_MAX ||
 	    page_folio(frag->page) != page_folio(page))
 		return NULL;
 	return page_to_phys(frag->page) + frag->off + frag->len ==
@@ -144,13 +141,9 @@ ssize_t rstream_page_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 /* The ubuf_info of the last send, if that is still queued: the next send can share it. */
 static struct ubuf_info *last_uarg(const struct rstream *rs)
 {
-	struct rstream_frag *frag;
+	struct rstream_frag *frag = rstream_txq_tail(rs);
 
-	if (list_empty(&rs->txq.frags))
-		return NULL;
-	frag = list_last_entry(&rs->txq.frags, struct rstream_frag, list);
-	return frag->uarg && rstream_uarg_is_msgzc(frag->uarg) ? frag->uarg :
-								 NULL;
+	return frag && frag->uarg && rstream_uarg_is_msgzc(frag->uarg) ? frag->uarg : NULL;
 }
 
 /*

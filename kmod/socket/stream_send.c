@@ -23,10 +23,9 @@ static u64 room(struct rstream *rs)
 {
 	u64 used = rstream_txq_used(rs);
 	u64 limit = rstream_txq_limit(rs);
+	bool low = rstream_txq_unsent(rs) < tcp_notsent_lowat(tcp_sk(rs->sk));
 
-	if (rstream_txq_unsent(rs) >= tcp_notsent_lowat(tcp_sk(rs->sk)))
-		return 0;
-	return used < limit ? limit - used : 0;
+	return low && used < limit ? limit - used : 0;
 }
 
 /* ---- autocorking ---- */
@@ -86,30 +85,22 @@ u64 rstream_send_unacked(struct rstream *rs)
 static struct rstream_frag *tail_frag(struct rstream *rs,
 				      const struct page_frag *pfrag)
 {
-	struct rstream_frag *frag;
+	struct rstream_frag *frag = rstream_txq_tail(rs);
 
-	if (list_empty(&rs->txq.frags))
-		return NULL;
-	frag = list_last_entry(&rs->txq.frags, struct rstream_frag, list);
-	return frag->page == pfrag->page && !frag->uarg &&
+	return frag && frag->page == pfrag->page && !frag->uarg &&
 	       frag->off + frag->len == pfrag->offset ? frag : NULL;
 }
 
 #define REFILL_MIN	32	/* as in sk_page_frag_refill() */
-
-static bool used_up(const struct page_frag *pfrag)
-{
-	/* sk_page_frag_refill() reuses a page that nobody else refers to */
-	return !pfrag->page || (pfrag->offset + REFILL_MIN > pfrag->size &&
-				page_ref_count(pfrag->page) > 1);
-}
 
 /* Like sk_page_frag_refill(), but prefers pages that the ring's link has sent and kept. */
 static bool refill(struct rstream *rs, struct page_frag *pfrag)
 {
 	struct page *page = NULL;
 
-	if (rs->txring && used_up(pfrag))
+	/* sk_page_frag_refill() reuses a page that nobody else refers to */
+	if (rs->txring && (!pfrag->page || (pfrag->offset + REFILL_MIN > pfrag->size &&
+					    page_ref_count(pfrag->page) > 1)))
 		page = rstream_txring_cached_page(rs->txring);
 	if (!page)
 		return sk_page_frag_refill(rs->sk, pfrag);
@@ -117,14 +108,6 @@ static bool refill(struct rstream *rs, struct page_frag *pfrag)
 		put_page(pfrag->page);
 	*pfrag = (struct page_frag){ .page = page, .size = RSTREAM_CACHED_PAGE_SIZE };
 	return true;
-}
-
-/* Without highmem, copy across pages at once; copy_page_from_iter() copies page by page. */
-static size_t copy_in(const struct page_frag *pfrag, size_t n, struct iov_iter *from)
-{
-	if (PageHighMem(pfrag->page))
-		return copy_page_from_iter(pfrag->page, pfrag->offset, n, from);
-	return copy_from_iter(page_address(pfrag->page) + pfrag->offset, n, from);
 }
 
 /*
@@ -157,7 +140,10 @@ static ssize_t copy_some(struct rstream *rs, struct msghdr *msg, u64 max)
 		get_page(frag->page);
 		fresh = true;
 	}
-	got = copy_in(pfrag, n, &msg->msg_iter);
+	/* without highmem, across pages at once; copy_page_from_iter() copies page by page */
+	got = PageHighMem(pfrag->page) ?
+	      copy_page_from_iter(pfrag->page, pfrag->offset, n, &msg->msg_iter) :
+	      copy_from_iter(page_address(pfrag->page) + pfrag->offset, n, &msg->msg_iter);
 	if (got < n) {		/* all or nothing, as TCP */
 		iov_iter_revert(&msg->msg_iter, got);
 		if (fresh)
@@ -276,13 +262,11 @@ static int wait_room(struct rstream *rs, long *timeo)
 }
 
 /* Check control messages, as TCP does. */
-static int check_control(struct sock *sk, struct msghdr *msg)
+static bool control_valid(struct sock *sk, struct msghdr *msg)
 {
 	struct sockcm_cookie sockc = { .tsflags = READ_ONCE(sk->sk_tsflags) };
 
-	if (!msg->msg_controllen)
-		return 0;
-	return sock_cmsg_send(sk, msg, &sockc) ? -EINVAL : 0;
+	return !sock_cmsg_send(sk, msg, &sockc);
 }
 
 /* At the end of a prelude or span, PLAIN or HELLO may have to go out: is what follows plain? */
@@ -305,13 +289,12 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	struct ubuf_info *uarg;
 	ssize_t n;
 	u64 most;
-	int err;
+	int err = 0;
 
 	if (urgent && rs->hello.in && !rs->hello.urg)
 		return -EOPNOTSUPP;
-	err = check_control(sk, msg);
-	if (err)
-		return sk_stream_error(sk, msg->msg_flags, err);
+	if (msg->msg_controllen && !control_valid(sk, msg))
+		return sk_stream_error(sk, msg->msg_flags, -EINVAL);
 	uarg = msg->msg_flags & MSG_ZEROCOPY ? rstream_zerocopy_begin(rs, msg) : NULL;
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);

@@ -19,15 +19,13 @@
  */
 u64 rstream_txq_limit(const struct rstream *rs)
 {
-	u64 limit = READ_ONCE(rs->sk->sk_sndbuf), ring;
+	u64 limit = READ_ONCE(rs->sk->sk_sndbuf), ring = 0;
 
-	if (rs->tx.state < RSTREAM_ON_RING)
-		return limit;
-	ring = min_t(u64, rs->taken.size, RSTREAM_RING_MAX);
+	if (rs->tx.state >= RSTREAM_ON_RING)
+		ring = min_t(u64, rs->taken.size, RSTREAM_RING_MAX);
 	/* bytes in the ring are with the peer, which may wait for SO_RCVLOWAT of them */
-	if (rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK)
-		return limit + ring;
-	return max_t(u64, limit, 2 * ring);
+	return rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK ? limit + ring :
+							 max_t(u64, limit, 2 * ring);
 }
 
 /*
@@ -39,9 +37,9 @@ u64 rstream_txq_unsent(const struct rstream *rs)
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 	u64 queued = READ_ONCE(rs->tx.written) - READ_ONCE(rs->tx.sent);
 
-	if (READ_ONCE(rs->tx.state) >= RSTREAM_ON_RING)
-		return queued;
-	return queued + (READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt));
+	if (READ_ONCE(rs->tx.state) < RSTREAM_ON_RING)
+		queued += READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
+	return queued;
 }
 
 /* Queued bytes with their overhead: a single byte may take a whole fragment. */
@@ -153,33 +151,30 @@ void rstream_txq_queued(struct rstream *rs, struct rstream_frag *frag, size_t n,
 }
 
 /*
- * May the socket charge @size bytes?  Above its limits, the kernel still grants send memory to a
- * socket beyond sk_sndbuf, which stops the writer.  On a ring it would not, because sk_wmem_queued
- * does not count the ring's bytes.  So ask as for received data, which the kernel refuses.
- */
-static bool tx_may_charge(struct rstream *rs, int size)
-{
-	struct sock *sk = rs->sk;
-	int more = size - sk->sk_forward_alloc;
-
-	if (rs->tx.state < RSTREAM_ON_RING)
-		return sk_wmem_schedule(sk, size);
-	return more <= 0 || __sk_mem_schedule(sk, more, SK_MEM_RECV);
-}
-
-/*
  * How many of @n bytes, in at most @frags fragments, may be queued?  While little is queued
  * (tcp_wmem[0]), bytes may be queued even if no memory can be charged, as with TCP: a reader that
  * waits for just these bytes may hold the memory.  They are charged beyond what was scheduled, and
  * the excess is returned with them.
+ *
+ * Above its limits, the kernel still grants send memory to a socket beyond sk_sndbuf, which stops
+ * the writer.  On a ring it would not, because sk_wmem_queued does not count the ring's bytes.  So
+ * ask as for received data, which the kernel refuses.
  */
 size_t rstream_txq_schedule(struct rstream *rs, size_t n, unsigned int frags)
 {
+	int size = n + frags * RSTREAM_FRAG_COST;
+	struct sock *sk = rs->sk;
+	int more = size - sk->sk_forward_alloc;
+	bool may;
 	s64 left;
 
-	if (tx_may_charge(rs, n + frags * RSTREAM_FRAG_COST))
+	if (rs->tx.state < RSTREAM_ON_RING)
+		may = sk_wmem_schedule(sk, size);
+	else
+		may = more <= 0 || __sk_mem_schedule(sk, more, SK_MEM_RECV);
+	if (may)
 		return n;
-	left = READ_ONCE(sock_net(rs->sk)->ipv4.sysctl_tcp_wmem[0]);
+	left = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[0]);
 	left -= rstream_txq_used(rs);
 	return clamp_t(s64, left, 0, n);
 }
