@@ -91,8 +91,8 @@ void rstream_rxring_abandon(struct rstream_link *link);
 void rstream_txring_credit(struct rstream_link *link, u32 id);
 void rstream_txring_freed(struct rstream_link *link, u32 id);
 
-/* sched.c: return the bytes that @ring may post now */
-u64 rstream_sched_budget(const struct tx_ring *ring, const struct list_head *frags);
+/* sched.c: return the bytes that @ring, which has @queued, may post now */
+u64 rstream_sched_budget(const struct tx_ring *ring, u64 queued);
 /* Queues @ring, at the head if it is @first, until rstream_sched_next() picks it. */
 void rstream_sched_wait(struct tx_ring *ring, bool first);
 void rstream_sched_wait_end(struct tx_ring *ring);

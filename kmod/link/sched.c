@@ -47,29 +47,14 @@ static bool others_wait(const struct tx_ring *ring)
 	return link->sched.n_scheduled + link->sched.n_waiting > own;
 }
 
-/* Has @ring nothing in flight and few bytes to send, and is there a credit to spare for it? */
-static bool is_small(const struct tx_ring *ring, const struct list_head *frags)
+u64 rstream_sched_budget(const struct tx_ring *ring, u64 queued)
 {
 	const struct rstream_link *link = ring->pub.link;
-	const struct rstream_frag *frag;
-	u32 len = 0;
-
-	if (link->wr.done < ring->ctrl.last_sq || link->msg.credits <= link->sched.n_scheduled)
-		return false;
-	list_for_each_entry(frag, frags, list) {
-		len += frag->len;
-		if (len > SMALL_MAX)
-			return false;
-	}
-	return true;
-}
-
-u64 rstream_sched_budget(const struct tx_ring *ring, const struct list_head *frags)
-{
-	const struct rstream_link *link = ring->pub.link;
+	bool idle = link->wr.done >= ring->ctrl.last_sq;
 	u64 all = in_flight(link);
 
-	if (is_small(ring, frags))
+	/* nothing in flight and few bytes to send, and there is a credit to spare for it */
+	if (idle && queued <= SMALL_MAX && link->msg.credits > link->sched.n_scheduled)
 		return SMALL_MAX;
 	if (all >= QUEUE_MAX)
 		return 0;

@@ -212,10 +212,10 @@ static void tx_busy(struct tx_ring *ring)
 {
 	struct rstream_link *link = ring->pub.link;
 
-	if (!list_empty(&ring->busy))
-		return;
-	list_add_tail(&ring->busy, &link->tx.busy);
-	link->tx.n_busy++;
+	if (list_empty(&ring->busy)) {
+		list_add_tail(&ring->busy, &link->tx.busy);
+		link->tx.n_busy++;
+	}
 }
 
 static void tx_busy_end(struct tx_ring *ring)
@@ -286,12 +286,11 @@ static s64 tx_acked(struct tx_ring *ring)
 		rstream_rmb_sync_for_cpu(&ring->cell, 0, RSTREAM_CTRL_BYTES);
 	value = be64_to_cpu(READ_ONCE(ring->pub.cell[0]));
 	check = be64_to_cpu(READ_ONCE(ring->pub.cell[1]));
-	if (value != ~check || value < ring->acked)
-		return ring->acked;
-	if (value > ring->pub.written)
+	if (value == ~check && value > ring->pub.written)
 		return -EPROTO;
-	ring->acked = value;
-	return value;
+	if (value == ~check && value > ring->acked)
+		ring->acked = value;
+	return ring->acked;
 }
 
 s64 rstream_txring_acked(struct rstream_txring *pub)
@@ -412,19 +411,12 @@ static u64 tx_reusable_for(struct tx_ring *ring, u64 queued)
  * otherwise a receiver could make this host send arbitrarily small messages (silly window syndrome,
  * RFC 9293, 3.8.6.2.1).  Our receivers free a quarter of the ring at a time, or all of it.
  */
-static u64 tx_space(const struct tx_ring *ring, const struct list_head *frags, u64 reusable)
+static u64 tx_space(const struct tx_ring *ring, u64 queued, u64 reusable)
 {
-	u64 space = ring->pub.size - (ring->pub.written - reusable), wanted = 0;
-	const struct rstream_frag *frag;
+	u64 space = ring->pub.size - (ring->pub.written - reusable);
+	bool small = space < min_t(u32, ring->pub.size / 4, PAGE_SIZE);
 
-	if (space >= min_t(u32, ring->pub.size / 4, PAGE_SIZE))
-		return space;
-	list_for_each_entry(frag, frags, list) {
-		wanted += frag->len;
-		if (wanted > space)
-			return 0;
-	}
-	return space;
+	return small && queued > space ? 0 : space;
 }
 
 /* Builds one message of up to @room bytes.  The first frag is prepared.  Return: its bytes. */
@@ -567,11 +559,11 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	if (queued > pub->size - (pub->written - acked) && how & RSTREAM_POST_CREDIT_FULL)
 		how |= RSTREAM_POST_CREDIT;
 	reusable = tx_reusable_for(ring, queued);
-	space = tx_space(ring, frags, reusable);
-	if (!space && !list_empty(frags))
+	space = tx_space(ring, queued, reusable);
+	if (!space && queued)
 		rstream_link_count(link, RSTREAM_MIB_STALL_RING);
 	pub->stalled = RSTREAM_R_NONE;
-	most = min(space, rstream_sched_budget(ring, frags));
+	most = min(space, rstream_sched_budget(ring, queued));
 	if (most && !ib_uses_virt_dma(link->qp.pd->device) && !tx_inline(link, frags)) {
 		spin_unlock_bh(&link->lock);
 		mapped = tx_map(ring, frags, most);
@@ -579,7 +571,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		if (link->state != RSTREAM_LINK_UP)
 			goto out;
 		starved = mapped < most;
-		most = tx_whole_frags(frags, mapped, rstream_sched_budget(ring, frags));
+		most = tx_whole_frags(frags, mapped, rstream_sched_budget(ring, queued));
 	}
 	total = tx_messages(ring, frags, most);
 	full = !list_empty(frags) && total == space;
@@ -616,7 +608,8 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 		rstream_sched_next(link);
 out:
 	spin_unlock_bh(&link->lock);
-	tx_unmap(frags, mapped - max_t(s64, total, 0));
+	if (mapped > max_t(s64, total, 0))
+		tx_unmap(frags, mapped - max_t(s64, total, 0));
 	rcu_read_unlock();
 	return total;
 }
