@@ -640,15 +640,11 @@ static unsigned int parse_record(struct rstream *rs, struct sk_buff *skb,
 	return n;
 }
 
-/* Does HELLO begin or continue here?  After a span it may be PLAIN instead. */
-static bool is_hello(const struct rstream *rs, struct sk_buff *skb, unsigned int off)
+/* After a span: does HELLO begin or continue here, and not PLAIN? */
+static bool span_hello(const struct rstream *rs, struct sk_buff *skb, unsigned int off)
 {
 	u8 first = rs->part[0];
 
-	if (!rs->hello.in)
-		return true;
-	if (!rstream_rx_plain(rs))
-		return false;
 	if (!rs->in.part_len && skb_copy_bits(skb, off, &first, sizeof(first)))
 		return false;
 	return first == (u8)RSW_MAGIC[0];
@@ -665,8 +661,8 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	if (rs->rx.state == RSTREAM_LEAVING && !rstream_leave_ring(rs))
 		return 0;
 	/* PLAIN takes no room, and what follows it stays with TCP */
-	if (rs->plain.part_is_data ||
-	    (rstream_plain_recv_full(rs) && !rstream_plain_recv_span_over(rs)))
+	if (rs->plain.part_is_data || (!rstream_all_records(rs) && rstream_plain_recv_full(rs) &&
+				       !rstream_plain_recv_span_over(rs)))
 		return 0;
 	if (rs->in.data_left && rstream_refuses(rs)) {	/* the record began before that */
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
@@ -684,15 +680,16 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		rs->in.skip_left -= n;
 		return n;
 	}
-	if (rstream_plain_recv_stays(rs))
-		return 0;
 	if (rstream_rx_plain(rs)) {
+		if (rstream_plain_recv_stays(rs))
+			return 0;
 		n = rstream_plain_recv_parse(rs, skb, off, len, &hello);
 		if (!hello)
 			return n;
 	}
-	return is_hello(rs, skb, off) ? parse_hello(rs, skb, off, len) :
-					parse_record(rs, skb, off, len);
+	if (!rs->hello.in || (rstream_rx_plain(rs) && span_hello(rs, skb, off)))
+		return parse_hello(rs, skb, off, len);
+	return parse_record(rs, skb, off, len);
 }
 
 static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
@@ -730,7 +727,7 @@ static void look_at_rest(struct rstream *rs, bool stays)
 	else if (rs->in.throttled && sk->sk_shutdown & RCV_SHUTDOWN)
 		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
 	WRITE_ONCE(rs->in.throttled, throttled);
-	if (!stays)
+	if (!stays && !rstream_all_records(rs))
 		rstream_plain_recv_rest(rs);
 	if (rstream_rx_plain(rs) && !rstream_tcpq_unread(sk))
 		rstream_plain_recv_eof(rs);
@@ -744,7 +741,7 @@ static bool urgent_in_record(const struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	if (!tp->urg_data || (rstream_rx_plain(rs) && !rstream_plain_recv_span_over(rs)))
+	if (rstream_rx_plain(rs) && !rstream_plain_recv_span_over(rs))
 		return false;
 	return !rs->hello.plain || tp->urg_seq == tp->copied_seq;
 }
@@ -776,7 +773,7 @@ static void parse_queue(struct rstream *rs)
 	} while (!stays && rstream_rx_plain(rs) && rstream_tcpq_unread(sk) &&
 		 tcp_sk(sk)->copied_seq != seq);
 	look_at_rest(rs, stays);
-	if (urgent_in_record(rs))
+	if (tcp_sk(sk)->urg_data && urgent_in_record(rs))
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 	/* a reader that waits for more bytes need not wait for memory */
 	if (rs->rxq.bytes != ready || rs->rx.fin || (rs->in.throttled && !throttled))

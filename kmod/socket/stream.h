@@ -267,6 +267,12 @@ static inline bool rstream_hist_on(const struct rstream *rs)
 	return READ_ONCE(rs->rn->set.histograms);
 }
 
+/* Do both directions have records, so that nothing is left in TCP's queue on purpose? */
+static inline bool rstream_all_records(const struct rstream *rs)
+{
+	return !rstream_tx_plain(rs) && !rstream_rx_plain(rs) && !rs->plain.more;
+}
+
 /* Does the program want to know when bytes arrived? */
 static inline bool rstream_rx_timed(const struct rstream *rs)
 {

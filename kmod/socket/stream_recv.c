@@ -122,9 +122,11 @@ void rstream_recv_ack(struct rstream *rs)
 {
 	u64 used;
 
-	if (rs->mode != RSTREAM_FRAMED || rstream_plain_recv_in_tcp(rs))
+	if (rs->mode != RSTREAM_FRAMED ||
+	    (rstream_tx_plain(rs) && rstream_plain_recv_in_tcp(rs)))
 		return;			/* disconnected while we slept, or TCP does it all */
-	rstream_plain_recv_more(rs);
+	if (!rstream_all_records(rs))
+		rstream_plain_recv_more(rs);
 	if (rs->in.throttled || rs->plain.part_is_data)
 		rstream_parse(rs);
 	/*
@@ -262,6 +264,22 @@ bool rstream_recv_seen(struct rstream *rs, u64 ahead, size_t len)
 	return ahead < rs->rxq.bytes;
 }
 
+/* Take plain bytes from TCP until the queue has more than @ahead.  Return: false without memory. */
+static bool take_plain(struct rstream *rs, u64 ahead)
+{
+	u64 had;
+
+	do {	/* it may be several spans away */
+		had = rs->rxq.bytes;
+		rstream_plain_recv_refill(rs, ahead);
+		/* one byte more, because the urgent one may be skipped */
+		if (!rstream_plain_recv_pull(rs, ahead + !!rs->urg.state) &&
+		    rs->rxq.bytes <= ahead)
+			return false;
+	} while (rs->rxq.bytes <= ahead && rs->rxq.bytes != had);
+	return true;
+}
+
 /*
  * Copy what is here, at most @len bytes, beginning *@ahead bytes after rx.consumed.
  * Return: bytes, 0 if there are none, or a negative errno.
@@ -269,7 +287,6 @@ bool rstream_recv_seen(struct rstream *rs, u64 ahead, size_t len)
 static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 		     u64 *ahead, int flags, ktime_t *stamp)
 {
-	u64 had;
 	int n;
 
 	if (!rs->plain.in_tcp && !rs->rxq.bytes && rstream_plain_recv_in_tcp(rs))
@@ -281,14 +298,8 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	do {	/* it may be several spans away */
-		had = rs->rxq.bytes;
-		rstream_plain_recv_refill(rs, *ahead);
-		/* one byte more, because the urgent one may be skipped */
-		if (!rstream_plain_recv_pull(rs, *ahead + !!rs->urg.state) &&
-		    rs->rxq.bytes <= *ahead)
-			return -ENOMEM;
-	} while (rs->rxq.bytes <= *ahead && rs->rxq.bytes != had);
+	if ((rs->plain.in_tcp || !rstream_all_records(rs)) && !take_plain(rs, *ahead))
+		return -ENOMEM;
 	len = rstream_recv_next(rs, len, ahead, flags & MSG_PEEK);
 	if (!len)
 		return 0;
