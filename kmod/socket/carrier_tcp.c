@@ -402,7 +402,7 @@ static bool next_records(struct rstream *rs)
 	if (rs->tx.written != rs->tx.sent && rstream_plain_span_due(rs))
 		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	while (ctl_room(rs)) {
-		if (!next_control(rs))
+		if (!rs->want || !next_control(rs))
 			return next_data(rs) || any;
 		WARN_ON_ONCE(rs->out.ctl_len > sizeof(rs->ctl));
 		any = true;
