@@ -783,12 +783,13 @@ static void parse_queue(struct rstream *rs)
 		rs->out.due = true;
 }
 
-void rstream_parse(struct rstream *rs)
+bool rstream_parse(struct rstream *rs)
 {
 	rstream_assert_held(rs);
-	/* our rings are gone, so what the peer says about them would seem wrong */
-	if (rstream_released(rs))
-		return;
-	if (!rstream_plain_recv_fast(rs))
+	if (rstream_tx_plain(rs) && rstream_plain_recv_fast(rs))
+		return true;
+	/* once our rings are gone, what the peer says about them would seem wrong */
+	if (!rstream_released(rs))
 		parse_queue(rs);
+	return false;
 }

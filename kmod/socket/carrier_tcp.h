@@ -62,6 +62,6 @@ struct rstream_in {
 
 /* With the socket held. */
 void rstream_tcp_push(struct rstream *rs);
-void rstream_parse(struct rstream *rs);
+bool rstream_parse(struct rstream *rs);	/* true: all was plain, and its reader knows */
 
 #endif

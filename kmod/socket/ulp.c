@@ -27,9 +27,8 @@ static void on_data_ready(struct sock *sk)
 		rstream_flush_due(rs);
 		return;
 	}
-	if (rstream_plain_recv_fast(rs))
+	if (rstream_parse(rs))
 		return;
-	rstream_parse(rs);
 	/* with SO_RCVLOWAT, that TCP lacks memory is an event, too: see tcp_epollin_ready() */
 	if (sk->sk_rcvlowat > 1 && rstream_rx_plain(rs) && !rstream_closing(rs))
 		rstream_rxq_wake(rs);
