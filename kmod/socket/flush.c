@@ -14,26 +14,22 @@
 #include "stream.h"
 
 /* What keeps bytes from being sent, or, if all are sent, more from being written? */
-static enum rstream_reason stall_reason(const struct rstream *rs)
-{
-	bool all_sent = rs->tx.written == rs->tx.sent;
-
-	if (rs->txq.corked || rstream_tx_plain(rs))
-		return RSTREAM_R_NONE;
-	if (rs->tx.state < RSTREAM_ON_RING)
-		return all_sent || rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
-								RSTREAM_R_STALL_WINDOW;
-	if (all_sent)
-		return rstream_txq_room(rs) ? RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
-	if (rs->txring && rstream_link_is_up(rs->txring->link))
-		return rs->txring->stalled;
-	return RSTREAM_R_NONE;
-}
-
 static void stall_look(struct rstream *rs)
 {
-	enum rstream_reason why = stall_reason(rs);
+	bool all_sent = rs->tx.written == rs->tx.sent;
+	enum rstream_reason why;
 
+	if (rs->txq.corked || rstream_tx_plain(rs))
+		why = RSTREAM_R_NONE;
+	else if (rs->tx.state < RSTREAM_ON_RING)
+		why = all_sent || rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
+							       RSTREAM_R_STALL_WINDOW;
+	else if (all_sent)
+		why = rstream_txq_room(rs) ? RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
+	else if (rs->txring && rstream_link_is_up(rs->txring->link))
+		why = rs->txring->stalled;
+	else
+		why = RSTREAM_R_NONE;
 	if (why != rs->stats.stalls.why)
 		rstream_stalled(rs, why);
 }
@@ -47,32 +43,37 @@ static void look_again(struct rstream *rs)
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 }
 
+/* TCP has an error.  Return: must what is wanted wait for the program to fetch it? */
+static bool error_stops(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	/* no program will fetch the error; TCP's orphans continue, too */
+	if (rstream_closed(rs) && sk->sk_state != TCP_CLOSE)
+		sock_error(sk);
+	if (!sk->sk_err)
+		return false;
+	/* an ICMP error with IP_RECVERR, for example: the program may continue after it */
+	if (rs->out.waits == RSTREAM_OUT_CORKED)
+		rs->out.waits = RSTREAM_OUT_READY;
+	if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len || rs->out.rec_left) &&
+	    sk->sk_state != TCP_CLOSE)
+		rstream_retry(rs, RSTREAM_PATIENT_MS);
+	return true;
+}
+
 /* Can anything be sent now?  If not, what is wanted is postponed or dropped. */
 static bool may_flush(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
+	bool open = (1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT);
 
-	if (rs->error || rstream_released(rs))
+	if (rs->error || rstream_released(rs) || (unlikely(sk->sk_err) && error_stops(rs)))
 		return false;
-	/* no program will fetch the error; TCP's orphans continue, too */
-	if (sk->sk_err && rstream_closed(rs) && sk->sk_state != TCP_CLOSE)
-		sock_error(sk);
-	if (sk->sk_err) {
-		/* an ICMP error with IP_RECVERR, for example: the program may continue after it */
-		if (rs->out.waits == RSTREAM_OUT_CORKED)
-			rs->out.waits = RSTREAM_OUT_READY;
-		if ((rs->tx.written != rs->tx.sent || rs->want || rs->out.ctl_len ||
-		     rs->out.rec_left) && sk->sk_state != TCP_CLOSE)
-			rstream_retry(rs, RSTREAM_PATIENT_MS);
-		return false;
-	}
-	if (!((1 << sk->sk_state) & (TCPF_ESTABLISHED | TCPF_CLOSE_WAIT))) {
-		/* TCP's FIN is out: nothing can be sent any more */
-		if (sk->sk_shutdown & SEND_SHUTDOWN)
-			rs->want = 0;
-		return false;
-	}
-	return true;
+	/* TCP's FIN is out: nothing can be sent any more */
+	if (!open && sk->sk_shutdown & SEND_SHUTDOWN)
+		rs->want = 0;
+	return open;
 }
 
 /* Is there nothing for TCP to send, neither new nor left over? */

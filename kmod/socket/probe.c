@@ -69,10 +69,6 @@ static void look_held(struct rstream *rs)
 	unsigned long end, ms = READ_ONCE(inet_csk(rs->sk)->icsk_user_timeout);
 	struct rstream_probe *probe = &rs->probe;
 
-	if (!is_held(rs)) {
-		probe->held = U64_MAX;
-		return;
-	}
 	if (probe->held != rs->tx.sent) {
 		probe->held = rs->tx.sent;
 		probe->held_at = jiffies;
@@ -90,9 +86,13 @@ static void look_held(struct rstream *rs)
 void rstream_probe_later(struct rstream *rs)
 {
 	struct rstream_probe *probe = &rs->probe;
+	bool held = is_held(rs);
 
-	look_held(rs);
-	if (!is_held(rs) && !is_uncredited(rs)) {
+	if (held)
+		look_held(rs);
+	else
+		probe->held = U64_MAX;
+	if (!held && !is_uncredited(rs)) {
 		probe->ms = 0;
 		return;
 	}
