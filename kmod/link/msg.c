@@ -144,7 +144,7 @@ bool rstream_msg_flush(struct rstream_link *link, struct ring_ctrl *ctrl)
 		return false;
 	}
 	list_del_init(&ctrl->list);
-	if (!ctrl->tx)
+	if (!ctrl->tx && !rx->rs)
 		rstream_rxring_said(rx);
 	return true;
 }
@@ -242,6 +242,7 @@ static void got_renew(struct rstream_link *link)
 
 void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
 {
+	unsigned int type = rstream_imm_type(imm);
 	u32 id = rstream_imm_id(imm);
 
 	lockdep_assert_held(&link->lock);
@@ -250,14 +251,12 @@ void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
 		rstream_link_break_locked(link, RSTREAM_END_OUT_OF_ORDER);
 		return;
 	}
-	if (rstream_imm_type(imm) != RSTREAM_IMM_RQ_CREDIT)
+	if (type != RSTREAM_IMM_RQ_CREDIT)
 		link->msg.unreported++;
-	switch (rstream_imm_type(imm)) {
+	switch (type) {
 	case RSTREAM_IMM_DATA:
-		rstream_rxring_data(link, id, len, false);
-		break;
 	case RSTREAM_IMM_DATA_WANT:
-		rstream_rxring_data(link, id, len, true);
+		rstream_rxring_data(link, id, len, type == RSTREAM_IMM_DATA_WANT);
 		break;
 	case RSTREAM_IMM_CREDIT:
 		rstream_txring_credit(link, id);
@@ -274,7 +273,7 @@ void rstream_msg_got(struct rstream_link *link, __be32 imm, u32 len)
 		break;
 	case RSTREAM_IMM_PROBE:
 	case RSTREAM_IMM_PROBE_ACK:
-		got_probe(link, rstream_imm_type(imm));
+		got_probe(link, type);
 		break;
 	case RSTREAM_IMM_RENEW:
 		got_renew(link);

@@ -74,28 +74,20 @@ static bool read_notice(struct rstream_link *link, const struct ib_wc *wc, unsig
 	return true;
 }
 
-/* Reads the message in receive @i.  Return: NONE, or why the link must end. */
-static enum rstream_link_end read_message(struct rstream_link *link, const struct ib_wc *wc,
-					  unsigned int i, __be32 *imm, u32 *len)
-{
-	if (link->iwarp)
-		return read_notice(link, wc, i, imm, len) ? RSTREAM_END_NONE :
-							    RSTREAM_END_BAD_SIZE;
-	/* check the flag, not the opcode: hns reports another opcode */
-	if (!(wc->wc_flags & IB_WC_WITH_IMM))
-		return RSTREAM_END_NO_IMM;
-	*imm = wc->ex.imm_data;
-	*len = wc->byte_len;
-	return RSTREAM_END_NONE;
-}
-
+/* A message is in receive @i. */
 static void received(struct rstream_link *link, const struct ib_wc *wc, unsigned int i)
 {
-	enum rstream_link_end end;
-	__be32 imm;
-	u32 len;
+	enum rstream_link_end end = RSTREAM_END_NONE;
+	__be32 imm = wc->ex.imm_data;
+	u32 len = wc->byte_len;
 
-	end = read_message(link, wc, i, &imm, &len);
+	if (link->iwarp) {
+		if (!read_notice(link, wc, i, &imm, &len))
+			end = RSTREAM_END_BAD_SIZE;
+	} else if (!(wc->wc_flags & IB_WC_WITH_IMM)) {
+		/* the flag, not the opcode: hns reports another opcode */
+		end = RSTREAM_END_NO_IMM;
+	}
 	if (end) {
 		rstream_link_break_locked(link, end);
 		return;
