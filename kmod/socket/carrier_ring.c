@@ -412,16 +412,13 @@ void rstream_ring_landed(struct rstream *rs)
 }
 
 /*
- * The program has read everything.  If there was much, a larger ring would have held more, and
- * the sender would have waited less.
+ * The program has read everything, and there was much: a larger ring would have held more, and the
+ * sender would have waited less.
  */
 static void ring_emptied(struct rstream *rs)
 {
-	u32 next;
+	u32 next = min(ring_most(rs), rs->rxring->size * RING_GROWTH);
 
-	if (!rs->granted.filled)
-		return;
-	next = min(ring_most(rs), rs->rxring->size * RING_GROWTH);
 	if (next <= rs->rxring->size)
 		return;
 	rs->granted.filled = false;
@@ -504,7 +501,7 @@ static void credit(struct rstream *rs)
 		rs->granted.credited = consumed;
 	}
 	/* pairs with rstream_rxring_data() */
-	if (consumed == smp_load_acquire(&ring->landed))
+	if (rs->granted.filled && consumed == smp_load_acquire(&ring->landed))
 		ring_emptied(rs);
 }
 

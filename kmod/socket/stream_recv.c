@@ -342,18 +342,12 @@ static int recv_fast(struct rstream *rs, struct msghdr *msg, size_t len, enum fa
 	int n;
 
 	if (fast == FAST_TCP) {
-		if (!rs->plain.in_tcp)
-			return 0;
-		n = rstream_plain_recv_copy(rs, msg, len);
+		n = rs->plain.in_tcp ? rstream_plain_recv_copy(rs, msg, len) : 0;
 	} else {
 		rstream_ring_landed(rs);
-		if (!rstream_rxq_ring_ready(rs))
-			return 0;
-		n = copy_ring(rs, msg, len, 0, false);
+		n = rstream_rxq_ring_ready(rs) ? copy_ring(rs, msg, len, 0, false) : 0;
 		if (n > 0)
 			rstream_recv_consume(rs, n);
-		else
-			n = n ?: -EFAULT;
 	}
 	if (n > 0)
 		sk_peek_offset_bwd(rs->sk, n);
@@ -486,18 +480,11 @@ static int recv_idle(struct rstream *rs, int flags)
 	return sk->sk_shutdown & RCV_SHUTDOWN ? 1 : -ENOTCONN;
 }
 
-/*
- * Return: 1, with the socket locked, if the connection has records, or if there is none and the
- * answer is end of file; 0 if the call is TCP's; otherwise a negative errno.
- */
-int rstream_recv_begin(struct rstream *rs, struct socket *sock, int flags)
+/* Locked, but not FRAMED: wait until that is decided.  Return: as rstream_recv_begin() */
+static int recv_undecided(struct rstream *rs, struct socket *sock, int flags)
 {
 	int err = 0;
 
-	if (rstream_mode(rs) == RSTREAM_LISTEN || !rstream_lock_ours(rs, sock))
-		return 0;
-	if (rs->mode == RSTREAM_FRAMED)
-		return 1;
 	if (connecting(rs))	/* we don't know yet whether the call is TCP's */
 		err = wait_while(rs, flags, connecting);
 	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))
@@ -509,6 +496,19 @@ int rstream_recv_begin(struct rstream *rs, struct socket *sock, int flags)
 	rstream_swap_ops(rs, sock);
 	release_sock(rs->sk);
 	return err;
+}
+
+/*
+ * Return: 1, with the socket locked, if the connection has records, or if there is none and the
+ * answer is end of file; 0 if the call is TCP's; otherwise a negative errno.
+ */
+int rstream_recv_begin(struct rstream *rs, struct socket *sock, int flags)
+{
+	if (rstream_mode(rs) == RSTREAM_LISTEN || !rstream_lock_ours(rs, sock))
+		return 0;
+	if (rs->mode == RSTREAM_FRAMED)
+		return 1;
+	return recv_undecided(rs, sock, flags);
 }
 
 /* SO_TIMESTAMP and the like, from a dummy packet. */
@@ -570,7 +570,7 @@ static void busy_loop(struct rstream *rs, int flags)
 	const struct sock *sk = rs->sk;
 	unsigned int id;
 
-	if (!sk_can_busy_loop(rs->sk) || sk->sk_state != TCP_ESTABLISHED ||
+	if (sk->sk_state != TCP_ESTABLISHED ||
 	    rstream_mode(rs) != RSTREAM_FRAMED || busy_loop_end(rs, busy_loop_current_time()))
 		return;
 	id = busy_id(rs);
@@ -597,7 +597,8 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 	if (flags & MSG_ERRQUEUE)
 		return rs->tcp_ops->recvmsg(sock, msg,
 					    rstream_fell_back(rs) ? len : 0, flags);
-	busy_loop(rs, flags);
+	if (sk_can_busy_loop(sock->sk))
+		busy_loop(rs, flags);
 	ret = rstream_recv_begin(rs, sock, flags);
 	if (ret < 0)
 		return ret;
