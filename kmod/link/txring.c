@@ -547,9 +547,7 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 
 	rcu_read_lock();
 	spin_lock_bh(&link->lock);
-	if (link->state != RSTREAM_LINK_UP)
-		goto out;
-	acked = tx_acked(ring);
+	acked = link->state == RSTREAM_LINK_UP ? tx_acked(ring) : -ENOTCONN;
 	if (acked < 0) {
 		total = acked;
 		rstream_sched_yield(ring, true);

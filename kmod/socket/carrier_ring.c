@@ -693,7 +693,7 @@ void rstream_ring_push(struct rstream *rs)
 		return;
 	if (queued && rstream_ipsec_moved(rs))
 		rstream_ipsec_look(rs);		/* may end the link or the connection */
-	if (!queued || rs->error || !rstream_link_is_up(rs->txring->link) || rs->txq.corked ||
+	if (!queued || rs->error || rs->txq.corked ||
 	    (rs->urg.sent && !rstream_urg_heard(rs)) || (few && rstream_ring_autocorks(rs))) {
 		rstream_txring_yield(rs->txring);
 		return;
