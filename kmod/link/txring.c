@@ -446,6 +446,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 		frag->sq_seq = link->wr.posted + link->wr.batch->n;
 		list_move_tail(&frag->list, &ring->flight);
 	} while (++n < link->qp.max_sge && room && !list_empty(frags));
+	link->tx.bytes += len;
 	rstream_wr_message_end(link, len);
 	/* signal once per half of the ring, because space is reused only after completion */
 	if ((off ^ (off + len)) >= ring->pub.size / 2)
@@ -453,9 +454,7 @@ static u32 tx_message(struct tx_ring *ring, struct list_head *frags, u32 room)
 	tx_busy(ring);
 	ring->pub.written += len;
 	ring->ctrl.last_sq = link->wr.posted + link->wr.batch->n;
-	link->tx.bytes += len;
 	link->tx.msgs++;
-	rstream_wr_mark(link);
 	return len;
 }
 

@@ -48,14 +48,6 @@ void rstream_wr_signal(struct rstream_link *link)
 	link->wr.unsignalled_bytes = 0;
 }
 
-/* Records in the slot of the current request that link->tx.bytes now includes its bytes. */
-void rstream_wr_mark(struct rstream_link *link)
-{
-	struct ib_cqe *cqe = link->wr.batch->wr[link->wr.batch->n - 1].rdma.wr.wr_cqe;
-
-	container_of(cqe, struct rstream_slot, cqe)->tx_bytes = link->tx.bytes;
-}
-
 void rstream_wr_write(struct rstream_link *link, u64 raddr, u32 rkey)
 {
 	struct ib_send_wr *wr = begin(link);
@@ -138,26 +130,31 @@ void rstream_wr_message(struct rstream_link *link, u64 raddr, u32 rkey,
 			enum rstream_imm_type type, u32 id)
 {
 	__be32 imm = rstream_imm(type, link->wr.number++, id);
+	struct rstream_batch *b = link->wr.batch;
 	struct ib_send_wr *wr;
 
 	rstream_wr_write(link, raddr, rkey);
 	if (link->iwarp) {
-		link->wr.batch->imm = imm;
-		return;
+		b->imm = imm;
+	} else {
+		wr = &b->wr[b->n - 1].rdma.wr;
+		wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+		wr->ex.imm_data = imm;
 	}
-	wr = &link->wr.batch->wr[link->wr.batch->n - 1].rdma.wr;
-	wr->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
-	wr->ex.imm_data = imm;
 }
 
 void rstream_wr_message_end(struct rstream_link *link, u32 len)
 {
-	__be32 imm = link->wr.batch->imm;
+	struct rstream_batch *b = link->wr.batch;
+	struct ib_cqe *cqe = b->wr[b->n - 1].rdma.wr.wr_cqe;
+	__be32 imm = b->imm;
 
-	if (!link->iwarp)
-		return;
-	link->wr.batch->imm = 0;
-	notice(link, imm, len);
+	if (link->iwarp) {
+		b->imm = 0;
+		notice(link, imm, len);
+	} else {
+		container_of(cqe, struct rstream_slot, cqe)->tx_bytes = link->tx.bytes;
+	}
 }
 
 void rstream_wr_notice(struct rstream_link *link, enum rstream_imm_type type, u32 id)

@@ -25,7 +25,10 @@ static inline bool rstream_wr_fits(const struct rstream_link *link)
 	return rstream_wr_room(link) >= rstream_wr_per_message(link);
 }
 
-/* A message with data: begin it, add its SGEs, end it with the sum of their bytes. */
+/*
+ * A message with data: begin it, add its SGEs, end it with the sum of their bytes.  By then
+ * link->tx.bytes includes what the stream has sent in it.
+ */
 void rstream_wr_message(struct rstream_link *link, u64 raddr, u32 rkey,
 			enum rstream_imm_type type, u32 id);
 void rstream_wr_message_end(struct rstream_link *link, u32 len);
@@ -42,7 +45,6 @@ void rstream_wr_sge(struct rstream_link *link, u64 addr, u32 len);
 void rstream_wr_inline(struct rstream_link *link, const void *mem, u32 len);
 void rstream_wr_credit(struct rstream_link *link, u64 value);
 void rstream_wr_signal(struct rstream_link *link);
-void rstream_wr_mark(struct rstream_link *link);
 int rstream_wr_post(struct rstream_link *link);
 
 /* DMA mapping of data.  Mapping without the lock, unless the device uses virtual addresses. */
