@@ -206,7 +206,7 @@ struct rstream_link_sched {
 	u64 completed_bytes;		/* part of tx.bytes that is known to have completed */
 };
 
-/* page_cache.c */
+/* txring.c: pages that were sent, kept for the next writes */
 struct rstream_link_pages {
 	struct page *cache[RSTREAM_CACHED_PAGES];
 	unsigned int n, least;		/* @least: minimum of @n since the last sweep */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by rxring.c (receiving end), txring.c (sending end), msg.c, sched.c and frag.c.
- * All with link->lock held, but for frags.
+ * Shared by rxring.c (receiving end), txring.c (sending end), msg.c and sched.c.
+ * All with link->lock held unless noted.
  */
 #ifndef RSTREAM_RING_H
 #define RSTREAM_RING_H
@@ -103,14 +103,8 @@ void rstream_sched_end(struct tx_ring *ring);
 /* ... because it has posted what it could, or has nothing to post; @next: schedule the next one. */
 void rstream_sched_yield(struct tx_ring *ring, bool next);
 
-/* frag.c */
+/* txring.c: the slab of frags, without the lock */
 int rstream_frag_init(void);
 void rstream_frag_exit(void);
-/*
- * Shortens @frag (not mapped yet) to @len bytes.  Return: a frag with the rest, which has its own
- * reference to the page; NULL if out of memory.
- */
-struct rstream_frag *rstream_frag_split(struct rstream_frag *frag, u32 len);
-void rstream_frags_free(struct list_head *frags);
 
 #endif

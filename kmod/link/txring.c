@@ -2,11 +2,11 @@
 /*
  * The sending end of rings.
  *
- * Owns the table of rings granted to this host, the frags in flight on them, and closed rings
- * until the peer has sent FREED.  Called by the streams (link.h), by msg.c with messages, by
- * qp.c with completions.  Everything but allocation and DMA mapping runs under link->lock,
- * including the callbacks to streams.  It never waits: a ring without a slot is scheduled when
- * there is one.
+ * Owns the table of rings granted to this host, the frags in flight on them, pages that were sent
+ * and are kept for the next writes, and closed rings until the peer has sent FREED.  Called by the
+ * streams (link.h), by msg.c with messages, by qp.c with completions.  Everything but allocation
+ * and DMA mapping runs under link->lock, including the callbacks to streams.  It never waits: a
+ * ring without a slot is scheduled when there is one.
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
@@ -14,8 +14,120 @@
 
 #include "account.h"
 #include "ring.h"
-#include "page_cache.h"
 #include "wr.h"
+
+/* ---- frags ---- */
+
+#define FRAGS_AT_ONCE	16	/* that are given back to the cache */
+
+static struct kmem_cache *frag_cache;
+
+struct rstream_frag *rstream_frag_alloc(gfp_t gfp)
+{
+	return kmem_cache_zalloc(frag_cache, gfp);
+}
+
+/* Releases all that @frag refers to. */
+static void frag_release(struct rstream_frag *frag)
+{
+	rstream_wr_unmap(frag);
+	if (frag->page)
+		put_page(frag->page);
+	net_zcopy_put(frag->uarg);
+}
+
+void rstream_frag_free(struct rstream_frag *frag)
+{
+	frag_release(frag);
+	kmem_cache_free(frag_cache, frag);
+}
+
+/*
+ * Shortens @frag (not mapped yet) to @len bytes.  Return: a frag with the rest, which has its own
+ * reference to the page; NULL if out of memory.
+ */
+static struct rstream_frag *frag_split(struct rstream_frag *frag, u32 len)
+{
+	struct rstream_frag *rest = rstream_frag_alloc(GFP_ATOMIC);
+
+	if (!rest)
+		return NULL;
+	get_page(frag->page);
+	rest->page = frag->page;
+	rest->off = frag->off + len;
+	rest->len = frag->len - len;
+	if (frag->uarg)
+		net_zcopy_get(frag->uarg);
+	rest->uarg = frag->uarg;
+	rest->copied = frag->copied;
+	frag->len = len;
+	return rest;
+}
+
+static void frags_free(struct list_head *frags)
+{
+	struct rstream_frag *frag, *next;
+	void *gone[FRAGS_AT_ONCE];
+	unsigned int n = 0;
+
+	list_for_each_entry_safe(frag, next, frags, list) {
+		frag_release(frag);
+		gone[n++] = frag;
+		if (n == ARRAY_SIZE(gone)) {
+			kmem_cache_free_bulk(frag_cache, n, gone);
+			n = 0;
+		}
+	}
+	if (n)
+		kmem_cache_free_bulk(frag_cache, n, gone);
+	INIT_LIST_HEAD(frags);
+}
+
+int rstream_frag_init(void)
+{
+	frag_cache = KMEM_CACHE(rstream_frag, 0);
+	return frag_cache ? 0 : -ENOMEM;
+}
+
+void rstream_frag_exit(void)
+{
+	kmem_cache_destroy(frag_cache);
+}
+
+/* ---- cached pages ---- */
+
+/*
+ * Pages into which writes were copied are kept for the next writes once they have been sent.  Some
+ * kernels clear new pages (CONFIG_INIT_ON_ALLOC_DEFAULT_ON), and cached ones are still in the CPU's
+ * caches.  @frag has completed: keeps its page if it holds the only reference, and there is room.
+ */
+static void cache_put(struct rstream_link *link, struct rstream_frag *frag)
+{
+	struct page *page = frag->page;
+
+	lockdep_assert_held(&link->lock);
+	/* if this is the only reference, nobody can take another one */
+	if (link->state == RSTREAM_LINK_UP && link->pages.n < RSTREAM_CACHED_PAGES &&
+	    page_ref_count(page) == 1 && page_size(page) == RSTREAM_CACHED_PAGE_SIZE &&
+	    !page_is_pfmemalloc(page)) {
+		link->pages.cache[link->pages.n++] = page;
+		frag->page = NULL;
+	}
+}
+
+/* Drops the oldest pages first: the newest are most likely in the CPU's caches. */
+static void cache_drop(struct rstream_link *link, unsigned int n)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&link->lock);
+	for (i = 0; i < n; i++)
+		put_page(link->pages.cache[i]);
+	link->pages.n -= n;
+	memmove(link->pages.cache, link->pages.cache + n,
+		link->pages.n * sizeof(*link->pages.cache));
+	link->pages.least = link->pages.n;
+}
 
 /* ---- DMA addresses ---- */
 
@@ -34,7 +146,7 @@ void rstream_txring_unlock(struct rstream_link *link)
 	list_splice_init(&link->tx.dead, &dead);
 	rcu_read_lock();
 	spin_unlock_bh(&link->lock);
-	rstream_frags_free(&dead);
+	frags_free(&dead);
 	rcu_read_unlock();
 }
 
@@ -45,7 +157,7 @@ static bool frag_fit(struct rstream_frag *frag, u32 room)
 
 	if (frag->len <= room)
 		return true;
-	rest = rstream_frag_split(frag, room);
+	rest = frag_split(frag, room);
 	if (!rest)
 		return false;
 	list_add(&rest->list, &frag->list);
@@ -648,23 +760,29 @@ size_t rstream_txring_reap(struct rstream_txring *pub, s64 *acked, bool silent,
 		*cost += frag->charged;
 		list_move_tail(&frag->list, &done);
 		if (frag->copied)
-			rstream_page_cache_put(link, frag);
+			cache_put(link, frag);
 	}
 	spin_unlock_bh(&link->lock);
-	rstream_frags_free(&done);
+	frags_free(&done);
 	rcu_read_unlock();
 	return bytes;
 }
 
 struct page *rstream_txring_cached_page(struct rstream_txring *pub)
 {
-	struct page *page;
+	struct rstream_link *link = pub->link;
+	struct rstream_link_pages *pages = &link->pages;
+	struct page *page = NULL;
 
-	if (!READ_ONCE(pub->link->pages.n))
+	if (!READ_ONCE(pages->n))
 		return NULL;
-	spin_lock_bh(&pub->link->lock);
-	page = rstream_page_cache_get(pub->link);
-	spin_unlock_bh(&pub->link->lock);
+	spin_lock_bh(&link->lock);
+	/* a page of another NUMA node would be slow: the next sweep frees it */
+	if (pages->n && page_to_nid(pages->cache[pages->n - 1]) == numa_mem_id()) {
+		page = pages->cache[--pages->n];
+		pages->least = min(pages->least, pages->n);
+	}
+	spin_unlock_bh(&link->lock);
 	return page;
 }
 
@@ -871,7 +989,8 @@ void rstream_txring_sweep(struct rstream_link *link, struct rstream_balance *bal
 		if (!rstream_link_pause(link, n))
 			return;
 	}
-	rstream_page_cache_trim(link);
+	/* what was not needed since the last sweep, or all when memory is short */
+	cache_drop(link, rstream_rmb_pressure(link) ? link->pages.n : link->pages.least);
 	rstream_msg_kick(link);
 }
 
@@ -913,7 +1032,7 @@ void rstream_txring_drained(struct rstream_link *link)
 		list_del_init(&ring->sent);
 		rstream_link_pause(link, ++n);
 	}
-	rstream_page_cache_free(link);
+	cache_drop(link, link->pages.n);
 }
 
 /* No more credits are written: keeps the last one, and releases the cell. */
