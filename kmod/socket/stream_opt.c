@@ -14,6 +14,54 @@
 #include "rules.h"
 #include "stream.h"
 
+/* ---- ioctl ---- */
+
+/*
+ * Bytes that TCP has not delivered.  Records count if they precede the last payload or FIN, but
+ * not after it.
+ */
+static u64 tcp_unacked(const struct rstream *rs)
+{
+	u64 acked = tcp_sk(rs->sk)->bytes_acked;
+	s64 records = rs->out.payload_end - acked;
+	s64 plain = rstream_tcp_acked_at(rs) - max(acked, rs->plain.tx_from);
+
+	/* plain bytes not followed by HELLO yet, and the PLAIN records between them */
+	if (!rstream_tx_plain(rs) && !test_bit(RSTREAM_WANT_HELLO, &rs->want))
+		plain = 0;
+	return max(records, 0LL) + max(plain, 0LL);
+}
+
+/*
+ * For SIOCOUTQ and TCP_INFO: bytes that the peer's kernel is not known to have.  On a ring, those
+ * are the writes that have not completed (rstream_txring_sent() makes the last ones complete), and
+ * what TCP has not delivered from before, or FIN.
+ */
+static u64 all_unacked(struct rstream *rs)
+{
+	u64 queued = rs->tx.written - rs->tx.sent;
+
+	/* all that the peer has not acknowledged, or FIN */
+	if (rs->tx.state == RSTREAM_LOST)
+		return max(rs->tx.written - rs->tx.acked, tcp_unacked(rs));
+	if (rs->tx.state < RSTREAM_ON_RING)
+		return queued + rs->out.rec_left + rs->txq.lost + tcp_unacked(rs);
+	rstream_ring_reap(rs);
+	if (!rs->txring || rstream_txring_sent(rs->txring))
+		return queued + tcp_unacked(rs);
+	return rs->txq.mem + tcp_unacked(rs);
+}
+
+/* For SIOCINQ: readable bytes up to the mark. */
+static u64 readable(const struct rstream *rs)
+{
+	u64 ready = rstream_rxq_here(rs);
+
+	if (!rs->urg.state || sock_flag(rs->sk, SOCK_URGINLINE))
+		return ready;
+	return min(ready, rs->urg.at - rs->rx.consumed);
+}
+
 int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
 	struct rstream *rs = rstream_of(sock->sk);
@@ -24,13 +72,13 @@ int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	lock_sock(sock->sk);
 	switch (cmd) {
 	case SIOCINQ:
-		n = rstream_urg_inq(rs);
+		n = readable(rs);
 		break;
 	case SIOCATMARK:
 		n = rstream_rxq_at_mark(rs, rs->rx.consumed);
 		break;
 	case SIOCOUTQ:
-		n = rstream_send_unacked(rs);
+		n = all_unacked(rs);
 		break;
 	case SIOCOUTQNSD:
 		n = rstream_txq_unsent(rs);
@@ -176,8 +224,7 @@ static u8 info_state(struct rstream *rs)
 		return ended ? TCP_CLOSE_WAIT : TCP_ESTABLISHED;
 	if (ended)
 		return TCP_LAST_ACK;
-	return rs->tx.fin && !rstream_send_unacked(rs) ? TCP_FIN_WAIT2 :
-						       TCP_FIN_WAIT1;
+	return rs->tx.fin && !all_unacked(rs) ? TCP_FIN_WAIT2 : TCP_FIN_WAIT1;
 }
 
 /* Count the program's bytes, where TCP has counted its own. */
@@ -186,7 +233,7 @@ static void info_fill(struct rstream *rs, struct tcp_info *info)
 	u64 unacked;
 
 	rstream_ring_landed(rs);
-	unacked = min(rstream_send_unacked(rs), rs->tx.written);
+	unacked = min(all_unacked(rs), rs->tx.written);
 	/* unacked may include records in flight, but bytes_acked must never decrease */
 	rs->txq.reported = max(rs->txq.reported, rs->tx.written - unacked);
 	info->tcpi_state = info_state(rs);

@@ -43,44 +43,6 @@ static bool autocorks(const struct rstream *rs)
 	       rstream_txq_may_autocork(rs, rs->tx.written - rs->tx.sent);
 }
 
-/* ---- state ---- */
-
-/*
- * Bytes that TCP has not delivered.  Records count if they precede the last payload or FIN, but
- * not after it.
- */
-static u64 tcp_unacked(const struct rstream *rs)
-{
-	u64 acked = tcp_sk(rs->sk)->bytes_acked;
-	s64 records = rs->out.payload_end - acked;
-	s64 plain = rstream_tcp_acked_at(rs) - max(acked, rs->plain.tx_from);
-
-	/* plain bytes not followed by HELLO yet, and the PLAIN records between them */
-	if (!rstream_tx_plain(rs) && !test_bit(RSTREAM_WANT_HELLO, &rs->want))
-		plain = 0;
-	return max(records, 0LL) + max(plain, 0LL);
-}
-
-/*
- * For SIOCOUTQ: bytes that the peer's kernel is not known to have.  On a ring, those are the
- * writes that have not completed (rstream_txring_sent() makes the last ones complete), and what
- * TCP has not delivered from before, or FIN.
- */
-u64 rstream_send_unacked(struct rstream *rs)
-{
-	u64 queued = rs->tx.written - rs->tx.sent;
-
-	/* all that the peer has not acknowledged, or FIN */
-	if (rs->tx.state == RSTREAM_LOST)
-		return max(rs->tx.written - rs->tx.acked, tcp_unacked(rs));
-	if (rs->tx.state < RSTREAM_ON_RING)
-		return queued + rs->out.rec_left + rs->txq.lost + tcp_unacked(rs);
-	rstream_ring_reap(rs);
-	if (!rs->txring || rstream_txring_sent(rs->txring))
-		return queued + tcp_unacked(rs);
-	return rs->txq.mem + tcp_unacked(rs);
-}
-
 /* The last fragment, if bytes at @pfrag's offset are contiguous with it. */
 static struct rstream_frag *tail_frag(struct rstream *rs,
 				      const struct page_frag *pfrag)

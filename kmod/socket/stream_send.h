@@ -15,7 +15,6 @@ ssize_t rstream_sendpage(struct socket *sock, struct page *page, int off,
 			 size_t len, int flags);
 
 /* Held. */
-u64 rstream_send_unacked(struct rstream *rs);
 void rstream_send_room(struct rstream *rs);
 
 #endif

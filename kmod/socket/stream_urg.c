@@ -34,16 +34,6 @@ bool rstream_urg_heard(struct rstream *rs)
 
 /* ---- receiving ---- */
 
-/* For SIOCINQ: readable bytes up to the mark.  Socket held. */
-u64 rstream_urg_inq(const struct rstream *rs)
-{
-	u64 ready = rstream_rxq_here(rs);
-
-	if (!rs->urg.state || sock_flag(rs->sk, SOCK_URGINLINE))
-		return ready;
-	return min(ready, rs->urg.at - rs->rx.consumed);
-}
-
 /* The byte at @at is urgent, by a URG record or TCP's mark. */
 void rstream_urg_mark(struct rstream *rs, u64 at)
 {

@@ -32,6 +32,5 @@ enum rstream_reason rstream_urg_got(struct rstream *rs, u64 offset);
 void rstream_urg_mark(struct rstream *rs, u64 at);
 int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 		     int flags);
-u64 rstream_urg_inq(const struct rstream *rs);
 
 #endif
