@@ -76,8 +76,8 @@ static int client_add(struct ib_device *ib)
 }
 
 /*
- * Waits only for the module's workers and a grace period.  This runs before rdma_cm's own removal, which waits for
- * all ids of the device that have not been destroyed by then.
+ * Waits only for the module's workers and a grace period.  This runs before rdma_cm's own removal,
+ * which waits for all ids of the device that have not been destroyed by then.
  */
 static void client_remove(struct ib_device *ib, void *data)
 {
