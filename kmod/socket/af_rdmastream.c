@@ -472,7 +472,7 @@ static int shutdown_framed(struct rstream *rs, struct socket *sock, int how)
 		return -ENOTCONN;
 	if (how & SEND_SHUTDOWN && !(rs->shutdown & SEND_SHUTDOWN))
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
-	WRITE_ONCE(rs->shutdown, rs->shutdown | how);
+	rstream_shut(rs, how);
 	rstream_txq_cork(rs, false);
 	rstream_flush(rs);
 	return 0;

@@ -797,7 +797,7 @@ static bool is_unwanted(const struct rstream *rs, const struct rstream_rxring *r
 {
 	if (rstream_closing(rs))
 		return ring->landed > READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base);
-	return rstream_refuses(rs) && ring->landed != rs->granted.landed;
+	return READ_ONCE(rs->shutdown) == SHUTDOWN_MASK && ring->landed != rs->granted.landed;
 }
 
 static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)

@@ -586,7 +586,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 {
 	enum rstream_reason reason;
 
-	if (rstream_refuses(rs)) {
+	if (rstream_refuses(rs, rs->in.seq + 1)) {
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}
@@ -664,7 +664,9 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	if (rs->plain.part_is_data || (!rstream_all_records(rs) && rstream_plain_recv_full(rs) &&
 				       !rstream_plain_recv_span_over(rs)))
 		return 0;
-	if (rs->in.data_left && rstream_refuses(rs)) {	/* the record began before that */
+	/* the record began before that */
+	if (rs->in.data_left &&
+	    rstream_refuses(rs, TCP_SKB_CB(skb)->seq + off + min(len, rs->in.data_left))) {
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return 0;
 	}

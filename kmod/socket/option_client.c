@@ -88,13 +88,13 @@ enum rstream_opt_found rstream_option_client_find(const struct tcphdr *th,
 
 /* ---- the client's connection ops ---- */
 
+/* SYNs with the option that were not answered; perhaps the network drops them: go on without. */
+#define SYNS_MAX	2
+
 /*
  * Why a connection by this route must not have the option, and stays plain TCP; or NONE.  Within
  * one host, no carrier is faster than TCP over the loopback device.
  */
-/* SYNs with the option that were not answered; perhaps the network drops them: go on without. */
-#define SYNS_MAX	2
-
 static enum rstream_reason route_excludes(const struct rstream *rs, const struct dst_entry *dst)
 {
 	if (inet_csk(rs->sk)->icsk_retransmits >= SYNS_MAX)

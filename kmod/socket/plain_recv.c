@@ -18,7 +18,7 @@
 /* @n bytes of data have arrived. */
 static bool arrived(struct rstream *rs, size_t n)
 {
-	if (rstream_refuses(rs)) {
+	if (rstream_refuses(rs, rs->plain.rx_start + (u32)(rs->rx.arrived + n))) {
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return false;
 	}
@@ -238,7 +238,7 @@ bool rstream_plain_recv_fast(struct rstream *rs)
 	const struct sock *sk = rs->sk;
 	u64 here, news, end = rs->plain.phase.rx_end;
 
-	if (!plain_both(rs) || rs->plain.part_is_data || rstream_refuses(rs) ||
+	if (!plain_both(rs) || rs->plain.part_is_data || rs->shutdown == SHUTDOWN_MASK ||
 	    tcp_sk(sk)->urg_data || rs->rx.fin != !!(sk->sk_shutdown & RCV_SHUTDOWN) ||
 	    sk->sk_rcvlowat > 1)
 		return false;

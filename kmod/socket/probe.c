@@ -69,8 +69,8 @@ static void look_held(struct rstream *rs)
 	unsigned long end, ms = READ_ONCE(inet_csk(rs->sk)->icsk_user_timeout);
 	struct rstream_probe *probe = &rs->probe;
 
-	if (probe->held != rs->tx.sent) {
-		probe->held = rs->tx.sent;
+	if (probe->held != rs->tx.sent + 1) {
+		probe->held = rs->tx.sent + 1;
 		probe->held_at = jiffies;
 	}
 	if (!ms)
@@ -82,6 +82,21 @@ static void look_held(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_NONE, ETIMEDOUT);
 }
 
+/* The wait begins, unless all has been credited since the last post. */
+static void begin(struct rstream *rs, bool held)
+{
+	struct rstream_probe *probe = &rs->probe;
+	s64 acked = 0;
+
+	if (rs->txring)
+		acked = rstream_txring_acked(rs->txring);
+	if (!held && acked == (s64)rs->txring->written)
+		return;
+	probe->ms = PROBE_MIN_MS;
+	probe->at = jiffies + msecs_to_jiffies(PROBE_MIN_MS);
+	probe->sign = sign(rs, acked);
+}
+
 /* Does what was sent, or waits to be sent, still wait for the peer? */
 void rstream_probe_later(struct rstream *rs)
 {
@@ -91,15 +106,11 @@ void rstream_probe_later(struct rstream *rs)
 	if (held)
 		look_held(rs);
 	else
-		probe->held = U64_MAX;
-	if (!held && !is_uncredited(rs)) {
+		probe->held = 0;
+	if (!held && !is_uncredited(rs))
 		probe->ms = 0;
-		return;
-	}
-	if (!probe->ms) {
-		probe->ms = PROBE_MIN_MS;
-		probe->at = jiffies + msecs_to_jiffies(PROBE_MIN_MS);
-		probe->sign = sign(rs, rs->txring ? rs->txring->acked : 0);
-	}
-	rstream_retry_by(rs, probe->at);
+	else if (!probe->ms)
+		begin(rs, held);
+	if (probe->ms)
+		rstream_retry_by(rs, probe->at);
 }

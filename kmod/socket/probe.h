@@ -13,7 +13,7 @@ struct rstream_probe {
 	u32 ms;			/* time from the last one to the next; 0: nothing waits */
 	u64 sign;		/* grows with each sign, see probe.c */
 	u64 sent;		/* tx.sent at the last probe */
-	u64 held;		/* tx.sent when the peer had no room for more; U64_MAX: it has */
+	u64 held;		/* tx.sent + 1 when the peer had no room for more; 0: it has */
 	unsigned long held_at;	/* jiffies when this was noticed */
 };
 

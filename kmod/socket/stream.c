@@ -169,6 +169,15 @@ void rstream_retry(struct rstream *rs, unsigned int ms)
 
 /* ---- the end ---- */
 
+void rstream_shut(struct rstream *rs, u8 how)
+{
+	u8 now = rs->shutdown | how;
+
+	if (now != rs->shutdown && now == SHUTDOWN_MASK)
+		rs->shut_seq = tcp_sk(rs->sk)->rcv_nxt;
+	WRITE_ONCE(rs->shutdown, now);
+}
+
 /* Send TCP's FIN, after all that TCP was given.  Socket held. */
 void rstream_shutdown_tcp(struct rstream *rs)
 {

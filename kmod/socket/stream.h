@@ -135,6 +135,7 @@ struct rstream {
 		     /* of one connection: zeroed by rstream_reset_state() */
 		bool server;		/* the accepting side */
 		u8 shutdown;		/* the program's RCV_SHUTDOWN, SEND_SHUTDOWN if FRAMED */
+		u32 shut_seq;		/* TCP's rcv_nxt when @shutdown became both */
 		u16 error;		/* positive errno that the program gets for a reset */
 		unsigned long want;	/* bits of enum rstream_want */
 		struct rstream_tx tx;	/* carrier and offsets of what we send */
@@ -234,12 +235,13 @@ static inline bool rstream_closing(const struct rstream *rs)
 }
 
 /*
- * Is data that arrives answered with a reset, as with TCP?  After close(), or after both directions
- * were shut down.
+ * Is data that ends at @seq on TCP answered with a reset, as TCP does?  After close(), and if it
+ * has arrived after both directions were shut down.
  */
-static inline bool rstream_refuses(const struct rstream *rs)
+static inline bool rstream_refuses(const struct rstream *rs, u32 seq)
 {
-	return rstream_closing(rs) || READ_ONCE(rs->shutdown) == SHUTDOWN_MASK;
+	return rstream_closing(rs) ||
+	       (rs->shutdown == SHUTDOWN_MASK && after(seq, rs->shut_seq));
 }
 
 /* Do we send without records, so that HELLO is still to be sent? */
@@ -323,6 +325,7 @@ void rstream_unhook(struct sock *sk);
 void rstream_set_dummy(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
 bool rstream_queue_again(struct rstream *rs, unsigned long todo, unsigned long delay);
+void rstream_shut(struct rstream *rs, u8 how);	/* RCV_SHUTDOWN, SEND_SHUTDOWN of the program */
 void rstream_shutdown_tcp(struct rstream *rs);
 void rstream_fail(struct rstream *rs, enum rstream_reason reason, int error);
 void rstream_fail_closed(struct rstream *rs, enum rstream_reason reason, int error);

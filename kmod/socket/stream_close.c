@@ -175,8 +175,11 @@ static void linger(struct rstream *rs)
 	}
 	if (!rs->error && rstream_txq_done(rs))
 		rstream_shutdown_tcp(rs);
-	while (timeo && !signal_pending(current) && fin_unacked(sk))
-		sk_wait_event(sk, &timeo, !fin_unacked(sk), &wait);
+	/* TCP's release waits itself if the peer's FIN is here */
+	while (timeo && !signal_pending(current) && fin_unacked(sk) &&
+	       !(sk->sk_shutdown & RCV_SHUTDOWN))
+		sk_wait_event(sk, &timeo, !fin_unacked(sk) ||
+			      READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN, &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
@@ -185,9 +188,9 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 {
 	struct sock *sk = rs->sk;
 
-	rs->shutdown = SHUTDOWN_MASK;
-	rstream_txq_cork(rs, false);
 	rstream_parse(rs);
+	rstream_shut(rs, SHUTDOWN_MASK);
+	rstream_txq_cork(rs, false);
 	rstream_flush_due(rs);
 	rstream_ring_landed(rs);
 	/* discard errors from ICMP, which nobody will fetch; TCP continues, too */

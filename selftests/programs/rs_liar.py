@@ -809,6 +809,18 @@ def link_peer_gone(tun):
         linked.sock.close()
 
 
+def link_peer_gone_after_credit(tun):
+    """... also if it has credited a part after all was sent."""
+    linked = on_our_ring(tun)
+    linked.sock.sendall(b"0123456789")
+    linked.credit(5)
+    linked.record(ACK_REC)
+    linked.peer.close()
+    data, err = drain(linked.sock)
+    expect(not data and err == 104, f"ECONNRESET, not {err}")
+    linked.sock.close()
+
+
 def link_peer_asked_once(tun):
     """An idle stream asks once whether the peer is there, and not again."""
     linked = on_our_ring(tun)

@@ -456,6 +456,19 @@ def span_of_peer(tun):
     expect(span.peer.until(lambda: span.peer.fin) and not span.peer.data, "FIN, no byte more")
 
 
+def span_shutdown(tun):
+    """What has arrived before both directions are shut down can be read, spans behind it, too."""
+    span = Spanned(tun)
+    span.peer.write(plain(65536) + 3 * FULL)
+    span.gets(3 * FULL)
+    span.peer.write(FULL + plain(65536) + FULL)
+    until_unread(span.sock, 2 * PRELUDE)
+    span.sock.shutdown(socket.SHUT_RDWR)
+    span.gets(2 * FULL)
+    span.peer.write(b"more")
+    expect(span.peer.until(lambda: span.peer.rst), "RST for what comes later")
+
+
 def span_in_pieces(tun):
     """Every border is at every place of a segment; bytes of the program look like HELLO."""
     for size in (1, 7, 8, 23):

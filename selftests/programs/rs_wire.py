@@ -384,6 +384,19 @@ def server_window_closed_for_long(tun):
     answers.join()
 
 
+def server_speaks_first_in_time(tun):
+    """TCP_USER_TIMEOUT does not begin before the client's HELLO is late."""
+    served = Served(tun, option(ROLE_SYN), option(ROLE_CONFIRM))
+    served.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 5000)
+    served.sock.sendall(b"banner")
+    served.peer.write(hello(ROLE_SYN))
+    expect(read_hello(served.peer).startswith(MAGIC), "HELLO")
+    expect(read_data(served.peer, 6) == b"banner", "our bytes in DATA")
+    served.peer.write(record(DATA, b"hi"))
+    expect(served.sock.recv(9) == b"hi", "the peer's bytes")
+    served.sock.close()
+
+
 def server_lingers(tun):
     """SO_LINGER waits until the peer has acknowledged what was sent."""
     served = agreed(tun)
