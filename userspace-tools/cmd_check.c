@@ -40,6 +40,7 @@ struct check {
 	struct seen seen;
 	struct told told;
 	int fd;
+	bool dropped;		/* two SYNs with the option were not answered */
 	ino_t inode;
 };
 
@@ -316,11 +317,7 @@ static int check_connect(struct check *c)
 	freeaddrinfo(list);
 	if (c->fd < 0)
 		return bad_connect(-c->fd);
-	if (option_dropped(c->fd))
-		return bad("connect", "option-dropped",
-			   xprintf("TCP connects only without the TCP option, after three seconds"),
-			   "Something on the way drops segments that have TCP option 254.",
-			   "Let them through, or do without RDMA: rsctl set negotiate 0");
+	c->dropped = option_dropped(c->fd);
 	if (fstat(c->fd, &st)) {
 		complain("fstat: %s", strerror(errno));
 		return EXIT_FAILED;
@@ -370,6 +367,11 @@ static int bad_option(struct check *c)
 {
 	if (c->seen.reason != RDMASTREAM_REASON_NO_OPTION)
 		return bad_reason("option", c->seen.reason);
+	if (c->dropped)
+		return bad("option", "option-dropped",
+			   xprintf("two SYNs with the TCP option were not answered, one without it was"),
+			   "Something on the way drops segments that have TCP option 254, unless packets were lost by chance.",
+			   "Try again.  Let them through, or do without RDMA: rsctl set negotiate 0");
 	if (c->probe && talk_status(c->fd, &c->told))
 		return bad_option_told(&c->told);
 	return bad("option", "no-option",

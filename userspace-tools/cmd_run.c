@@ -229,6 +229,8 @@ int cmd_run(int argc, char **argv)
 	ret = told.way == WAY_PRELOAD ? preload() : run_supervise(told.rules);
 	if (ret)
 		return ret;
-	execvp(program, argv);	/* has a slash; a script without "#!" is the shell's */
+	execv(program, argv);
+	if (errno == ENOEXEC && run_is_text(program))
+		execvp(program, argv);	/* a script without "#!" is the shell's */
 	return run_failed(program, errno);
 }

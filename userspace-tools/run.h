@@ -21,6 +21,8 @@ struct look {
 
 /* As execvp() looks for it, also if it can't be executed; NULL: not found. */
 char *run_find(const char *name);
+/* Is it text, so that a shell may run it if it has no "#!"? */
+bool run_is_text(const char *path);
 /* Complains.  Return: EXIT_CANNOT_RUN or EXIT_NOT_FOUND, by @err. */
 int run_failed(const char *path, int err);
 /* What execve() of @path would run.  Return: EXIT_OK, or what was complained about. */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <paths.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +223,27 @@ static int look_script(char *line, int depth, struct look *look)
 	return ret;
 }
 
+/* May a shell run it?  As bash, but only the first bytes: a program of another machine has NULs. */
+static bool is_text(int fd)
+{
+	char text[256];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+
+	return n > 0 && !memchr(text, '\0', n);
+}
+
+bool run_is_text(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool text;
+
+	if (fd < 0)
+		return false;
+	text = is_text(fd);
+	close(fd);
+	return text;
+}
+
 static int look_file(const char *path, int depth, struct look *look)
 {
 	char text[256] = "";
@@ -242,6 +264,8 @@ static int look_file(const char *path, int depth, struct look *look)
 		ret = look_elf(path, &elf, look);
 	else if (pread(fd, text, sizeof(text) - 1, 0) > 2 && !memcmp(text, "#!", 2))
 		ret = look_script(text + 2, depth, look);
+	else if (!depth && is_text(fd))
+		ret = look_file(_PATH_BSHELL, depth + 1, look);
 	close(fd);
 	return ret;
 }

@@ -439,7 +439,8 @@ says "librdmastream-preload.so:libc.so.6" "run keeps the other library"
 
 # Built for another PREFIX before, which is not to be noticed.
 cp -a "$dir" "$tmp/build"
-exits 0 "install" make -s -C "$here" O="$tmp/build" PREFIX="$tmp/usr" install
+exits 0 "install" env -u MAKEFLAGS make -s -C "$here" O="$tmp/build" DESTDIR= \
+	PREFIX="$tmp/usr" LIBDIR="$tmp/usr/lib/rdmastream" MANDIR="$tmp/usr/share/man" install
 exits 0 "run as installed" "$tmp/usr/bin/rsctl" run sh -c 'echo $LD_PRELOAD'
 says "^$tmp/usr/lib/rdmastream/librdmastream-preload.so" "... finds the library"
 

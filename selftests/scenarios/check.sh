@@ -105,7 +105,7 @@ to=10.77.0.99 ok "nobody has the address" blames connect unreachable
 at=1 ok "nothing listens" blames connect refused
 filter 1 "tcp option 254 exists drop" 2>"$tmp/err" && have_option=1
 if [ -n "${have_option-}" ]; then
-	ok "packets with the option are dropped" blames connect option-dropped
+	ok "packets with the option are dropped" blames option option-dropped
 else
 	skip "packets with the option are dropped" "nft knows no TCP option by number here"
 fi
