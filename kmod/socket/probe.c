@@ -43,6 +43,12 @@ static u64 sign(const struct rstream *rs, s64 acked)
 	return tcp_sk(rs->sk)->bytes_received + READ_ONCE(rs->granted.landed) + max(acked, 0LL);
 }
 
+static void next_in(struct rstream_probe *probe, u32 ms)
+{
+	probe->ms = ms;
+	probe->at = jiffies + msecs_to_jiffies(ms);
+}
+
 /* The wait began long ago: send a probe if there was no sign meanwhile. */
 void rstream_probe_due(struct rstream *rs)
 {
@@ -59,8 +65,7 @@ void rstream_probe_due(struct rstream *rs)
 	}
 	set_bit(RSTREAM_WANT_ACK, &rs->want);
 	probe->sent = rs->tx.sent;
-	probe->ms = min(2 * probe->ms, PROBE_MAX_MS);
-	probe->at = jiffies + msecs_to_jiffies(probe->ms);
+	next_in(probe, min(2 * probe->ms, PROBE_MAX_MS));
 }
 
 /* TCP_USER_TIMEOUT: as long may a peer have no room, even if it answers all probes. */
@@ -92,8 +97,7 @@ static void begin(struct rstream *rs, bool held)
 		acked = rstream_txring_acked(rs->txring);
 	if (!held && acked == (s64)rs->txring->written)
 		return;
-	probe->ms = PROBE_MIN_MS;
-	probe->at = jiffies + msecs_to_jiffies(PROBE_MIN_MS);
+	next_in(probe, PROBE_MIN_MS);
 	probe->sign = sign(rs, acked);
 }
 

@@ -25,7 +25,7 @@ from rs_end import (CELLS, DONE, FREED, PROBE, PROBE_ACK, READY, RENEW, RQ_CREDI
                     Linked, Refused, counters, dump, gid, heard, new_instance, party, rsctl,
                     said_hello, setting, until)
 from rs_peer import (ACK, ACK_REC, BROKEN, DATA, END, GRANT, LINK, RESUME, REVOKE, STOPPED, Failed,
-                     Skipped, ack, broken, chosen, drain, end, expect, ip, record, resume, run,
+                     Skipped, ack, broken, chosen, end, expect, fails, ip, record, resume, run,
                      siphash, switch)
 from streams import fill, tcp_now, write_file
 
@@ -798,27 +798,17 @@ def on_our_ring(tun, **options):
 
 
 def link_peer_gone(tun):
-    """What stays in a ring: the host asks on TCP whether the peer is still there."""
-    for write in lambda sock: sock.sendall(b"0123456789"), fill:
+    """What stays in a ring: the host asks on TCP whether the peer is still there, also if a part was
+    credited after all was sent."""
+    for size, credited in ((10, 0), (None, 0), (10, 5)):
         linked = on_our_ring(tun)
-        write(linked.sock)
+        fill(linked.sock, most=size)
+        if credited:
+            linked.credit(credited)
         linked.record(ACK_REC)
         linked.peer.close()
-        data, err = drain(linked.sock)
-        expect(not data and err == 104, f"ECONNRESET, not {err}")
+        fails(linked.sock, 104)
         linked.sock.close()
-
-
-def link_peer_gone_after_credit(tun):
-    """... also if it has credited a part after all was sent."""
-    linked = on_our_ring(tun)
-    linked.sock.sendall(b"0123456789")
-    linked.credit(5)
-    linked.record(ACK_REC)
-    linked.peer.close()
-    data, err = drain(linked.sock)
-    expect(not data and err == 104, f"ECONNRESET, not {err}")
-    linked.sock.close()
 
 
 def link_peer_asked_once(tun):
@@ -835,11 +825,9 @@ def link_full_for_long(tun):
     linked = on_our_ring(tun, TCP_USER_TIMEOUT=3000)
     began = time.monotonic()
     fill(linked.sock)
-    answers = threading.Thread(target=linked.peer.until, args=(lambda: linked.peer.rst, 8))
-    answers.start()
-    data, err = drain(linked.sock)
-    expect(not data and err == 110 and time.monotonic() - began > 2, f"ETIMEDOUT, not {err}")
-    answers.join()
+    with linked.peer.answering(lambda: linked.peer.rst, 8):
+        fails(linked.sock, 110)
+    expect(time.monotonic() - began > 2, "the wait")
     linked.leave()
 
 

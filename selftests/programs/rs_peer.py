@@ -5,6 +5,8 @@ A TUN device joins the kernel to a TCP, which says exactly what a case wants:
 which option in which segment, how much of a HELLO and when, what records.  The
 sockets under test are ordinary sockets of this process.
 """
+import contextlib
+import errno
 import fcntl
 import os
 import queue
@@ -255,6 +257,14 @@ class Peer:
         head, self.data = self.data[:n], self.data[n:]
         return head
 
+    @contextlib.contextmanager
+    def answering(self, done, seconds=LIMIT):
+        """Segments are acknowledged meanwhile, until done()."""
+        answers = threading.Thread(target=self.until, args=(done, seconds))
+        answers.start()
+        yield
+        answers.join()
+
     def first(self):
         """Wait for a segment that has data."""
         expect(self.until(lambda: self.data or self.rst), "bytes in time")
@@ -370,6 +380,12 @@ def drain(sock):
         return data, err.errno
     except OSError as err:
         return data, err.errno
+
+
+def fails(sock, number):
+    """The program gets no byte, but this error."""
+    data, err = drain(sock)
+    expect(not data and err == number, f"{errno.errorcode[number]}, not {err}")
 
 
 class Served:

@@ -20,7 +20,7 @@ import time
 from rs_end import dump, setting
 from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC, NONCE, OURS,
                      PEER, PSH, RESUME, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH,
-                     Peer, Served, agreed, chosen, drain, end, expect, found, hello, ip,
+                     Peer, Served, agreed, chosen, drain, end, expect, fails, found, hello, ip,
                      nonce_of, option, our_socket, read_data, read_hello, record,
                      role_nonce, role_of, run, switch)
 from streams import fill, tcp_now, unread
@@ -363,25 +363,21 @@ def server_window_probed(tun):
     served = stalled(tun)
     expect(served.peer.read(24)[0] == ACK_REC, "a probe")
     served.peer.close()
-    data, err = drain(served.sock)
-    expect(not data and err == 104, f"ECONNRESET, not {err}")
+    fails(served.sock, 104)
 
 
 def server_window_probes_unanswered(tun):
     served = stalled(tun, TCP_USER_TIMEOUT=1000)
-    data, err = drain(served.sock)
-    expect(not data and err == 110, f"ETIMEDOUT, not {err}")
+    fails(served.sock, 110)
 
 
 def server_window_closed_for_long(tun):
     """TCP_USER_TIMEOUT limits the wait even if the peer answers the probes."""
     served = stalled(tun, TCP_USER_TIMEOUT=3000)
-    answers = threading.Thread(target=served.peer.until, args=(lambda: served.peer.rst, 8))
-    answers.start()
     began = time.monotonic()
-    data, err = drain(served.sock)
-    expect(not data and err == 110 and time.monotonic() - began > 2, f"ETIMEDOUT, not {err}")
-    answers.join()
+    with served.peer.answering(lambda: served.peer.rst, 8):
+        fails(served.sock, 110)
+    expect(time.monotonic() - began > 2, "the wait")
 
 
 def server_speaks_first_in_time(tun):
@@ -397,29 +393,31 @@ def server_speaks_first_in_time(tun):
     served.sock.close()
 
 
-def server_lingers(tun):
-    """SO_LINGER waits until the peer has acknowledged what was sent."""
+def lingering(tun, seconds):
+    """A program that has written, and sets SO_LINGER."""
     served = agreed(tun)
     read_hello(served.peer)
-    served.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 2))
+    served.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, seconds))
     served.sock.sendall(bytes(1000))
+    return served
+
+
+def close_takes(sock):
     began = time.monotonic()
-    served.sock.close()
-    took = time.monotonic() - began
+    sock.close()
+    return time.monotonic() - began
+
+
+def server_lingers(tun):
+    """SO_LINGER waits until the peer has acknowledged what was sent."""
+    took = close_takes(lingering(tun, 2).sock)
     expect(1.5 < took < 5, f"two seconds of close(), not {took:.2f}")
 
 
 def server_lingers_until_acked(tun):
-    served = agreed(tun)
-    read_hello(served.peer)
-    served.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 20))
-    served.sock.sendall(bytes(1000))
-    answers = threading.Thread(target=served.peer.until, args=(lambda: served.peer.fin,))
-    answers.start()
-    began = time.monotonic()
-    served.sock.close()
-    took = time.monotonic() - began
-    answers.join()
+    served = lingering(tun, 20)
+    with served.peer.answering(lambda: served.peer.fin):
+        took = close_takes(served.sock)
     expect(took < 5, f"close() to end with the last ACK, not after {took:.2f} s")
 
 
@@ -557,8 +555,7 @@ def client_peer_silent(tun):
     reached = Reached(tun, agree)
     reached.peer.read(HELLO)
     with setting("hello_timeout_ms", 100):
-        data, err = drain(reached.sock)
-    expect(not data and err == 110, f"ETIMEDOUT, not {err}")
+        fails(reached.sock, 110)
 
 
 def client_peer_plain(tun):
@@ -594,8 +591,7 @@ def client_option_drops_syn(tun):
 def client_reset_in_hello(tun):
     reached = Reached(tun, agree)
     reached.peer.close()
-    data, err = drain(reached.sock)
-    expect(not data and err == 104, f"ECONNRESET, not {err}")
+    fails(reached.sock, 104)
 
 
 if __name__ == "__main__":
