@@ -32,7 +32,7 @@ ok "a peer that reads little: TCP delivers all, too" test "${ends[raw,drip]}" = 
 mark 0
 how=ring
 use ring
-ok "a link comes up" wait_for 30 eval 'rs_stream -b -k inet -l "$ADDR4_0" -n 100K -t 20 >/dev/null && has_link 0'
+ok "a link comes up" want_link_between 0 0 30 has_link 0
 for peer in still drip; do
 	closed $peer
 	ends[$how,$peer]=$end gones[$how,$peer]=$gone

@@ -56,7 +56,7 @@ end_netns() {
 
 begin_rmmod() {
 	rsctl drain off >/dev/null
-	wait_for 60 eval 'rs_stream -b -k rds4 -l "$ADDR4_0" -n 300K -t 60 >/dev/null && has_link 0'
+	want_link_between 0 0 60 has_link 0
 }
 end_rmmod() { wait_for 60 rmmod rdmastream; }
 again_rmmod() {

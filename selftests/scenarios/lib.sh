@@ -238,8 +238,8 @@ want_link() {	# [SECONDS]
 	in_all rsctl stats
 	return 1
 }
-# Likewise between any VMs, until CMD succeeds.  The stream that asks for the link lasts until then:
-# a request that names a connection which has ended is refused.
+# Likewise between any VMs, or from one to itself, until CMD succeeds.  The stream that asks for the
+# link lasts until then: a request that names a connection which has ended is refused.
 want_link_between() {	# VM VM SECONDS CMD...
 	local hold pid status=0
 	hold=$(fresh link)
