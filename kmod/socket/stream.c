@@ -284,7 +284,23 @@ void rstream_links_changed(struct net *net)
 	}
 }
 
-static struct rstream *find_inode_in(struct hlist_head *list, u64 inode)
+/* Under RCU, which keeps @rs: a reference to its sock does not, once TCP has closed.  Takes that. */
+static int make_link(struct rstream *rs, bool any_user)
+{
+	int err = 0;
+
+	if (!any_user && !uid_eq(rstream_sk_uid(rs->sk), current_fsuid()))
+		err = -EPERM;
+	else if (rstream_mode(rs) != RSTREAM_FRAMED)
+		err = -ENOTCONN;
+	if (err)
+		sock_gen_put(rs->sk);
+	else
+		timer_queue(rs, RSTREAM_DO_LINK);
+	return err;
+}
+
+static int make_link_in(struct hlist_head *list, u64 inode, bool any_user)
 {
 	struct rstream *rs;
 
@@ -293,25 +309,10 @@ static struct rstream *find_inode_in(struct hlist_head *list, u64 inode)
 		if (!refcount_inc_not_zero(&rs->sk->sk_refcnt))
 			continue;
 		if (rstream_of(rs->sk) == rs && sock_i_ino(rs->sk) == inode)
-			return rs;
+			return make_link(rs, any_user);
 		sock_gen_put(rs->sk);
 	}
-	return NULL;
-}
-
-/* Return: the stream with this inode, with a reference to its sock, which keeps both; or NULL. */
-static struct rstream *find_inode(struct rstream_net *rn, u64 inode)
-{
-	struct rstream *rs = NULL;
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(rn->numbered) && !rs; i++) {
-		rcu_read_lock();
-		rs = find_inode_in(&rn->numbered[i], inode);
-		rcu_read_unlock();
-		cond_resched();
-	}
-	return rs;
+	return -ENOENT;
 }
 
 /*
@@ -320,19 +321,15 @@ static struct rstream *find_inode(struct rstream_net *rn, u64 inode)
  */
 int rstream_make_link(struct net *net, u64 inode, bool any_user)
 {
-	struct rstream *rs = find_inode(rstream_net(net), inode);
-	int err = 0;
+	struct rstream_net *rn = rstream_net(net);
+	int i, err = -ENOENT;
 
-	if (!rs)
-		err = -ENOENT;
-	else if (!any_user && !uid_eq(rstream_sk_uid(rs->sk), current_fsuid()))
-		err = -EPERM;
-	else if (rstream_mode(rs) != RSTREAM_FRAMED)
-		err = -ENOTCONN;
-	if (err && rs)
-		sock_gen_put(rs->sk);
-	else if (rs)
-		timer_queue(rs, RSTREAM_DO_LINK);
+	for (i = 0; i < ARRAY_SIZE(rn->numbered) && err == -ENOENT; i++) {
+		rcu_read_lock();
+		err = make_link_in(&rn->numbered[i], inode, any_user);
+		rcu_read_unlock();
+		cond_resched();
+	}
 	return err;
 }
 
