@@ -199,11 +199,16 @@ int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than)
 	return min(err, 0);
 }
 
-/* accept() has charged the socket, and passes it to the program. */
+/*
+ * accept() has charged the socket, and passes it to the program.  Called by whoever notices first,
+ * accept() or the worker, and perhaps by both.
+ */
 void rstream_recv_accepted(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
+	if (rs->accepted)
+		return;
 	atomic_sub(rs->rxq.mem, &sk->sk_rmem_alloc);
 	WRITE_ONCE(rs->accepted, true);
 	/* TCP has room again; any record carries its new window */
