@@ -695,12 +695,15 @@ static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
 	return ERR_PTR(err);
 }
 
-/* Listens for both families, or those that the kernel supports.  The next use retries. */
+/*
+ * Listens for both families, or those that the kernel supports.  If that fails for one, the next
+ * use retries.
+ */
 int rstream_cm_listen(struct rstream_link_net *ln)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	struct rdma_cm_id *id;
-	int i, err = 0;
+	int i, failed, err = 0;
 
 	mutex_lock(&ln->listen_lock);
 	for (i = 0; i < ARRAY_SIZE(families); i++) {
@@ -709,14 +712,15 @@ int rstream_cm_listen(struct rstream_link_net *ln)
 		id = listen_at(ln, families[i]);
 		if (!IS_ERR(id)) {
 			ln->listen[i] = id;
-			WRITE_ONCE(ln->listening, true);
-		} else if (!err) {
+		} else if (PTR_ERR(id) != -EAFNOSUPPORT) {
 			err = PTR_ERR(id);
+			failed = families[i] == AF_INET6 ? 6 : 4;
 		}
 	}
-	if (!ln->listening)
-		pr_err_ratelimited("cannot listen on rdma_cm port %d: error %d; peers cannot establish links to this host (is the port taken? see sysctl net.rdmastream.cm_port)\n",
-				   rstream_link_set(ln)->cm_port, err);
+	WRITE_ONCE(ln->listening, !err);
+	if (err)
+		pr_err_ratelimited("cannot listen on rdma_cm port %d of IPv%d: error %d; peers cannot establish links to this host (is the port taken? see sysctl net.rdmastream.cm_port)\n",
+				   rstream_link_set(ln)->cm_port, failed, err);
 	mutex_unlock(&ln->listen_lock);
 	return err;
 }

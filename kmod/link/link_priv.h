@@ -129,7 +129,7 @@ struct rstream_link_net {
 	unsigned long rmb_short_at;
 	struct mutex listen_lock;	/* see above */
 	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
-	bool listening;			/* at least one of them */
+	bool listening;			/* all of them that the kernel supports */
 	struct delayed_work listen_work;
 	spinlock_t addr_lock;		/* see above */
 	struct rstream_addr addrs[RSTREAM_ADDRS_MAX];
