@@ -64,7 +64,7 @@ struct tx_ring {
 	u64 notify_sq;			/* number of the request that pub.notify refers to */
 	bool notify_all;			/* call ops->space() when all has completed */
 	bool freed;			/* FREED has arrived: the peer writes no more credits */
-	unsigned int owed_at;		/* link->probe.sweeps when FREED became due */
+	unsigned int owed_at;		/* link->probe.sweeps when DONE became due, then FREED */
 };
 
 static inline struct tx_ring *to_tx(struct rstream_txring *ring)

@@ -380,6 +380,7 @@ static void tx_end(struct rstream_link *link, struct tx_ring *ring)
 {
 	/* an ASK that was not posted is not needed any more */
 	ring->ctrl.due = DUE_DONE;
+	ring->owed_at = link->probe.sweeps;
 	list_add_tail(&ring->zombie, &link->tx.zombies);
 	link->tx.n_zombies++;
 	rstream_msg_flush(link, &ring->ctrl);
@@ -891,16 +892,22 @@ void rstream_txring_freed(struct rstream_link *link, u32 id)
 		tx_free(link, ring);
 }
 
-/* FREED must follow DONE: has it not, for more than @most sweeps? */
+/*
+ * FREED must follow DONE: has it not, for more than @most sweeps?  DONE itself may take twice as
+ * long: its link must not keep the bytes of closed connections, whose owner is not charged for them
+ * any more, for ever.
+ */
 bool rstream_txring_overdue(struct rstream_link *link, unsigned int most)
 {
 	const struct tx_ring *oldest;
 
 	lockdep_assert_held(&link->lock);
 	oldest = list_first_entry_or_null(&link->tx.zombies, struct tx_ring, zombie);
-	/* the peer need not answer before the writes of the ring have completed */
-	return oldest && !oldest->ctrl.due && list_empty(&oldest->ending) &&
-	       link->probe.sweeps - oldest->owed_at > most;
+	if (!oldest)
+		return false;
+	if (oldest->ctrl.due || !list_empty(&oldest->ending))
+		most *= 2;
+	return link->probe.sweeps - oldest->owed_at > most;
 }
 
 /* ---- for qp.c and link_life.c ---- */
