@@ -45,6 +45,10 @@ static void post_recv(struct rstream_link *link, unsigned int i)
 static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 {
 	lockdep_assert_held(&link->lock);
+	/* rdma_cm flushes the queues before it reports, for example, that the peer has refused */
+	if (wc->status == IB_WC_WR_FLUSH_ERR && link->active &&
+	    link->state == RSTREAM_LINK_CONNECTING && link->life.setup == RSTREAM_SETUP_CONNECT)
+		return;
 	/* iWARP devices flush the queues before rdma_cm says why */
 	if (wc->status == IB_WC_WR_FLUSH_ERR && link->iwarp) {
 		rstream_link_disconnected(link);

@@ -430,10 +430,14 @@ int hca_qp_modify(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	set_attr(qp, attr, mask);
 	if (!(mask & IB_QP_STATE))
 		return 0;
-	if (to == IB_QPS_RESET)
+	if (to == IB_QPS_RESET) {
 		reset(qp);
-	else
+	} else {
+		/* in error, what is flushed may be reported before this call returns */
+		local_bh_disable();
 		set_state(qp, to);
+		local_bh_enable();
+	}
 	return 0;
 }
 

@@ -70,6 +70,28 @@ for slow in 0 1; do
 		rm -f "$tmp"/go*
 	done
 done
-set_net loopback=0 cm_timeout_ms=3000
+
+# A drained host refuses.  rdma_cm flushes the queues before it says so.
+path() {	# VM FILTER: of its paths to the other
+	on "$1" rsctl -j peers | jq -e "any(.[]; (.self | not) and .active and ($2))"
+}
+set_net cm_timeout_ms=3000
+asks=1
+[ -z "$(links 0 '.active and (.remote | startswith("10.77.0.2:"))')" ] || asks=0
+in_all rsctl drain on >/dev/null
+ok "no link is left" wait_for 20 no_links
+hurry
+on $((1 - asks)) rsctl drain on >/dev/null
+begin_streams -C 1 -n 100K -t 150 --hold-at 50K --hold "$tmp/go"
+ok "the other host is drained: it refuses" wait_for 20 path $asks 'any(.paths[]; .refused > 0)'
+ok "the other host is drained: this is the reason" path $asks '.end_text == "peer is drained"'
+ok "the other host is drained: no fault of the path" path $asks 'all(.paths[]; .fails == 0)'
+on $asks rsctl -j peers
+on $((1 - asks)) rsctl drain off >/dev/null
+ok "the other host is not drained any more: a link comes up" wait_for 30 has_link 0
+in_all touch "$tmp/go"
+whole_streams "the other host is drained"
+rm -f "$tmp"/go*
+set_net loopback=0
 ok "no stream remains" wait_for 40 no_streams
 done_testing
