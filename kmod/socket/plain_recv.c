@@ -409,7 +409,9 @@ void rstream_plain_recv_not_hello(struct rstream *rs, bool none)
 
 		if (!left && rs->plain.phase.rx == RSTREAM_SPAN) {
 			/* PLAIN begins here, unless it should be HELLO but is not one */
-			if (none || rs->part[0] == (u8)RSW_MAGIC[0])
+			if (none && rs->plain.reset)
+				rs->in.part_len = 0;	/* no end, which could be missing */
+			else if (none || rs->part[0] == (u8)RSW_MAGIC[0])
 				rstream_fail(rs, none ? RSTREAM_R_TRUNCATED :
 					     RSTREAM_R_BAD_RECORD, ECONNRESET);
 			return;

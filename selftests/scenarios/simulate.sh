@@ -117,7 +117,8 @@ against_rules() {
 	grep -Ff "$tmp/rules" "$tmp/ends"
 	grep -E '^reason:(bad-|ring-overrun|truncated).* [1-9]' "$tmp/sums"
 }
-[ -n "${LIAR-}" ] || ok "no link or stream ends because a peer breaks the protocol" test -z "$(against_rules)"
+[ -n "${LIAR-}" ] || ok "no link or stream ends because a peer breaks the protocol" test -z "$(against_rules)" ||
+	cat $trace/trace >"$RESULTS/trace"
 ok "the module can be unloaded" wait_for 60 rmmod rdmastream
 ok "all memory is freed" wait_for 20 memory_is_back "$free"
 ok "the devices can be removed" all del_device
