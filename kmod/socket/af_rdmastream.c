@@ -108,6 +108,9 @@ static void connect_prepare(struct rstream *rs, const struct socket *sock,
 	/* the socket was given back to TCP while this call waited for the lock */
 	if (sock->ops != &rstream_proto_ops)
 		reason = RSTREAM_R_OFF;
+	/* shut down before: later, these bits would look like FINs */
+	if (rs->sk->sk_shutdown)
+		reason = RSTREAM_R_OFF;
 	if (reason) {
 		rstream_fall_back(rs, reason);
 		return;
@@ -253,6 +256,19 @@ static int accept_plain_kern(struct rstream *listener, struct socket *newsock,
 	return 0;
 }
 
+/* Has TCP saved the SYN for us only, not for the program? */
+static bool saves_syn(const struct rstream *listener)
+{
+	return rstream_mode(listener) == RSTREAM_LISTEN && !listener->user_save_syn;
+}
+
+/* The program must see neither the SYN nor our option that saved it. */
+static void drop_syn(struct sock *sk)
+{
+	tcp_sk(sk)->save_syn = 0;
+	tcp_saved_syn_free(tcp_sk(sk));
+}
+
 /* The client is plain TCP, so the accepted socket is TCP's alone. */
 static int accept_plain(struct rstream *listener, struct socket *newsock, bool kern)
 {
@@ -260,9 +276,9 @@ static int accept_plain(struct rstream *listener, struct socket *newsock, bool k
 
 	rstream_mib_inc(listener->rn, RSTREAM_MIB_PLAIN_ACCEPTS);
 	rstream_mib_reason(listener->rn, reason);
-	if (!listener->user_save_syn) {
+	if (saves_syn(listener)) {
 		lock_sock(newsock->sk);		/* BPF programs read it in softirq */
-		tcp_saved_syn_free(tcp_sk(newsock->sk));
+		drop_syn(newsock->sk);
 		release_sock(newsock->sk);
 	}
 	if (kern)
@@ -307,8 +323,8 @@ static bool accept_stream(struct rstream *listener, struct rstream *rs, struct s
 	rstream_ring_grant_try(rs);
 	if (rs->out.waits)	/* was set in rstream_dummy_socket only */
 		set_bit(SOCK_NOSPACE, &newsock->flags);
-	if (!listener->user_save_syn)
-		tcp_saved_syn_free(tcp_sk(newsock->sk));
+	if (saves_syn(listener))
+		drop_syn(newsock->sk);
 	rstream_swap_ops(rs, newsock);
 	rstream_unlock(rs);
 	return true;

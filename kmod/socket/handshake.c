@@ -59,8 +59,26 @@ void rstream_hear_all(struct rstream *rs)
 		sock_set_flag(rs->sk, SOCK_DONE);
 }
 
+/* Has TCP's FIN arrived? */
+static bool has_fin(const struct sock *sk)
+{
+	return (1 << sk->sk_state) & (TCPF_CLOSE_WAIT | TCPF_CLOSING | TCPF_LAST_ACK | TCPF_CLOSE);
+}
+
+/* The program has shut down its receiving direction: from now on, TCP's bit means FIN. */
+static void move_shutdown(struct rstream *rs)
+{
+	struct sock *sk = rs->sk;
+
+	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || has_fin(sk))
+		return;
+	rstream_shut(rs, RCV_SHUTDOWN);
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown & ~RCV_SHUTDOWN);
+}
+
 static void go_framed(struct rstream *rs)
 {
+	move_shutdown(rs);
 	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
 	set_window(rs);
 	rs->txq.at = jiffies;
@@ -82,8 +100,7 @@ static void leave_alone(struct rstream *rs)
 	rstream_timer(rs, 0);
 	rstream_unhook(sk);
 	/* undo rstream_hear_all(), unless TCP's FIN has really arrived */
-	if ((1 << sk->sk_state) & ~(TCPF_CLOSE_WAIT | TCPF_CLOSING |
-				    TCPF_LAST_ACK | TCPF_CLOSE))
+	if (!has_fin(sk))
 		sock_reset_flag(sk, SOCK_DONE);
 	if (sk->sk_socket != rstream_dummy_socket)
 		return;

@@ -114,6 +114,51 @@ static void unconnected_io(void)
 	EXPECT_ERRNO(accept(fd, NULL, NULL), EINVAL);
 }
 
+/* A direction that was shut down in vain, before connect(), stays so, but ends only if asked again. */
+static void shutdown_then_connect_send(void)
+{
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, 0), s;
+	char c;
+
+	EXPECT_ERRNO(shutdown(fd, SHUT_WR), ENOTCONN);
+	EXPECT(!connect_to(fd, port));
+	s = accept(l, NULL, NULL);
+	EXPECT_ERRNO(send(fd, "x", 1, MSG_NOSIGNAL), EPIPE);
+	EXPECT(send(s, "y", 1, 0) == 1);
+	EXPECT(recv(fd, &c, 1, 0) == 1);
+	turn();
+	EXPECT(!rs_poll(s, POLLIN, 0));
+	EXPECT(!shutdown(fd, SHUT_WR));
+	await(s, POLLIN);
+	EXPECT(!recv(s, &c, 1, 0));
+	EXPECT(send(s, "z", 1, 0) == 1);
+	EXPECT(recv(fd, &c, 1, 0) == 1);
+	close(s);
+	await(fd, POLLIN | POLLHUP);
+	EXPECT(!recv(fd, &c, 1, 0));
+}
+
+static void shutdown_then_connect_recv(void)
+{
+	uint16_t port;
+	int l = listener(&port), fd = rs_socket(&kind, 0), s;
+	char c;
+
+	EXPECT_ERRNO(shutdown(fd, SHUT_RD), ENOTCONN);
+	EXPECT(!connect_to(fd, port));
+	s = accept(l, NULL, NULL);
+	EXPECT(!recv(fd, &c, 1, 0));
+	EXPECT(send(fd, "x", 1, 0) == 1);
+	EXPECT(recv(s, &c, 1, 0) == 1);
+	turn();
+	EXPECT(send(fd, "y", 1, 0) == 1);
+	EXPECT(recv(s, &c, 1, 0) == 1);
+	EXPECT(!recv(fd, &c, 1, 0));
+	EXPECT(!shutdown(fd, SHUT_WR));
+	EXPECT(!recv(s, &c, 1, 0));
+}
+
 static void listen_unbound(void)
 {
 	int l = rs_socket(&server_kind, 0), fd = rs_socket(&kind, 0);
@@ -487,6 +532,8 @@ const struct api_case connect_cases[] = {
 	CASE(connect_malformed),
 	CASE(connect_unspec),
 	CASE(unconnected_io),
+	CASE(shutdown_then_connect_send),
+	CASE(shutdown_then_connect_recv),
 	CASE(listen_unbound),
 	CASE(listen_connected),
 	CASE(listener_io),

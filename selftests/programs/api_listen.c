@@ -299,6 +299,34 @@ static void save_syn(void)
 	EXPECT(!get_int(l, IPPROTO_TCP, TCP_SAVE_SYN));
 }
 
+/* Return: bytes of the SYN that an accepted socket has. */
+static int saved_syn(int l, uint16_t port, bool inherited)
+{
+	char syn[200];
+	socklen_t len = sizeof(syn);
+	int fd = rs_socket(&kind, 0), s;
+
+	EXPECT(!connect_to(fd, port));
+	s = accept(l, NULL, NULL);
+	EXPECT(get_int(s, IPPROTO_TCP, TCP_SAVE_SYN) == inherited);
+	EXPECT(!getsockopt(s, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len));
+	close(s);
+	close(fd);
+	return len;
+}
+
+static void saved_syns(void)
+{
+	uint16_t port;
+	int l = listener(&port);
+
+	EXPECT(!saved_syn(l, port, false));
+	set_int(l, IPPROTO_TCP, TCP_SAVE_SYN, 1);
+	EXPECT(saved_syn(l, port, true) > 40);
+	set_int(l, IPPROTO_TCP, TCP_SAVE_SYN, 0);
+	EXPECT(!saved_syn(l, port, false));
+}
+
 /* One that says nothing holds up nobody. */
 static void defer_accept(void)
 {
@@ -441,6 +469,7 @@ const struct api_case listen_cases[] = {
 	CASE(listener_connects),
 	CASE(backlog_huge),
 	CASE(save_syn),
+	CASE(saved_syns),
 	CASE(defer_accept),
 	CASE(reuse_address),
 	CASE(reuse_port),
