@@ -497,7 +497,7 @@ void rstream_leave_check(struct rstream *rs)
 	if (rs->mode != RSTREAM_FRAMED)
 		return;
 	/* a flush in progress is using the frags */
-	if (over && !rs->out.flushing)
+	if (over && !rs->out.flush)
 		tx_over(rs);
 	if (rs->error)
 		return;

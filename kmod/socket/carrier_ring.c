@@ -693,7 +693,7 @@ void rstream_ring_push(struct rstream *rs)
 		return;
 	if (queued && rstream_ipsec_moved(rs))
 		rstream_ipsec_look(rs);		/* may end the link or the connection */
-	if (!queued || rs->error || rs->txq.corked ||
+	if (!queued || rs->error || rs->txq.corked_at ||
 	    (rs->urg.sent && !rstream_urg_heard(rs)) || (few && rstream_ring_autocorks(rs))) {
 		rstream_txring_yield(rs->txring);
 		return;
@@ -843,11 +843,11 @@ static void ring_space(struct rstream *rs, struct rstream_txring *ring,
 
 static void ring_sent(struct rstream *rs)
 {
-	WRITE_ONCE(rs->out.again, true);
-	/* pairs with rstream_ring_autocorks() and look_again(): they see that writes completed */
+	/* pairs with rstream_ring_autocorks() and flushed(): they see that writes completed */
 	smp_mb();
 	/* the writes may complete before the flush that posted them has updated tx.sent */
-	if (!READ_ONCE(rs->out.flushing) && READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
+	if (cmpxchg(&rs->out.flush, RSTREAM_FLUSH_BUSY, RSTREAM_FLUSH_AGAIN) ==
+	    RSTREAM_FLUSH_IDLE && READ_ONCE(rs->tx.written) != READ_ONCE(rs->tx.sent))
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 }
 

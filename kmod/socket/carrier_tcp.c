@@ -354,7 +354,7 @@ static bool next_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u64 window = rstream_tx_window(&rs->tx);
 
-	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->txq.corked ||
+	if (!queued || rs->tx.state >= RSTREAM_ON_RING || rs->txq.corked_at ||
 	    rstream_tx_plain(rs) || test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
 	if (!window) {

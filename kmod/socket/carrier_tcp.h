@@ -35,6 +35,13 @@ enum rstream_out_waits {
 	RSTREAM_OUT_BLOCKED,	/* room in TCP's send queue */
 };
 
+/* Is a flush, or TCP's send, at work, which may call us? */
+enum rstream_out_flush {
+	RSTREAM_FLUSH_IDLE,
+	RSTREAM_FLUSH_BUSY,
+	RSTREAM_FLUSH_AGAIN,	/* it is, and messages have completed meanwhile */
+};
+
 /* State between a stream and TCP's send. */
 struct rstream_out {
 	u16 ctl_len;		/* bytes in rstream.ctl, on their way to TCP */
@@ -45,9 +52,8 @@ struct rstream_out {
 				 */
 	u32 small_seq[2];	/* TCP sequence numbers after the last two small DATA records */
 	bool due;		/* a flush is due, although @want and the queue may not show it */
-	bool flushing;		/* in rstream_flush() or TCP's send, which may call us */
-	bool again;		/* ring_sent() was called, perhaps while @flushing */
-	bool nagle;		/* the program has not set TCP_NODELAY; valid while @flushing */
+	int flush;		/* enum rstream_out_flush; atomic */
+	bool nagle;		/* the program has not set TCP_NODELAY; valid while @flush */
 	u8 waits;		/* enum rstream_out_waits */
 };
 

@@ -13,13 +13,16 @@
 
 #include "stream.h"
 
-/* What keeps bytes from being sent, or, if all are sent, more from being written? */
+/*
+ * What keeps bytes from being sent, or, if all are sent, more from being written?  Count a change of
+ * that.
+ */
 static void stall_look(struct rstream *rs)
 {
 	bool all_sent = rs->tx.written == rs->tx.sent;
 	enum rstream_reason why;
 
-	if (rs->txq.corked || rstream_tx_plain(rs))
+	if (rs->txq.corked_at || rstream_tx_plain(rs))
 		why = RSTREAM_R_NONE;
 	else if (rs->tx.state < RSTREAM_ON_RING)
 		why = all_sent || rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
@@ -34,12 +37,12 @@ static void stall_look(struct rstream *rs)
 		rstream_stalled(rs, why);
 }
 
-/* Bytes wait for earlier ones, which completed during the flush, so ring_sent() did nothing. */
-static void look_again(struct rstream *rs)
+/* What remains waits for earlier bytes: if these completed meanwhile, nobody else will look. */
+static void flushed(struct rstream *rs)
 {
-	smp_mb();	/* pairs with ring_sent() */
-	if (READ_ONCE(rs->out.again) && rs->tx.state == RSTREAM_ON_RING &&
-	    rs->tx.written != rs->tx.sent)
+	/* a full barrier: pairs with ring_sent() */
+	if (xchg(&rs->out.flush, RSTREAM_FLUSH_IDLE) == RSTREAM_FLUSH_AGAIN &&
+	    rs->tx.state == RSTREAM_ON_RING && rs->tx.written != rs->tx.sent)
 		rstream_queue(rs, RSTREAM_DO_PUSH);
 }
 
@@ -90,23 +93,21 @@ void rstream_flush(struct rstream *rs)
 
 	rstream_assert_held(rs);
 	/* TCP's send may process the backlog: the flush in progress sends what becomes due there */
-	if (rs->out.flushing)
+	if (rs->out.flush)
 		return;
 	rs->out.due = false;
 	if (!may_flush(rs)) {
 		rstream_ring_yield(rs);
 		return;
 	}
-	WRITE_ONCE(rs->out.again, false);
-	WRITE_ONCE(rs->out.flushing, true);
+	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_BUSY);
 	rstream_probe_due(rs);
 	ring = only_ring(rs);
 	if (ring)
 		rstream_ring_push(rs);
 	if (!ring || rs->want)
 		rstream_tcp_push(rs);
-	WRITE_ONCE(rs->out.flushing, false);
-	look_again(rs);
+	flushed(rs);
 	stall_look(rs);
 	rstream_probe_later(rs);
 	if (rstream_hist_on(rs) && rstream_hist_sent(rs))

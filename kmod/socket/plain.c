@@ -174,7 +174,7 @@ void rstream_plain_send_fin(struct rstream *rs)
 
 /*
  * Give @n bytes to TCP now, or as many as it takes.  Its send may process the backlog, which
- * may contain the peer's HELLO: "flushing" and tx.sent make ours follow these bytes.
+ * may contain the peer's HELLO: out.flush and tx.sent make ours follow these bytes.
  */
 static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 {
@@ -194,14 +194,14 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 		msg->msg_controllen = 0;
 	}
 	iov_iter_truncate(&msg->msg_iter, n);
-	rs->out.flushing = true;
+	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_BUSY);
 	rs->tx.written += n;
 	rs->tx.sent += n;
 	sent = tcp_sendmsg_locked(rs->sk, msg, n);
 	back = n - max_t(ssize_t, sent, 0);
 	rs->tx.written -= back;
 	rs->tx.sent -= back;
-	rs->out.flushing = false;
+	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_IDLE);
 	WRITE_ONCE(rs->sk->sk_tsflags, tsflags);
 	msg->msg_controllen = control;
 	iov_iter_reexpand(&msg->msg_iter, left - n + back);
@@ -219,17 +219,17 @@ size_t rstream_plain_send_fast(struct rstream *rs, struct msghdr *msg)
 	unsigned int flags = msg->msg_flags;
 	ssize_t sent;
 
-	if (!n || !rstream_plain_tx_idle(rs) || rs->txq.corked || n > tx_room(rs) ||
+	if (!n || !rstream_plain_tx_idle(rs) || rs->txq.corked_at || n > tx_room(rs) ||
 	    rs->tx.sent == rs->plain.phase.tx_end || msg->msg_controllen ||
 	    flags & (MSG_OOB | MSG_ZEROCOPY | MSG_SPLICE_PAGES) ||
 	    (rs->plain.phase.tx == RSTREAM_SPAN && rs->sk->sk_tsflags))
 		return 0;
 	msg->msg_flags = (flags & MSG_MORE) | MSG_DONTWAIT | MSG_NOSIGNAL;
-	rs->out.flushing = true;
+	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_BUSY);
 	rs->tx.written += n;
 	rs->tx.sent += n;
 	sent = tcp_sendmsg_locked(rs->sk, msg, n);
-	rs->out.flushing = false;
+	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_IDLE);
 	msg->msg_flags = flags;
 	sent = max_t(ssize_t, sent, 0);
 	rs->tx.written -= n - sent;
@@ -253,7 +253,7 @@ ssize_t rstream_plain_send(struct rstream *rs, struct msghdr *msg)
 
 	n = min_t(u64, msg_data_left(msg), tx_room(rs));
 	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->out.ctl_len ||
-	    rs->txq.corked)
+	    rs->txq.corked_at)
 		return urgent ? -EAGAIN : 0;
 	sent = send_plain(rs, msg, n);
 	if (sent > 0) {
@@ -338,7 +338,7 @@ u32 rstream_plain_data(struct rstream *rs)
 	u64 queued = rs->tx.written - rs->tx.sent;
 	u32 n;
 
-	if (rs->txq.corked)
+	if (rs->txq.corked_at)
 		return 0;
 	n = min3(queued, tx_room(rs), (u64)RSW_DATA_MAX);
 	if (!n)

@@ -150,7 +150,7 @@ static int set_repair(struct rstream *rs, struct socket *sock, sockptr_t optval,
 /* Uncork if TCP_CORK is off or, with @now, in any case.  Takes the socket lock. */
 void rstream_uncork(struct rstream *rs, bool now)
 {
-	if (rstream_tx_plain(rs) && !READ_ONCE(rs->txq.corked))
+	if (rstream_tx_plain(rs) && !READ_ONCE(rs->txq.corked_at))
 		return;			/* TCP has done that */
 	lock_sock(rs->sk);
 	if (rs->mode == RSTREAM_FRAMED &&

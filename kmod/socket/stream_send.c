@@ -180,8 +180,8 @@ static int wait_memory(struct rstream *rs, long *timeo)
 	/* what the peer has read gives memory, too */
 	rstream_send_room(rs);
 	if (!*timeo) {
-		rs->txq.scarce_until = jiffies + msecs_to_jiffies(RSTREAM_RETRY_MS);
-		WRITE_ONCE(rs->txq.scarce, true);
+		WRITE_ONCE(rs->txq.scarce_until,
+			   (jiffies + msecs_to_jiffies(RSTREAM_RETRY_MS)) | 1);
 		rstream_retry_by(rs, rs->txq.scarce_until);	/* wakes poll() and epoll */
 		return -EAGAIN;
 	}
@@ -260,7 +260,7 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	uarg = msg->msg_flags & MSG_ZEROCOPY ? rstream_zerocopy_begin(rs, msg) : NULL;
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);
-	WRITE_ONCE(rs->txq.sigio_asked, false);
+	rstream_txq_unask_sigio(rs);
 	if (rs->txring && (rs->txq.mem >= rs->txq.reap_at || rs->zc.awaited))
 		rstream_ring_reap(rs);
 	/* don't fetch an error yet: if bytes were sent, their count is returned instead */
@@ -328,7 +328,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	if (unlikely(msg->msg_flags & MSG_FASTOPEN))
 		return already_connected(rs->sk);
 	if (!pages && rstream_tx_plain(rs) && !tx_over(rs)) {
-		WRITE_ONCE(rs->txq.sigio_asked, false);
+		rstream_txq_unask_sigio(rs);
 		done = rstream_plain_send_fast(rs, msg);
 		if (done && !msg_data_left(msg))
 			return done;

@@ -55,21 +55,27 @@ bool rstream_txq_room(const struct rstream *rs)
 	u64 used = rstream_txq_used(rs);
 	u64 limit = rstream_txq_limit(rs);
 
-	return !READ_ONCE(rs->txq.scarce) && used < limit && limit - used >= used / 2 &&
+	return !READ_ONCE(rs->txq.scarce_until) && used < limit && limit - used >= used / 2 &&
 	       rstream_txq_unsent(rs) * 2 < tcp_notsent_lowat(tcp_sk(rs->sk));
 }
 
 /*
  * A writer or poll() has found no room: TCP reports its own if SOCK_NOSPACE is set.  TCP's send
- * clears SOCKWQ_ASYNC_NOSPACE, and may call on_write_space() before it returns, so SIGIO has a
- * flag of ours.
+ * clears SOCKWQ_ASYNC_NOSPACE, and may call on_write_space() before it returns, so that SIGIO is
+ * wanted is known here, too.
  */
 void rstream_txq_ask_room(struct rstream *rs)
 {
 	set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
-	if (sock_flag(rs->sk, SOCK_FASYNC))
-		WRITE_ONCE(rs->txq.sigio_asked, true);
-	WRITE_ONCE(rs->txq.room_asked, true);
+	WRITE_ONCE(rs->txq.asked,
+		   sock_flag(rs->sk, SOCK_FASYNC) ? RSTREAM_ROOM_SIGIO : RSTREAM_ROOM_ASKED);
+}
+
+/* A program writes: only if it finds no room again, SIGIO is wanted.  A sleeper is still woken. */
+void rstream_txq_unask_sigio(struct rstream *rs)
+{
+	if (READ_ONCE(rs->txq.asked) == RSTREAM_ROOM_SIGIO)
+		WRITE_ONCE(rs->txq.asked, RSTREAM_ROOM_ASKED);
 }
 
 /*
@@ -80,31 +86,31 @@ void rstream_txq_wake(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 	struct socket_wq *wq;
+	u8 asked;
 
-	if (rs->txq.scarce && time_before(jiffies, rs->txq.scarce_until))
+	if (rs->txq.scarce_until && time_before(jiffies, rs->txq.scarce_until))
 		rstream_retry_by(rs, rs->txq.scarce_until);
 	else
-		WRITE_ONCE(rs->txq.scarce, false);
+		WRITE_ONCE(rs->txq.scarce_until, 0);
 	if (!rstream_txq_room(rs) || !sk->sk_socket)
 		return;
 	/* if TCP has no room for us, either, keep the flag, so that it calls us */
 	if (sk->sk_socket != rstream_dummy_socket && !rs->out.waits)
 		clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	/* pairs with rstream_poll(): it sees the room, or we see room_asked */
+	/* pairs with rstream_poll(): it sees the room, or we see what it asked */
 	smp_mb();
-	if (!READ_ONCE(rs->txq.room_asked))
+	asked = READ_ONCE(rs->txq.asked);
+	if (asked == RSTREAM_ROOM_UNASKED)
 		return;
-	WRITE_ONCE(rs->txq.room_asked, false);
+	WRITE_ONCE(rs->txq.asked, RSTREAM_ROOM_UNASKED);
 	rcu_read_lock();
 	wq = rcu_dereference(sk->sk_wq);
 	if (skwq_has_sleeper(wq))
 		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM |
 					   EPOLLWRBAND);
-	if (wq && wq->fasync_list && READ_ONCE(rs->txq.sigio_asked) &&
-	    !(rs->shutdown & SEND_SHUTDOWN)) {
-		WRITE_ONCE(rs->txq.sigio_asked, false);
+	if (wq && wq->fasync_list && asked == RSTREAM_ROOM_SIGIO &&
+	    !(rs->shutdown & SEND_SHUTDOWN))
 		sock_wake_async(wq, SOCK_WAKE_IO, POLL_OUT);
-	}
 	rcu_read_unlock();
 }
 
@@ -191,12 +197,11 @@ size_t rstream_txq_schedule(struct rstream *rs, size_t n, unsigned int frags)
 void rstream_txq_cork(struct rstream *rs, bool more)
 {
 	if (!more || rs->tx.written - rs->tx.sent >= tcp_sk(rs->sk)->mss_cache) {
-		rs->txq.corked = false;
+		rs->txq.corked_at = 0;
 		return;
 	}
-	if (!rs->txq.corked)
-		rs->txq.corked_at = jiffies;
-	rs->txq.corked = true;
+	if (!rs->txq.corked_at)
+		rs->txq.corked_at = jiffies | 1;
 	rstream_txq_cork_look(rs);
 }
 
@@ -205,10 +210,10 @@ void rstream_txq_cork_look(struct rstream *rs)
 {
 	unsigned long end = rs->txq.corked_at + msecs_to_jiffies(CORK_MS);
 
-	if (!rs->txq.corked)
+	if (!rs->txq.corked_at)
 		return;
 	if (time_after_eq(jiffies, end))
-		rs->txq.corked = false;
+		rs->txq.corked_at = 0;
 	else
 		rstream_retry_by(rs, end);
 }

@@ -11,6 +11,13 @@
 struct rstream;
 struct rstream_frag;
 
+/* Does a writer, which has found no room, wait? */
+enum rstream_txq_asked {
+	RSTREAM_ROOM_UNASKED,
+	RSTREAM_ROOM_ASKED,	/* it is to be woken */
+	RSTREAM_ROOM_SIGIO,	/* likewise, and the socket's owner gets SIGIO */
+};
+
 struct rstream_txq {
 	struct list_head frags;	/* struct rstream_frag, bytes not yet handed to a carrier */
 	u64 mem;		/* bytes in @frags and those in flight on a ring, charged */
@@ -19,12 +26,13 @@ struct rstream_txq {
 	u64 lost;		/* bytes in flight on a ring when TCP closed: perhaps not arrived */
 	u64 reported;		/* bytes that TCP_INFO has reported as acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */
-	unsigned long corked_at;	/* jiffies when the oldest corked bytes were queued */
-	unsigned long scarce_until;	/* jiffies, if @scarce */
-	bool corked;		/* queued bytes wait for more, see rstream_txq_cork() */
-	bool room_asked;	/* a writer has found no room, and waits to be woken */
-	bool sigio_asked;	/* likewise, for SIGIO */
-	bool scarce;		/* a writer has found no memory, and waits until @scarce_until */
+	unsigned long corked_at;	/* queued bytes wait for more, the oldest since then; jiffies,
+					 * odd; 0: they don't.  See rstream_txq_cork()
+					 */
+	unsigned long scarce_until;	/* a writer has found no memory, and waits until then; jiffies,
+					 * odd; 0: it doesn't
+					 */
+	u8 asked;		/* enum rstream_txq_asked */
 };
 
 /* Held. */
@@ -48,6 +56,7 @@ u64 rstream_txq_used(const struct rstream *rs);
 u64 rstream_txq_unsent(const struct rstream *rs);
 bool rstream_txq_room(const struct rstream *rs);
 void rstream_txq_ask_room(struct rstream *rs);
+void rstream_txq_unask_sigio(struct rstream *rs);	/* held */
 void rstream_txq_wake(struct rstream *rs);	/* held */
 
 #endif
