@@ -144,7 +144,8 @@ static int tx_error(struct rstream *rs)
 {
 	if (rs->sk->sk_err)
 		return sock_error(rs->sk);
-	if (rs->error)
+	/* until TCP is closed; from then on, it has reported our error, as any, once */
+	if (rs->error && rs->sk->sk_state != TCP_CLOSE)
 		return -rs->error;
 	if (rs->shutdown & SEND_SHUTDOWN || rs->sk->sk_shutdown & SEND_SHUTDOWN)
 		return -EPIPE;

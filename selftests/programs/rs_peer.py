@@ -388,6 +388,15 @@ def fails(sock, number):
     expect(not data and err == number, f"{errno.errorcode[number]}, not {err}")
 
 
+def broken_pipe(sock):
+    """The program cannot write any more."""
+    try:
+        sock.send(b"x")
+    except BrokenPipeError:
+        return
+    raise Failed("EPIPE")
+
+
 class Served:
     """The peer has connected to a listener of ours."""
 

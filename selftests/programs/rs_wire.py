@@ -20,7 +20,7 @@ import time
 from rs_end import dump, setting
 from rs_peer import (ACK, ACK_REC, ANSWER, DATA, END, GRANT, HELLO, LIMIT, MAGIC, NONCE, OURS,
                      PEER, PSH, RESUME, ROLE_CONFIRM, ROLE_SYN, ROLE_SYNACK, STOPPED, SWITCH,
-                     Peer, Served, agreed, chosen, drain, end, expect, fails, found, hello, ip,
+                     Peer, Served, agreed, broken_pipe, chosen, drain, end, expect, fails, found, hello, ip,
                      nonce_of, option, our_socket, read_data, read_hello, record,
                      role_nonce, role_of, run, switch)
 from streams import fill, tcp_now, unread
@@ -378,6 +378,8 @@ def server_window_closed_for_long(tun):
     with served.peer.answering(lambda: served.peer.rst, 8):
         fails(served.sock, 110)
     expect(time.monotonic() - began > 2, "the wait")
+    for _ in range(2):      # it is reported once, as by TCP
+        broken_pipe(served.sock)
 
 
 def server_speaks_first_in_time(tun):
