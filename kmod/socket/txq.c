@@ -59,6 +59,12 @@ bool rstream_txq_room(const struct rstream *rs)
 	       rstream_txq_unsent(rs) * 2 < tcp_notsent_lowat(tcp_sk(rs->sk));
 }
 
+/* TCP is to call us when it has room: those who wait for room are still waiting. */
+void rstream_txq_ask_tcp(struct rstream *rs)
+{
+	set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
+}
+
 /*
  * A writer or poll() has found no room: TCP reports its own if SOCK_NOSPACE is set.  TCP's send
  * clears SOCKWQ_ASYNC_NOSPACE, and may call on_write_space() before it returns, so that SIGIO is
@@ -66,7 +72,7 @@ bool rstream_txq_room(const struct rstream *rs)
  */
 void rstream_txq_ask_room(struct rstream *rs)
 {
-	set_bit(SOCK_NOSPACE, &rs->sk->sk_socket->flags);
+	rstream_txq_ask_tcp(rs);
 	WRITE_ONCE(rs->txq.asked,
 		   sock_flag(rs->sk, SOCK_FASYNC) ? RSTREAM_ROOM_SIGIO : RSTREAM_ROOM_ASKED);
 }

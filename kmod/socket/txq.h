@@ -55,6 +55,7 @@ u64 rstream_txq_limit(const struct rstream *rs);
 u64 rstream_txq_used(const struct rstream *rs);
 u64 rstream_txq_unsent(const struct rstream *rs);
 bool rstream_txq_room(const struct rstream *rs);
+void rstream_txq_ask_tcp(struct rstream *rs);
 void rstream_txq_ask_room(struct rstream *rs);
 void rstream_txq_unask_sigio(struct rstream *rs);	/* held */
 void rstream_txq_wake(struct rstream *rs);	/* held */

@@ -227,9 +227,9 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	rstream_txq_cork_look(rs);
 	rstream_flush(rs);
 	rstream_txq_wake(rs);
-	if (rs->txq.asked)
-		rstream_send_room(rs);	/* writers were not woken: there was not enough room */
-	else if (!rstream_txq_room(rs) || rstream_page_awaited(rs))
+	if (rs->txq.asked)	/* writers were not woken: there was not enough room */
+		rstream_txq_ask_tcp(rs);
+	if (rs->txq.asked || !rstream_txq_room(rs) || rstream_page_awaited(rs))
 		rstream_ring_waits(rs);
 }
 

@@ -443,6 +443,38 @@ static void sigio_each_time(void)
 	}
 }
 
+/* A program that has written since it found no room does not wait for SIGIO any more. */
+static void sigio_not_wanted(void)
+{
+	int fd[2], on = 1;
+	size_t len;
+
+	signal(SIGIO, on_io);
+	pair(fd);
+	set_int(fd[0], SOL_SOCKET, SO_SNDBUF, 65536);
+	EXPECT(!fcntl(fd[0], F_SETOWN, getpid()));
+	EXPECT(!ioctl(fd[0], FIOASYNC, &on));
+	len = fill(fd[0]);
+	while (send(fd[0], "x", 1, MSG_DONTWAIT) == 1)
+		len++;
+	do {	/* until there is room, but perhaps too little to tell */
+		EXPECT(len > 1024);
+		take(fd[1], 1024);
+		len -= 1024;
+		turn();
+	} while (send(fd[0], "x", 1, MSG_DONTWAIT) != 1);
+	len++;
+	ios = 0;
+	while (len) {
+		size_t n = len < 4096 ? len : 4096;
+
+		take(fd[1], n);
+		len -= n;
+		turn();
+	}
+	EXPECT(!ios);
+}
+
 static void queues(void)
 {
 	static char buf[1 << 16];
@@ -484,6 +516,7 @@ const struct api_case wait_cases[] = {
 	CASE(sigio),
 	CASE(sigio_tells),
 	CASE(sigio_each_time),
+	CASE(sigio_not_wanted),
 	CASE(queues),
 	{ NULL, NULL },
 };
