@@ -76,6 +76,7 @@ static void rx_drop(struct rstream *rs,
 	WRITE_ONCE(rs->rxring, NULL);
 	rs->granted.link = 0;
 	rs->granted.size = 0;
+	rs->granted.rec.type = 0;
 	sk_mem_uncharge(rs->sk, ring->size);
 	release(ring);
 	rs->granted.landed = 0;	/* there are no more callbacks for this ring */
@@ -159,8 +160,8 @@ static void rx_left(struct rstream *rs, bool refused)
 		 * SWITCH to tcp proves nothing: only DONE on the link returns the memory.  TCP's
 		 * FIN ends also a grant that has not been sent.
 		 */
-		rx_drop(rs, test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want) ?
-			rstream_rxring_withdraw : rstream_rxring_release);
+		clear_bit(RSTREAM_WANT_GRANT, &rs->want);
+		rx_drop(rs, rs->granted.rec.type ? rstream_rxring_withdraw : rstream_rxring_release);
 	} else {
 		rstream_leave_ring(rs);
 	}
@@ -207,11 +208,12 @@ enum rstream_reason rstream_leave_stopped_got(struct rstream *rs, u32 epoch)
 	return reason;
 }
 
-/* Withdraw a GRANT that has not been sent: no answer is needed. */
+/* Withdraw a GRANT that has not been sent, and perhaps never can: no answer is needed. */
 static bool grant_withdraw(struct rstream *rs)
 {
-	if (!test_and_clear_bit(RSTREAM_WANT_GRANT, &rs->want))
+	if (!rs->granted.rec.type)
 		return false;
+	clear_bit(RSTREAM_WANT_GRANT, &rs->want);
 	rstream_rx_ungrant(&rs->rx);
 	rx_drop(rs, rstream_rxring_withdraw);
 	return true;

@@ -756,7 +756,7 @@ void rstream_ring_close(struct rstream *rs)
 	WRITE_ONCE(rs->rxring, NULL);
 	if (rx) {
 		sk_mem_uncharge(rs->sk, rx->size);
-		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))
+		if (rs->granted.rec.type)
 			rstream_rxring_withdraw(rx);
 		else
 			rstream_rxring_release(rx);

@@ -13,7 +13,7 @@ struct rstream;
 
 /* The ring that we granted, and how large the next one is to be. */
 struct rstream_granted {
-	struct rstream_record rec;	/* its GRANT, until that is sent */
+	struct rstream_record rec;	/* its GRANT; type 0: sent */
 	u32 link;		/* id of its link; a copy for rsctl, read locklessly */
 	u32 size;		/* bytes, likewise */
 	u64 credited;		/* bytes credited to the sender */

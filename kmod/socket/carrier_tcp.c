@@ -194,6 +194,12 @@ static void put_question(struct rstream *rs, const struct rstream_record *rec)
 	rs->leave.asked_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 }
 
+static void put_grant(struct rstream *rs)
+{
+	put_question(rs, &rs->granted.rec);
+	rs->granted.rec.type = 0;
+}
+
 /* BROKEN and REVOKE, or STOPPED, which precedes the SWITCH that ends its epoch. */
 static void put_epoch(struct rstream *rs, u8 type, u32 epoch)
 {
@@ -297,7 +303,7 @@ static bool next_control(struct rstream *rs)
 	else if (is_wanted(rs, RSTREAM_WANT_ACK))
 		put_ack(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_GRANT))
-		put_question(rs, &rs->granted.rec);
+		put_grant(rs);
 	else if (is_wanted(rs, RSTREAM_WANT_REVOKE))
 		put_epoch(rs, RSW_REVOKE, rs->rx.epoch);
 	else if (rstream_plain_span_control(rs, &rec))
