@@ -144,9 +144,9 @@ static int tx_error(struct rstream *rs)
 {
 	if (rs->sk->sk_err)
 		return sock_error(rs->sk);
-	/* until TCP is closed; from then on, it has reported our error, as any, once */
-	if (rs->error && rs->sk->sk_state != TCP_CLOSE)
-		return -rs->error;
+	/* once TCP is closed, it has reported our error, as any, once */
+	if (rs->error)
+		return rs->sk->sk_state == TCP_CLOSE ? -EPIPE : -rs->error;
 	if (rs->shutdown & SEND_SHUTDOWN || rs->sk->sk_shutdown & SEND_SHUTDOWN)
 		return -EPIPE;
 	return 0;

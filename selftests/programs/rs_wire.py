@@ -9,6 +9,7 @@ hello_timeout_ms=3000.
 rs_wire [PATTERN]: the cases whose names have PATTERN in them.
 """
 import contextlib
+import ctypes
 import os
 import random
 import socket
@@ -380,6 +381,25 @@ def server_window_closed_for_long(tun):
     expect(time.monotonic() - began > 2, "the wait")
     for _ in range(2):      # it is reported once, as by TCP
         broken_pipe(served.sock)
+
+
+def server_reset_before_accept(tun):
+    """A program that accepts a connection that we have reset hears of that once, then gets EPIPE."""
+    listener = our_socket()
+    listener.bind((OURS, 0))
+    listener.listen(1)
+    peer = Peer(tun)
+    peer.connect(listener.getsockname()[1], option(ROLE_SYN), option(ROLE_CONFIRM))
+    peer.write(hello(ROLE_SYN) + record(ACK_REC, b"short"))
+    expect(peer.until(lambda: peer.rst), "RST")
+    # without the peer's address, which is gone
+    sock = socket.socket(fileno=ctypes.CDLL(None).accept(listener.fileno(), None, None))
+    sock.settimeout(LIMIT)
+    fails(sock, 104)
+    for _ in range(2):
+        broken_pipe(sock)
+    sock.close()
+    listener.close()
 
 
 def server_speaks_first_in_time(tun):
