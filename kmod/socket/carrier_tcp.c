@@ -490,7 +490,7 @@ static enum rstream_reason got_control(struct rstream *rs,
 		return rstream_ring_grant_got(rs, rec);
 	case RSW_SWITCH:
 		/* nobody can answer a GRANT that has not been sent */
-		if (test_bit(RSTREAM_WANT_GRANT, &rs->want))
+		if (rs->granted.rec.type)
 			return RSTREAM_R_BAD_SWITCH;
 		return rec->sw.epoch ? rstream_ring_switch_got(rs, rec) :
 		       rstream_leave_switch_got(rs, rec->sw.offset);

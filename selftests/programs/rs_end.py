@@ -385,6 +385,11 @@ class Linked:
         return [link for link in dump("links") if link["state"] == "up"
                 and link["id"] == cls.end.host_id]
 
+    def used(self):
+        """Bytes of rings on the host's end of the link."""
+        link, = self.links()
+        return link["rmb_used"]
+
     def over(self, why, seconds=WAIT):
         """The link ends, for this reason; while the connection is there."""
         until(lambda: not self.links(), f"the link to end: {why}", seconds)

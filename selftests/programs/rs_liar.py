@@ -61,9 +61,8 @@ def link_switch_refused(tun):
         (lambda linked, e: linked.switch(0, e) + switch(5, 0), "bad-switch")))
 
 
-def link_switch_before_grant(tun):
-    """A GRANT that waits behind data can't be answered, although the answer can be guessed."""
-    linked = Linked(tun)
+def grant_behind_data(linked):
+    """A second GRANT waits behind data.  Return: epoch of the first one, which is refused."""
     epoch = linked.granted()
     linked.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
     linked.sock.sendall(bytes(200000))      # some of it has to wait for our window
@@ -72,7 +71,25 @@ def link_switch_before_grant(tun):
     linked.sock.settimeout(WAIT)
     linked.peer.write(switch(0, 0))
     until(lambda: linked.grown("grants-tx") == 2, "the second GRANT to be due")
+    return epoch
+
+
+def link_switch_before_grant(tun):
+    """A GRANT that waits behind data can't be answered, although the answer can be guessed."""
+    linked = Linked(tun)
+    epoch = grant_behind_data(linked)
     linked.refused(linked.switch(0, epoch + 1) + broken(epoch + 1), "bad-switch")
+
+
+def link_grant_never_sent(tun):
+    """If TCP can't send a GRANT any more, the peer's DONE is not needed to free its ring."""
+    linked = Linked(tun)
+    grant_behind_data(linked)
+    both = linked.used()
+    linked.peer.close()
+    fails(linked.sock, 104)
+    linked.sock.close()
+    until(lambda: linked.used() < both, "the memory of the second ring to be free")
 
 
 def link_broken_refused(tun):
