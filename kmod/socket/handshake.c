@@ -234,7 +234,7 @@ static void peek_asked(struct rstream *rs)
 		return;
 	case RSTREAM_HELLO_PART:
 		/* the client has closed before HELLO was complete */
-		if (rs->sk->sk_shutdown & RCV_SHUTDOWN)
+		if (has_fin(rs->sk))
 			rstream_fall_back(rs, RSTREAM_R_NO_HELLO);
 		return;
 	case RSTREAM_HELLO_COMPLETE:

@@ -239,15 +239,16 @@ static bool migrates(const struct sock *sk)
 
 /*
  * Return: false if the kernel accepts from it, as nfsd does: it replaces callbacks, those of the
- * accepted sockets, too; if its connections may go to another listener, which may be TCP's; or if
- * a connect() after shutdown() has left TCP's ops in place of ours.
+ * accepted sockets, too; if its connections may go to another listener, which may be TCP's; if
+ * a connect() after shutdown() has left TCP's ops in place of ours; or if it was shut down before
+ * listen(), which its connections inherit: they would look as if FIN had arrived or been sent.
  */
 bool rstream_listener_ours(const struct sock *sk)
 {
 	const struct inet_connection_sock_af_ops *ops = READ_ONCE(inet_csk(sk)->icsk_af_ops);
 
 	return READ_ONCE(sk->sk_data_ready) == rstream_tcp4.data_ready && !migrates(sk) &&
-	       ops->syn_recv_sock == opt_syn_recv_sock;
+	       !READ_ONCE(sk->sk_shutdown) && ops->syn_recv_sock == opt_syn_recv_sock;
 }
 
 /* The option for a SYN-ACK of one of our listeners.  Return: false if it gets none. */

@@ -299,6 +299,35 @@ static void save_syn(void)
 	EXPECT(!get_int(l, IPPROTO_TCP, TCP_SAVE_SYN));
 }
 
+/* Its connections inherit what shutdown() has set in vain. */
+static void shutdown_then_listen(void)
+{
+	for (int how = SHUT_RD; how <= SHUT_WR; how++) {
+		int l = rs_socket(&server_kind, 0), fd = rs_socket(&kind, 0), s;
+		char c;
+
+		EXPECT_ERRNO(shutdown(l, how), ENOTCONN);
+		EXPECT(!listen(l, 1));
+		host = NULL;
+		EXPECT(!connect_to(fd, rs_local_port(l)));
+		s = accept(l, NULL, NULL);
+		if (how == SHUT_RD) {
+			EXPECT(!recv(s, &c, 1, 0));
+			EXPECT(send(s, "x", 1, 0) == 1);
+			EXPECT(recv(fd, &c, 1, 0) == 1);
+		} else {
+			EXPECT_ERRNO(send(s, "x", 1, MSG_NOSIGNAL), EPIPE);
+			EXPECT(!recv(fd, &c, 1, 0));
+			EXPECT(send(fd, "x", 1, 0) == 1);
+			EXPECT(recv(s, &c, 1, 0) == 1);
+		}
+		turn();
+		close(s);
+		close(fd);
+		close(l);
+	}
+}
+
 /* Return: bytes of the SYN that an accepted socket has. */
 static int saved_syn(int l, uint16_t port, bool inherited)
 {
@@ -470,6 +499,7 @@ const struct api_case listen_cases[] = {
 	CASE(backlog_huge),
 	CASE(save_syn),
 	CASE(saved_syns),
+	CASE(shutdown_then_listen),
 	CASE(defer_accept),
 	CASE(reuse_address),
 	CASE(reuse_port),
