@@ -37,6 +37,7 @@
 #include "qp.h"
 
 #define LISTEN_BACKLOG	64
+#define LISTEN_PAUSE	(2 * HZ)
 #define RNR_RETRIES	3	/* not needed, see msg.c on receive credits */
 
 /* ---- private data ---- */
@@ -696,14 +697,14 @@ static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
 }
 
 /*
- * Listens for both families, or those that the kernel supports.  If that fails for one, the next
- * use retries.
+ * Listens for both families, or those that the kernel supports.  If that fails for one, a use after
+ * LISTEN_PAUSE retries.
  */
 int rstream_cm_listen(struct rstream_link_net *ln)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
 	struct rdma_cm_id *id;
-	int i, failed, err = 0;
+	int i, port = rstream_link_set(ln)->cm_port, err = 0;
 
 	mutex_lock(&ln->listen_lock);
 	for (i = 0; i < ARRAY_SIZE(families); i++) {
@@ -714,13 +715,12 @@ int rstream_cm_listen(struct rstream_link_net *ln)
 			ln->listen[i] = id;
 		} else if (PTR_ERR(id) != -EAFNOSUPPORT) {
 			err = PTR_ERR(id);
-			failed = families[i] == AF_INET6 ? 6 : 4;
+			pr_err_ratelimited("cannot listen on rdma_cm port %d: error %d; peers cannot establish links to this host over IPv%d (is the port taken? see sysctl net.rdmastream.cm_port)\n",
+					   port, err, families[i] == AF_INET6 ? 6 : 4);
 		}
 	}
+	WRITE_ONCE(ln->listen_again, get_jiffies_64() + (err ? LISTEN_PAUSE : 0));
 	WRITE_ONCE(ln->listening, !err);
-	if (err)
-		pr_err_ratelimited("cannot listen on rdma_cm port %d of IPv%d: error %d; peers cannot establish links to this host (is the port taken? see sysctl net.rdmastream.cm_port)\n",
-				   rstream_link_set(ln)->cm_port, failed, err);
 	mutex_unlock(&ln->listen_lock);
 	return err;
 }
@@ -730,6 +730,7 @@ void rstream_cm_unlisten(struct rstream_link_net *ln)
 	int i;
 
 	mutex_lock(&ln->listen_lock);
+	WRITE_ONCE(ln->listen_again, 0);
 	WRITE_ONCE(ln->listening, false);
 	for (i = 0; i < ARRAY_SIZE(ln->listen); i++) {
 		if (ln->listen[i])

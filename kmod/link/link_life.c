@@ -43,6 +43,7 @@
 #define NUDGE_MS	50
 /* How long the peer may owe an answer: it may queue behind 4 MiB of data on a slow network. */
 #define OWED_MS		30000
+#define DONE_MS		60000U		/* or link_stall_ms, if that is longer, or never */
 /* Bytes since the last sweep that make a link count as busy. */
 #define BUSY_BYTES	SZ_64K
 /* Longest time between moves, in sweeps: half a minute by default. */
@@ -310,11 +311,15 @@ static bool link_renew(struct rstream_link *link)
  */
 static enum rstream_link_end link_is_owed(struct rstream_link *link)
 {
-	unsigned int ms = READ_ONCE(rstream_link_set(link->ln)->link_probe_ms);
+	const struct rstream_settings *set = rstream_link_set(link->ln);
+	unsigned int ms = READ_ONCE(set->link_probe_ms), stall = READ_ONCE(set->link_stall_ms);
 	unsigned int most = DIV_ROUND_UP(OWED_MS, ms);
+	enum rstream_link_end end;
 
-	if (rstream_txring_overdue(link, most))
-		return RSTREAM_END_NOT_FREED;
+	stall = stall ? DIV_ROUND_UP(max(stall, DONE_MS), ms) : UINT_MAX;
+	end = rstream_txring_overdue(link, most, stall);
+	if (end != RSTREAM_END_NONE)
+		return end;
 	return rstream_msg_overdue(link, most) ? RSTREAM_END_NO_RQ_CREDITS : RSTREAM_END_NONE;
 }
 

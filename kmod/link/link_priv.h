@@ -100,7 +100,7 @@ struct rstream_balance {
  * @rmb_bytes:	registered memory, bytes
  * @n_ends:	sending ends of its links, including zombies
  * @rmb_short_at: jiffies when its limit was last reached; 0: never
- * @listen_lock: guards @listen, @listening
+ * @listen_lock: guards @listen, @listen_again, @listening
  * @addr_lock:	bh; guards @addrs, @n_addrs, @addrs_at
  * @addrs_at:	jiffies when @addrs were looked up
  */
@@ -129,6 +129,7 @@ struct rstream_link_net {
 	unsigned long rmb_short_at;
 	struct mutex listen_lock;	/* see above */
 	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
+	u64 listen_again;		/* jiffies; if not @listening, when to retry */
 	bool listening;			/* all of them that the kernel supports */
 	struct delayed_work listen_work;
 	spinlock_t addr_lock;		/* see above */
@@ -360,7 +361,8 @@ void rstream_msg_say_ready(struct rstream_link *link);
 void rstream_msg_kick(struct rstream_link *link);
 void rstream_txring_sweep(struct rstream_link *link, struct rstream_balance *balance);
 u64 rstream_rxring_look(struct rstream_link *link, struct rstream_balance *balance);
-bool rstream_txring_overdue(struct rstream_link *link, unsigned int most);
+enum rstream_link_end rstream_txring_overdue(struct rstream_link *link, unsigned int most,
+					     unsigned int done);
 bool rstream_msg_overdue(struct rstream_link *link, unsigned int most);
 void rstream_txring_unmap(struct rstream_link *link);	/* without the lock */
 void rstream_txring_drained(struct rstream_link *link);

@@ -893,21 +893,24 @@ void rstream_txring_freed(struct rstream_link *link, u32 id)
 }
 
 /*
- * FREED must follow DONE: has it not, for more than @most sweeps?  DONE itself may take twice as
- * long: its link must not keep the bytes of closed connections, whose owner is not charged for them
- * any more, for ever.
+ * FREED must follow DONE: has it not, for more than @most sweeps?  Or has DONE not completed for
+ * more than @done: the link must not keep for ever the bytes of closed connections, whose owner is
+ * not charged for them any more.  Return: NONE, or why the link must end.
  */
-bool rstream_txring_overdue(struct rstream_link *link, unsigned int most)
+enum rstream_link_end rstream_txring_overdue(struct rstream_link *link, unsigned int most,
+					     unsigned int done)
 {
 	const struct tx_ring *oldest;
+	unsigned int since;
 
 	lockdep_assert_held(&link->lock);
 	oldest = list_first_entry_or_null(&link->tx.zombies, struct tx_ring, zombie);
 	if (!oldest)
-		return false;
+		return RSTREAM_END_NONE;
+	since = link->probe.sweeps - oldest->owed_at;
 	if (oldest->ctrl.due || !list_empty(&oldest->ending))
-		most *= 2;
-	return link->probe.sweeps - oldest->owed_at > most;
+		return since > done ? RSTREAM_END_STALLED : RSTREAM_END_NONE;
+	return since > most ? RSTREAM_END_NOT_FREED : RSTREAM_END_NONE;
 }
 
 /* ---- for qp.c and link_life.c ---- */
