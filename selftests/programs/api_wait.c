@@ -466,7 +466,7 @@ static void sigio_not_wanted(void)
 	len++;
 	ios = 0;
 	while (len) {
-		size_t n = len < 4096 ? len : 4096;
+		size_t n = len < 16384 ? len : 16384;
 
 		take(fd[1], n);
 		len -= n;

@@ -86,7 +86,7 @@ begin_streams -C 1 -n 100K -t 150 --hold-at 50K --hold "$tmp/go"
 ok "the other host is drained: it refuses" wait_for 20 path $asks 'any(.paths[]; .refused > 0)'
 ok "the other host is drained: this is the reason" path $asks '.end_text == "peer is drained"'
 ok "the other host is drained: no fault of the path" path $asks 'all(.paths[]; .fails == 0)'
-on $asks rsctl -j peers
+diag "$(on $asks rsctl -j peers)"
 on $((1 - asks)) rsctl drain off >/dev/null
 ok "the other host is not drained any more: a link comes up" wait_for 30 has_link 0
 in_all touch "$tmp/go"
