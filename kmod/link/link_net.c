@@ -101,7 +101,8 @@ void rstream_link_net_use(struct net *net, struct mem_cgroup *memcg)
 	rstream_account_to(ln, memcg);
 	atomic_inc(&ln->users);
 	smp_mb__after_atomic();	/* pairs with listen_or_not() */
-	if (!READ_ONCE(ln->listening) && get_jiffies_64() >= READ_ONCE(ln->listen_again))
+	if (!READ_ONCE(ln->listening) &&
+	    time_after_eq64(get_jiffies_64(), READ_ONCE(ln->listen_again)))
 		mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work, 0);
 }
 

@@ -161,7 +161,8 @@ static void rx_left(struct rstream *rs, bool refused)
 		 * FIN ends also a grant that has not been sent.
 		 */
 		clear_bit(RSTREAM_WANT_GRANT, &rs->want);
-		rx_drop(rs, rs->granted.rec.type ? rstream_rxring_withdraw : rstream_rxring_release);
+		rx_drop(rs, rs->granted.rec.type ? rstream_rxring_withdraw :
+						   rstream_rxring_release);
 	} else {
 		rstream_leave_ring(rs);
 	}

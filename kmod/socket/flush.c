@@ -14,8 +14,8 @@
 #include "stream.h"
 
 /*
- * What keeps bytes from being sent, or, if all are sent, more from being written?  Count a change of
- * that.
+ * What keeps bytes from being sent, or, if all are sent, more from being written?  Count a change
+ * of that.
  */
 static void stall_look(struct rstream *rs)
 {

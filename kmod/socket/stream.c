@@ -284,7 +284,10 @@ void rstream_links_changed(struct net *net)
 	}
 }
 
-/* Under RCU, which keeps @rs: a reference to its sock does not, once TCP has closed.  Takes that. */
+/*
+ * Under RCU, which keeps @rs: a reference to its sock, which this takes, does not once TCP has
+ * closed.
+ */
 static int make_link(struct rstream *rs, bool any_user)
 {
 	int err = 0;

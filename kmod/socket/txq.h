@@ -26,11 +26,11 @@ struct rstream_txq {
 	u64 lost;		/* bytes in flight on a ring when TCP closed: perhaps not arrived */
 	u64 reported;		/* bytes that TCP_INFO has reported as acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */
-	unsigned long corked_at;	/* queued bytes wait for more, the oldest since then; jiffies,
-					 * odd; 0: they don't.  See rstream_txq_cork()
+	unsigned long corked_at;	/* queued bytes wait for more, the oldest since then: odd
+					 * jiffies; 0: they don't.  See rstream_txq_cork()
 					 */
-	unsigned long scarce_until;	/* a writer has found no memory, and waits until then; jiffies,
-					 * odd; 0: it doesn't
+	unsigned long scarce_until;	/* a writer has found no memory, and waits until then: odd
+					 * jiffies; 0: it doesn't
 					 */
 	u8 asked;		/* enum rstream_txq_asked */
 };
