@@ -23,7 +23,7 @@ READY, DATA, DATA_WANT, CREDIT, DONE, FREED, RQ_CREDIT = 7, 1, 2, 3, 4, 5, 6
 PROBE, PROBE_ACK, RENEW = 8, 9, 10
 PROOF_REQ, PROOF_REP, KEY_ACTIVE, KEY_PASSIVE = 1, 2, 3, 5
 CM_PORT = 4793
-WAIT = 10                       # seconds
+WAIT = 30                       # seconds
 
 
 def gid(addr):

@@ -41,7 +41,7 @@
 
 #define STAGE	1048576	/* what is sent */
 #define LINE	(2 * STAGE + 256)
-#define WAIT_MS	10000
+#define WAIT_MS	30000
 #define PRIVATE	56
 #define RECEIVE	64	/* bytes of a receive */
 
