@@ -114,16 +114,25 @@ static void unconnected_io(void)
 	EXPECT_ERRNO(accept(fd, NULL, NULL), EINVAL);
 }
 
-/* A direction that was shut down in vain, before connect(), stays so, but ends only if asked again. */
-static void shutdown_then_connect_send(void)
+/*
+ * A direction that was shut down in vain, before connect(), stays so, but ends only if asked again.
+ * Return: the accepted socket.
+ */
+static int connect_shut_down(int fd, int how)
 {
 	uint16_t port;
-	int l = listener(&port), fd = rs_socket(&kind, 0), s;
+	int l = listener(&port);
+
+	EXPECT_ERRNO(shutdown(fd, how), ENOTCONN);
+	EXPECT(!connect_to(fd, port));
+	return accept(l, NULL, NULL);
+}
+
+static void shutdown_then_connect_send(void)
+{
+	int fd = rs_socket(&kind, 0), s = connect_shut_down(fd, SHUT_WR);
 	char c;
 
-	EXPECT_ERRNO(shutdown(fd, SHUT_WR), ENOTCONN);
-	EXPECT(!connect_to(fd, port));
-	s = accept(l, NULL, NULL);
 	EXPECT_ERRNO(send(fd, "x", 1, MSG_NOSIGNAL), EPIPE);
 	EXPECT(send(s, "y", 1, 0) == 1);
 	EXPECT(recv(fd, &c, 1, 0) == 1);
@@ -141,13 +150,9 @@ static void shutdown_then_connect_send(void)
 
 static void shutdown_then_connect_recv(void)
 {
-	uint16_t port;
-	int l = listener(&port), fd = rs_socket(&kind, 0), s;
+	int fd = rs_socket(&kind, 0), s = connect_shut_down(fd, SHUT_RD);
 	char c;
 
-	EXPECT_ERRNO(shutdown(fd, SHUT_RD), ENOTCONN);
-	EXPECT(!connect_to(fd, port));
-	s = accept(l, NULL, NULL);
 	EXPECT(!recv(fd, &c, 1, 0));
 	EXPECT(send(fd, "x", 1, 0) == 1);
 	EXPECT(recv(s, &c, 1, 0) == 1);
