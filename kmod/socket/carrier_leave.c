@@ -67,18 +67,12 @@ void rstream_leave_later(struct rstream *rs)
 
 /* ---- receiving end ---- */
 
-/* @release: what to do with the ring itself. */
-static void rx_drop(struct rstream *rs,
-		    void (*release)(struct rstream_rxring *ring))
+static void rx_drop(struct rstream *rs)
 {
-	struct rstream_rxring *ring = rs->rxring;
-
-	WRITE_ONCE(rs->rxring, NULL);
+	rstream_ring_drop(rs);
 	rs->granted.link = 0;
 	rs->granted.size = 0;
 	rs->granted.rec.type = 0;
-	sk_mem_uncharge(rs->sk, ring->size);
-	release(ring);
 	rs->granted.landed = 0;	/* there are no more callbacks for this ring */
 }
 
@@ -130,7 +124,7 @@ bool rstream_leave_ring(struct rstream *rs)
 	if (!rstream_leave_move(rs))
 		return false;
 	rstream_rx_left(&rs->rx);
-	rx_drop(rs, rstream_rxring_release);
+	rx_drop(rs);
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 	return true;
 }
@@ -161,8 +155,7 @@ static void rx_left(struct rstream *rs, bool refused)
 		 * FIN ends also a grant that has not been sent.
 		 */
 		clear_bit(RSTREAM_WANT_GRANT, &rs->want);
-		rx_drop(rs, rs->granted.rec.type ? rstream_rxring_withdraw :
-						   rstream_rxring_release);
+		rx_drop(rs);
 	} else {
 		rstream_leave_ring(rs);
 	}
@@ -212,11 +205,11 @@ enum rstream_reason rstream_leave_stopped_got(struct rstream *rs, u32 epoch)
 /* Withdraw a GRANT that has not been sent, and perhaps never can: no answer is needed. */
 static bool grant_withdraw(struct rstream *rs)
 {
-	if (!rs->granted.rec.type)
+	if (rstream_grant_sent(&rs->granted))
 		return false;
 	clear_bit(RSTREAM_WANT_GRANT, &rs->want);
 	rstream_rx_ungrant(&rs->rx);
-	rx_drop(rs, rstream_rxring_withdraw);
+	rx_drop(rs);
 	return true;
 }
 

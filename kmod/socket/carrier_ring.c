@@ -742,10 +742,22 @@ void rstream_ring_waits(struct rstream *rs)
 
 /* ---- both ---- */
 
+/* Let go of the ring that we granted. */
+void rstream_ring_drop(struct rstream *rs)
+{
+	struct rstream_rxring *ring = rs->rxring;
+
+	WRITE_ONCE(rs->rxring, NULL);
+	sk_mem_uncharge(rs->sk, ring->size);
+	if (rstream_grant_sent(&rs->granted))
+		rstream_rxring_release(ring);
+	else
+		rstream_rxring_withdraw(ring);
+}
+
 void rstream_ring_close(struct rstream *rs)
 {
 	struct rstream_txring *tx = rs->txring;
-	struct rstream_rxring *rx = rs->rxring;
 
 	if (tx) {
 		/* the remaining frags in flight now belong to the link */
@@ -753,14 +765,8 @@ void rstream_ring_close(struct rstream *rs)
 		rs->txring = NULL;
 		rstream_txring_close(tx);
 	}
-	WRITE_ONCE(rs->rxring, NULL);
-	if (rx) {
-		sk_mem_uncharge(rs->sk, rx->size);
-		if (rs->granted.rec.type)
-			rstream_rxring_withdraw(rx);
-		else
-			rstream_rxring_release(rx);
-	}
+	if (rs->rxring)
+		rstream_ring_drop(rs);
 }
 
 /* ---- callbacks of the link ---- */

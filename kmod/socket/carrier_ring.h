@@ -13,7 +13,7 @@ struct rstream;
 
 /* The ring that we granted, and how large the next one is to be. */
 struct rstream_granted {
-	struct rstream_record rec;	/* its GRANT; type 0: sent */
+	struct rstream_record rec;	/* its GRANT; type 0: sent, see rstream_grant_sent() */
 	u32 link;		/* id of its link; a copy for rsctl, read locklessly */
 	u32 size;		/* bytes, likewise */
 	u64 credited;		/* bytes credited to the sender */
@@ -27,6 +27,12 @@ struct rstream_granted {
 	bool full;		/* rxq has more than the window: no ring until that is read */
 	bool link_asked;	/* the peer, which makes the links, has been asked for one */
 };
+
+/* Nobody can answer a GRANT before. */
+static inline bool rstream_grant_sent(const struct rstream_granted *granted)
+{
+	return !granted->rec.type;
+}
 
 /* What the program has set that chooses a route. */
 struct rstream_route_options {
@@ -67,6 +73,7 @@ void rstream_ring_read(struct rstream *rs, size_t len);
 void rstream_ring_answer(struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
 void rstream_ring_relocate(struct rstream *rs);
+void rstream_ring_drop(struct rstream *rs);
 
 /* sending end */
 enum rstream_reason rstream_ring_grant_got(struct rstream *rs, const struct rstream_record *rec);

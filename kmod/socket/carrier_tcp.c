@@ -489,8 +489,7 @@ static enum rstream_reason got_control(struct rstream *rs,
 	case RSW_GRANT:
 		return rstream_ring_grant_got(rs, rec);
 	case RSW_SWITCH:
-		/* nobody can answer a GRANT that has not been sent */
-		if (rs->granted.rec.type)
+		if (!rstream_grant_sent(&rs->granted))
 			return RSTREAM_R_BAD_SWITCH;
 		return rec->sw.epoch ? rstream_ring_switch_got(rs, rec) :
 		       rstream_leave_switch_got(rs, rec->sw.offset);
