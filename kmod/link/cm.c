@@ -719,7 +719,8 @@ int rstream_cm_listen(struct rstream_link_net *ln)
 					   port, err, families[i] == AF_INET6 ? 6 : 4);
 		}
 	}
-	WRITE_ONCE(ln->listen_again, get_jiffies_64() + (err ? LISTEN_PAUSE : 0));
+	if (err)
+		WRITE_ONCE(ln->listen_again, get_jiffies_64() + LISTEN_PAUSE);
 	WRITE_ONCE(ln->listening, !err);
 	mutex_unlock(&ln->listen_lock);
 	return err;

@@ -44,17 +44,19 @@ static void post_recv(struct rstream_link *link, unsigned int i)
 
 static void wr_failed(struct rstream_link *link, const struct ib_wc *wc)
 {
+	bool flushed = wc->status == IB_WC_WR_FLUSH_ERR;
+
 	lockdep_assert_held(&link->lock);
 	/* rdma_cm flushes the queues before it reports, for example, that the peer has refused */
-	if (wc->status == IB_WC_WR_FLUSH_ERR && link->active &&
-	    link->state == RSTREAM_LINK_CONNECTING && link->life.setup == RSTREAM_SETUP_CONNECT)
+	if (flushed && link->active && link->state == RSTREAM_LINK_CONNECTING &&
+	    link->life.setup == RSTREAM_SETUP_CONNECT)
 		return;
 	/* iWARP devices flush the queues before rdma_cm says why */
-	if (wc->status == IB_WC_WR_FLUSH_ERR && link->iwarp) {
+	if (flushed && link->iwarp) {
 		rstream_link_disconnected(link);
 		return;
 	}
-	if (wc->status != IB_WC_WR_FLUSH_ERR)
+	if (!flushed)
 		rstream_link_count(link, RSTREAM_MIB_WR_ERRORS);
 	rstream_link_ends(link, RSTREAM_END_WR, ib_wc_status_msg(wc->status));
 }
