@@ -43,6 +43,8 @@ void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int listener(uint16_t *port);
 /* connect() to @port of @host. Return: 0 or -1 with errno. */
 int connect_to(int fd, uint16_t port);
+/* Connect @fd to listener @l at @port.  Return: what accept() gave; a failure ends the case. */
+int connect_accept(int fd, int l, uint16_t port);
 /* Fail the case unless @events of poll() come soon. */
 void await(int fd, int events);
 /* Bytes that can be read are @n, soon. */

@@ -124,8 +124,7 @@ static int connect_shut_down(int fd, int how)
 	int l = listener(&port);
 
 	EXPECT_ERRNO(shutdown(fd, how), ENOTCONN);
-	EXPECT(!connect_to(fd, port));
-	return accept(l, NULL, NULL);
+	return connect_accept(fd, l, port);
 }
 
 static void shutdown_then_connect_send(void)
@@ -436,8 +435,7 @@ static void meanwhile(void *(*call)(void *))
 		void *done;
 
 		pthread_create(&thread, NULL, call, &fd);
-		EXPECT(!connect_to(fd, port));
-		s = accept(l, NULL, NULL);
+		s = connect_accept(fd, l, port);
 		if (call == send_meanwhile)
 			EXPECT(recv_meanwhile(&s) == (void *)TEXT);
 		else
@@ -519,8 +517,7 @@ static void options_inherited(void)
 
 	EXPECT(!setsockopt(l, IPPROTO_TCP, TCP_NODELAY, &v, sizeof(v)));
 	EXPECT(!setsockopt(l, SOL_SOCKET, SO_KEEPALIVE, &v, sizeof(v)));
-	EXPECT(!connect_to(fd, port));
-	fd = accept(l, NULL, NULL);
+	fd = connect_accept(fd, l, port);
 	v = 0;
 	EXPECT(!getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &v, &len) && v == 1);
 	v = 0;

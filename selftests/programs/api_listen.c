@@ -267,8 +267,7 @@ static void listener_connects(void)
 	note("connect %d", connect(l, &nowhere.sa, sizeof(nowhere.in6)) ? errno : 0);
 	note("listen %d", listen(l, 4) ? errno : 0);
 	memset(sent, 'x', sizeof(sent));
-	EXPECT(!connect_to(fd, rs_local_port(l)));
-	s = accept(l, NULL, NULL);
+	s = connect_accept(fd, l, rs_local_port(l));
 	EXPECT(s >= 0);
 	EXPECT(send(fd, sent, sizeof(sent), 0) == sizeof(sent));
 	EXPECT(!shutdown(fd, SHUT_WR));
@@ -309,8 +308,7 @@ static void shutdown_then_listen(void)
 		EXPECT_ERRNO(shutdown(l, how), ENOTCONN);
 		EXPECT(!listen(l, 1));
 		host = NULL;
-		EXPECT(!connect_to(fd, rs_local_port(l)));
-		s = accept(l, NULL, NULL);
+		s = connect_accept(fd, l, rs_local_port(l));
 		if (how == SHUT_RD) {
 			EXPECT(!recv(s, &c, 1, 0));
 			EXPECT(send(s, "x", 1, 0) == 1);
@@ -335,8 +333,7 @@ static int saved_syn(int l, uint16_t port, bool inherited)
 	socklen_t len = sizeof(syn);
 	int fd = rs_socket(&kind, 0), s;
 
-	EXPECT(!connect_to(fd, port));
-	s = accept(l, NULL, NULL);
+	s = connect_accept(fd, l, port);
 	EXPECT(get_int(s, IPPROTO_TCP, TCP_SAVE_SYN) == inherited);
 	EXPECT(!getsockopt(s, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len));
 	close(s);
@@ -386,8 +383,7 @@ static void reuse_address(void)
 
 	l = listener(&port);
 	len = rs_addr(&server_kind, host, port, &addr);
-	EXPECT(!connect_to(fd, port));
-	close(accept(l, NULL, NULL));	/* this end will be in TIME_WAIT */
+	close(connect_accept(fd, l, port));	/* this end will be in TIME_WAIT */
 	EXPECT(!recv(fd, &c, 1, 0));
 	close(fd);
 	close(l);

@@ -144,8 +144,7 @@ static void buffers(void)
 		set_int(fd, SOL_SOCKET, opt[i], 30000);
 		set_int(l, SOL_SOCKET, opt[i], 20000);
 	}
-	EXPECT(!connect_to(fd, port));
-	l = accept(l, NULL, NULL);
+	l = connect_accept(fd, l, port);
 	for (int i = 0; i < 2; i++) {
 		note("%d %d", get_int(fd, SOL_SOCKET, opt[i]),
 		     get_int(l, SOL_SOCKET, opt[i]));
@@ -331,8 +330,7 @@ static void signed_segments(void)
 		api_skip("no TCP-MD5 here");
 	c = rs_socket(&kind, 0);
 	EXPECT(!sign(c, (struct sockaddr *)&addr, len));
-	EXPECT(!connect_to(c, rs_local_port(l)));
-	s = accept(l, NULL, NULL);
+	s = connect_accept(c, l, rs_local_port(l));
 	EXPECT(s >= 0);
 	EXPECT(send(c, "ask", 3, 0) == 3);
 	EXPECT(recv(s, buf, 3, MSG_WAITALL) == 3);

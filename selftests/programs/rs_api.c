@@ -69,6 +69,15 @@ int connect_to(int fd, uint16_t port)
 	return connect(fd, &addr.sa, len);
 }
 
+int connect_accept(int fd, int l, uint16_t port)
+{
+	int s = connect_to(fd, port) ? -1 : accept(l, NULL, NULL);
+
+	if (s < 0)
+		api_fail(__FILE__, __LINE__, "connect() and accept()");
+	return s;
+}
+
 void await(int fd, int events)
 {
 	if (!(rs_poll(fd, events, 1000 * SOON_SECONDS) & events))
