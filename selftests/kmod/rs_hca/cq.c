@@ -14,26 +14,37 @@
 
 #include "rs_hca.h"
 
-/* What is there can be found; called without the lock, as the owner may arm anew. */
-static void cq_tell(struct hca_cq *cq)
+/* What is there can be found.  Return: shall the owner be told? */
+static bool cq_show(struct hca_cq *cq)
 {
-	unsigned long flags;
 	bool tell;
 
-	spin_lock_irqsave(&cq->lock, flags);
+	lockdep_assert_held(&cq->lock);
 	cq->seen = cq->head;
 	tell = cq->armed && !cq->ending && cq->seen > cq->tail &&
 	       (cq->armed == IB_CQ_NEXT_COMP || cq->solicited);
 	if (tell)
 		cq->armed = 0;
-	spin_unlock_irqrestore(&cq->lock, flags);
-	if (tell)
-		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	return tell;
+}
+
+/* Called without the lock, as the owner may arm anew. */
+static void cq_tell(struct hca_cq *cq)
+{
+	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
 static enum hrtimer_restart cq_timer(struct hrtimer *timer)
 {
-	cq_tell(container_of(timer, struct hca_cq, timer));
+	struct hca_cq *cq = container_of(timer, struct hca_cq, timer);
+	unsigned long flags;
+	bool tell;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	tell = cq_show(cq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (tell)
+		cq_tell(cq);
 	return HRTIMER_NORESTART;
 }
 
@@ -46,7 +57,7 @@ static enum hrtimer_restart cq_timer(struct hrtimer *timer)
 void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
 {
 	const struct hca_profile *p = cq->dev->profile;
-	bool full, wait;
+	bool full, wait, tell = false;
 	unsigned long flags;
 
 	spin_lock_irqsave(&cq->lock, flags);
@@ -58,13 +69,15 @@ void hca_cq_add(struct hca_cq *cq, const struct hca_cqe *cqe, bool solicited)
 	/* datagrams are few, and connections wait for them */
 	wait = p->moder_us && cqe->qp->ib.qp_type == IB_QPT_RC && !cq->ending &&
 	       cq->head - cq->seen < p->moder_count;
+	if (!full && !wait)
+		tell = cq_show(cq);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (full) {
 		hca_report(cq->dev, NULL, NULL, "completion queue of %u entries is full", cq->size);
 		hca_qp_event(cqe->qp, IB_EVENT_QP_FATAL);
-	} else if (!wait) {
+	} else if (tell) {
 		cq_tell(cq);
-	} else if (!hrtimer_is_queued(&cq->timer)) {
+	} else if (wait && !hrtimer_is_queued(&cq->timer)) {
 		hrtimer_start(&cq->timer, ns_to_ktime(p->moder_us * NSEC_PER_USEC),
 			      HRTIMER_MODE_REL_SOFT);
 	}

@@ -55,6 +55,26 @@ MODULE_PARM_DESC(rate, "how many bytes a second each device sends at most; 0: no
 
 static uint often[HCA_FAULTS];
 static struct fault_at at[HCA_FAULTS];
+unsigned int hca_faults;
+
+/* After a change of a parameter, which the kernel serialises. */
+static void fault_changed(unsigned int what)
+{
+	unsigned int bit = 1U << what;
+
+	WRITE_ONCE(hca_faults, often[what] || at[what].n ? hca_faults | bit : hca_faults & ~bit);
+}
+
+static int often_set(const char *val, const struct kernel_param *kp)
+{
+	int err = param_set_uint(val, kp);
+
+	if (!err)
+		fault_changed((uint *)kp->arg - often);
+	return err;
+}
+
+static const struct kernel_param_ops often_ops = { .set = often_set, .get = param_get_uint };
 
 static int at_set(const char *val, const struct kernel_param *kp)
 {
@@ -66,6 +86,7 @@ static int at_set(const char *val, const struct kernel_param *kp)
 		return err;
 	WRITE_ONCE(a->n, n);
 	WRITE_ONCE(a->since, a->since + 1);
+	fault_changed(a - at);
 	return 0;
 }
 
@@ -98,7 +119,7 @@ static const struct kernel_param_ops at_ops = { .set = at_set, .get = at_get };
 	X(lie, HCA_FAULT_LIE)
 
 #define X(name, what)							\
-	module_param_named(fault_##name, often[what], uint, 0644);	\
+	module_param_cb(fault_##name, &often_ops, &often[what], 0644);	\
 	module_param_cb(fault_##name##_at, &at_ops, &at[what], 0644);
 FAULTS(X)
 #undef X
@@ -135,20 +156,14 @@ static bool is_of(const struct hca_dev *dev, enum hca_fault what)
 	return (sysfs_streq(only, "") && what != HCA_FAULT_LIE) || sysfs_streq(only, dev_name(&dev->ib.dev));
 }
 
-/**
- * hca_fault() - shall it fail?
- * @dev:	the device
- * @what:	could happen now
- */
-bool hca_fault(struct hca_dev *dev, enum hca_fault what)
+/* Some device has faults of the kind @what: has this one a fault now? */
+bool hca_fault_now(struct hca_dev *dev, enum hca_fault what)
 {
 	unsigned int n = READ_ONCE(often[what]), nth = READ_ONCE(at[what].n);
 	struct hca_faults *f = &dev->faults;
 	unsigned long flags;
 	bool yes;
 
-	if (!n && !nth)
-		return false;
 	if (!is_of(dev, what))
 		return false;
 	spin_lock_irqsave(&f->lock, flags);
@@ -190,11 +205,12 @@ u64 hca_wire_ns(struct hca_dev *dev, u32 len)
 {
 	unsigned int most = READ_ONCE(rate);
 	struct hca_faults *f = &dev->faults;
-	u64 now = ktime_get_ns(), ns;
 	unsigned long flags;
+	u64 now, ns;
 
 	if (!most)
 		return 0;
+	now = ktime_get_ns();
 	spin_lock_irqsave(&f->lock, flags);
 	f->wire_busy_till = max(f->wire_busy_till, now) + div_u64((u64)len * NSEC_PER_SEC, most);
 	ns = f->wire_busy_till - now;

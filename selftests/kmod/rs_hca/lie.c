@@ -20,17 +20,14 @@ static __be32 other_imm(struct hca_dev *dev, __be32 imm)
 }
 
 /**
- * hca_lie() - is this request a lie, and which?
+ * hca_lie() - which lie is this request?
  * @dev:	the device that sends it
  * @wqe:	the request, which may become another one
  */
 enum hca_lie hca_lie(struct hca_dev *dev, struct hca_wqe *wqe)
 {
-	enum hca_lie lie;
+	enum hca_lie lie = 1 + hca_fault_random(dev, HCA_LIES - 1);
 
-	if (!hca_fault(dev, HCA_FAULT_LIE))
-		return HCA_LIE_NONE;
-	lie = 1 + hca_fault_random(dev, HCA_LIES - 1);
 	if (lie == HCA_LIE_IMM)
 		wqe->imm = other_imm(dev, wqe->imm);
 	else if (lie == HCA_LIE_SHORT && wqe->len)

@@ -107,6 +107,9 @@ struct hca_wqe *hca_qp_wqe(struct hca_qp *qp)
 	struct hca_wqe *wqe = NULL;
 	unsigned long flags;
 
+	/* who posts schedules the tasklet afterwards */
+	if (READ_ONCE(qp->sq_next) >= READ_ONCE(qp->sq_head))
+		return NULL;
 	spin_lock_irqsave(&qp->lock, flags);
 	if (qp->sq_next < qp->sq_head)
 		wqe = wqe_at(qp, qp->sq_next);
@@ -117,15 +120,9 @@ struct hca_wqe *hca_qp_wqe(struct hca_qp *qp)
 /* The current receive, until hca_qp_received(); NULL: none was posted. */
 struct hca_rqe *hca_qp_rqe(struct hca_qp *qp)
 {
-	struct hca_rqe *rqe = NULL;
-	unsigned long flags;
-
 	lockdep_assert_held(&qp->landing);
-	spin_lock_irqsave(&qp->lock, flags);
-	if (qp->rq_next < qp->rq_head)
-		rqe = rqe_at(qp, qp->rq_next);
-	spin_unlock_irqrestore(&qp->lock, flags);
-	return rqe;
+	/* pairs with recv_one() */
+	return qp->rq_next < smp_load_acquire(&qp->rq_head) ? rqe_at(qp, qp->rq_next) : NULL;
 }
 
 static enum ib_wc_opcode wc_opcode(enum ib_wr_opcode opcode)
@@ -603,7 +600,8 @@ static int recv_one(struct hca_qp *qp, const struct ib_recv_wr *wr)
 	rqe->wr_id = wr->wr_id;
 	rqe->num_sge = wr->num_sge;
 	memcpy(rqe->sge, wr->sg_list, wr->num_sge * sizeof(*rqe->sge));
-	qp->rq_head++;
+	/* pairs with hca_qp_rqe(): the entry is complete */
+	smp_store_release(&qp->rq_head, qp->rq_head + 1);
 	return 0;
 }
 

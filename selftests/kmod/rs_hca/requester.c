@@ -246,7 +246,8 @@ static void send(struct hca_qp *qp, struct hca_wqe *wqe)
 		return;
 	if (READ_ONCE(qp->mpa_waits))
 		hca_report(qp->dev, wqe, NULL, "the end that has accepted sends first");
-	if (!again && qp->stage == HCA_STAGE_NEW && !qp->tries && !qp->rnr_tries)
+	if (!again && qp->stage == HCA_STAGE_NEW && !qp->tries && !qp->rnr_tries &&
+	    hca_fault(qp->dev, HCA_FAULT_LIE))
 		req.lie = hca_lie(qp->dev, wqe);
 	if (!hca_mem_good(&req.src, wqe->len)) {
 		fail(qp, wqe, IB_WC_LOC_PROT_ERR);

@@ -193,7 +193,22 @@ struct hca_faults {
 extern const char * const hca_fault_names[HCA_FAULTS];
 
 void hca_fault_init(struct hca_dev *dev);
-bool hca_fault(struct hca_dev *dev, enum hca_fault what);
+bool hca_fault_now(struct hca_dev *dev, enum hca_fault what);
+
+extern unsigned int hca_faults;	/* bits by enum hca_fault: the kinds that some device has */
+
+/**
+ * hca_fault() - shall it fail?
+ * @dev:	the device
+ * @what:	could happen now
+ *
+ * Costs next to nothing unless there are faults of this kind.
+ */
+static inline bool hca_fault(struct hca_dev *dev, enum hca_fault what)
+{
+	return unlikely(READ_ONCE(hca_faults) & (1U << what)) && hca_fault_now(dev, what);
+}
+
 u32 hca_fault_random(struct hca_dev *dev, u32 n);
 u64 hca_fault_delay_ns(struct hca_dev *dev);
 u64 hca_wire_ns(struct hca_dev *dev, u32 len);
