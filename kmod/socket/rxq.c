@@ -322,27 +322,36 @@ bool rstream_rxq_over(const struct rstream *rs)
 	       (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_rxq_ring_owes(rs));
 }
 
+static u64 ring_ready(const struct rstream *rs, const struct rstream_rxring *ring)
+{
+	u64 at, end;
+
+	if (!ring || READ_ONCE(rs->rx.state) < RSTREAM_ON_RING)
+		return 0;
+	at = rstream_rxq_ring_at(rs);
+	/* pairs with rstream_rxring_data(): the bytes are in memory */
+	end = smp_load_acquire(&ring->landed);
+	/* don't read what is being refused with this error */
+	if (READ_ONCE(rs->error))
+		end = min(end, READ_ONCE(rs->rx.arrived) - READ_ONCE(rs->rx.base));
+	/* without the lock, @at may be newer than @ring */
+	return end > at ? end - at : 0;
+}
+
 u64 rstream_rxq_ring_ready(const struct rstream *rs)
 {
-	const struct rstream_rxring *ring;
-	u64 ready = 0;
+	rstream_assert_held(rs);
+	return ring_ready(rs, rs->rxring);
+}
+
+static u64 ring_ready_unlocked(const struct rstream *rs)
+{
+	u64 ready;
 
 	if (!READ_ONCE(rs->rxring))
 		return 0;
-	/* poll() comes here without the lock: the ring is freed by RCU */
-	rcu_read_lock();
-	ring = READ_ONCE(rs->rxring);
-	if (ring && READ_ONCE(rs->rx.state) >= RSTREAM_ON_RING) {
-		u64 at = rstream_rxq_ring_at(rs);
-		/* pairs with rstream_rxring_data(): the bytes are in memory */
-		u64 end = smp_load_acquire(&ring->landed);
-
-		/* don't read what is being refused with this error */
-		if (READ_ONCE(rs->error))
-			end = min(end, READ_ONCE(rs->rx.arrived) - READ_ONCE(rs->rx.base));
-		/* without the lock, @at may be newer than @ring */
-		ready = end > at ? end - at : 0;
-	}
+	rcu_read_lock();	/* which frees the ring */
+	ready = ring_ready(rs, READ_ONCE(rs->rxring));
 	rcu_read_unlock();
 	return ready;
 }
@@ -353,7 +362,7 @@ u64 rstream_rxq_ready(const struct rstream *rs)
 	u64 in_tcp = smp_load_acquire(&rs->plain.in_tcp);	/* first, because it moves to rxq */
 
 	/* pairs with ring_moved() */
-	return in_tcp + smp_load_acquire(&rs->rxq.bytes) + rstream_rxq_ring_ready(rs);
+	return in_tcp + smp_load_acquire(&rs->rxq.bytes) + ring_ready_unlocked(rs);
 }
 
 /*

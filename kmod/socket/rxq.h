@@ -42,6 +42,8 @@ void rstream_rxq_drop(struct rstream *rs, struct sk_buff *skb);
 void rstream_rxq_free(struct rstream *rs);
 u64 rstream_rxq_window_most(const struct rstream *rs);
 
+u64 rstream_rxq_ring_ready(const struct rstream *rs);
+
 /* How much there is to read.  Without the lock, too. */
 u64 rstream_rxq_ready(const struct rstream *rs);
 u64 rstream_rxq_here(const struct rstream *rs);
@@ -49,7 +51,6 @@ bool rstream_rxq_enough(const struct rstream *rs);
 bool rstream_rxq_over(const struct rstream *rs);
 void rstream_rxq_wake(struct rstream *rs);
 void rstream_rxq_wake_news(struct rstream *rs);
-u64 rstream_rxq_ring_ready(const struct rstream *rs);
 u64 rstream_rxq_ring_at(const struct rstream *rs);
 bool rstream_rxq_ring_ended(const struct rstream *rs);
 bool rstream_rxq_ring_owes(const struct rstream *rs);

@@ -46,7 +46,7 @@ static int copy_ring(struct rstream *rs, struct msghdr *msg, size_t len,
 	size_t n = min3(len, (size_t)(ring->size - pos),
 			(size_t)(rstream_rxq_ring_ready(rs) - skip)), got;
 
-	if (trunc)
+	if (trunc || !n)
 		return n;
 	/* by page, because hardened usercopy would look up the vmap area each time */
 	if (n <= PAGE_SIZE - offset_in_page(pos))
@@ -350,7 +350,7 @@ static int recv_fast(struct rstream *rs, struct msghdr *msg, size_t len, enum fa
 		n = rs->plain.in_tcp ? rstream_plain_recv_copy(rs, msg, len) : 0;
 	} else {
 		rstream_ring_landed(rs);
-		n = rstream_rxq_ring_ready(rs) ? copy_ring(rs, msg, len, 0, false) : 0;
+		n = copy_ring(rs, msg, len, 0, false);
 		if (n > 0)
 			rstream_recv_consume(rs, n);
 	}
