@@ -436,14 +436,14 @@ int rstream_qp_create(struct rstream_link *link)
 
 void rstream_qp_query(struct rstream_link *link)
 {
-	struct ib_qp_init_attr init;
-	struct ib_qp_attr attr;
+	/* drivers of iWARP devices do not fill in everything */
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
 
 	if (ib_query_qp(link->qp.ib, &attr, IB_QP_PATH_MTU | IB_QP_DEST_QPN,
 			&init))
 		return;
 	spin_lock_bh(&link->lock);
-	/* iWARP devices may not report it */
 	link->qp.path_mtu = max(ib_mtu_enum_to_int(attr.path_mtu), 0);
 	link->qp.peer_num = attr.dest_qp_num;
 	spin_unlock_bh(&link->lock);
