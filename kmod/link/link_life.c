@@ -500,13 +500,20 @@ static bool host_enlist(struct rstream_link *link)
 	return false;
 }
 
+/* Does a stream or listener use the namespace?  The initial one is never removed, nor pinned. */
+static bool net_used(const struct rstream_link_net *ln)
+{
+	return net_eq(ln->net, &init_net) || atomic_read(&ln->users);
+}
+
 static bool net_enlist(struct rstream_link *link)
 {
 	struct rstream_link_net *ln = link->ln;
 	int id = -ENODEV;
 
 	spin_lock(&ln->lock);
-	if (!ln->exiting && !ln->drained)
+	/* not for the last user, which has gone meanwhile: listen_or_not() would miss this link */
+	if (!ln->exiting && !ln->drained && net_used(ln))
 		id = idr_alloc_cyclic(&ln->ids, link, 1, 0, GFP_NOWAIT);
 	if (id > 0 && !host_enlist(link)) {
 		idr_remove(&ln->ids, id);
