@@ -149,7 +149,8 @@ static const struct ctl_table template[] = {
 
 /*
  * Memory, queue pairs and orphans belong to the host, so only the host may change their limits; and
- * when a dead link ends, because until then it occupies workers that all namespaces share.
+ * when a dead link ends, because until then it occupies workers that all namespaces share; and the
+ * port of links, because rdma_cm does not ask who may use which.
  */
 static bool is_of_host(const struct ctl_table *entry)
 {
@@ -158,6 +159,7 @@ static bool is_of_host(const struct ctl_table *entry)
 		offsetof(struct rstream_settings, links_per_address),
 		offsetof(struct rstream_settings, links_max),
 		offsetof(struct rstream_settings, max_orphans),
+		offsetof(struct rstream_settings, cm_port),
 		offsetof(struct rstream_settings, cm_timeout_ms),
 		offsetof(struct rstream_settings, link_probe_ms),
 		offsetof(struct rstream_settings, link_stall_ms),

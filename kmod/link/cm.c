@@ -212,17 +212,13 @@ static void conn_param(const struct rstream_link *link,
 /* ---- active side ---- */
 
 /*
- * To an iWARP device, a request is a TCP connection.  A peer that advertises other hosts must not
- * choose their port, too, or this host would connect to any service there.
+ * To an iWARP device, a request is a TCP connection.  A peer must not choose the port, or this host
+ * would connect to any service at the address: another host's, if the peer advertises it, or that
+ * of a node which the peer shares it with.
  */
 static bool other_service(const struct rstream_link *link, const struct rdma_cm_id *id)
 {
-	bool named;
-
-	spin_lock_bh(&link->peer->lock);
-	named = !link->path->own;
-	spin_unlock_bh(&link->peer->lock);
-	return named && is_iwarp(id) &&
+	return is_iwarp(id) &&
 	       ((const struct sockaddr_in *)&link->remote)->sin_port !=
 	       htons(rstream_link_set(link->ln)->cm_port);
 }
@@ -230,7 +226,9 @@ static bool other_service(const struct rstream_link *link, const struct rdma_cm_
 /* Return: NONE, or why the link must end. */
 static enum rstream_link_end resolved_addr(struct rstream_link *link, struct rdma_cm_id *id)
 {
-	if (other_service(link, id) || rstream_dev_attach(link, id->device))
+	/* rdma_cm may find the device of another namespace that has the same address */
+	if (other_service(link, id) || !rstream_dev_is_of(id, link->ln->net) ||
+	    rstream_dev_attach(link, id->device))
 		return RSTREAM_END_NO_WAY;
 	spin_lock_bh(&link->lock);
 	if (link->local.ss_family == AF_UNSPEC)	/* routing has chosen */
@@ -698,7 +696,8 @@ static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
 
 /*
  * Listens for both families, or those that the kernel supports.  If that fails for one, a use after
- * LISTEN_PAUSE retries.
+ * LISTEN_PAUSE retries.  The same if the namespace may not listen, because rdma_cm would do so on
+ * the devices of the host, too.
  */
 int rstream_cm_listen(struct rstream_link_net *ln)
 {
@@ -707,6 +706,10 @@ int rstream_cm_listen(struct rstream_link_net *ln)
 	int i, port = rstream_link_set(ln)->cm_port, err = 0;
 
 	mutex_lock(&ln->listen_lock);
+	if (!rstream_dev_may_listen(ln->net)) {
+		err = -EACCES;
+		goto out;
+	}
 	for (i = 0; i < ARRAY_SIZE(families); i++) {
 		if (ln->listen[i])
 			continue;
@@ -719,6 +722,7 @@ int rstream_cm_listen(struct rstream_link_net *ln)
 					   port, err, families[i] == AF_INET6 ? 6 : 4);
 		}
 	}
+out:
 	if (err)
 		WRITE_ONCE(ln->listen_again, get_jiffies_64() + LISTEN_PAUSE);
 	WRITE_ONCE(ln->listening, !err);

@@ -114,9 +114,58 @@ static struct ib_client rstream_ib_client = {
 	.remove = client_remove,
 };
 
+/* Is the interface of an iWARP device in @net?  Under RCU. */
+static bool iwarp_in(struct ib_device *ib, const struct net *net)
+{
+	const struct net_device *ndev;
+	u32 port;
+
+	rdma_for_each_port(ib, port) {
+		ndev = rcu_dereference(ib->port_data[port].netdev);
+		if (ndev && net_eq(dev_net(ndev), net))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Under RCU.  The connections of an iWARP device are TCP connections of its interface, whichever
+ * namespace asks for them, so it serves no other one.
+ */
 static bool dev_serves(const struct rstream_dev *dev, const struct net *net)
 {
-	return !dev->problem && rdma_dev_access_netns(dev->ib, net);
+	return !dev->problem && rdma_dev_access_netns(dev->ib, net) &&
+	       (!dev->iwarp || iwarp_in(dev->ib, net));
+}
+
+bool rstream_dev_may_listen(const struct net *net)
+{
+	struct rstream_dev *dev;
+	bool may = true;
+
+	if (net_eq(net, &init_net))
+		return true;
+	rcu_read_lock();
+	list_for_each_entry_rcu(dev, &rstream_devs, list)
+		may &= !dev->iwarp || !iwarp_in(dev->ib, &init_net);
+	rcu_read_unlock();
+	return may;
+}
+
+bool rstream_dev_is_of(const struct rdma_cm_id *id, const struct net *net)
+{
+	const struct ib_gid_attr *attr = id->route.addr.dev_addr.sgid_attr;
+	const struct net_device *ndev;
+	bool is_of;
+
+	/* see dev_serves() for iWARP; an IPoIB interface is in @net if its address has been found */
+	if (!attr || !rdma_protocol_roce(id->device, attr->port_num))
+		return true;
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	is_of = !IS_ERR(ndev) && net_eq(dev_net(ndev), net);
+	rcu_read_unlock();
+	return is_of;
 }
 
 unsigned int rstream_dev_transports(struct net *net)
@@ -272,12 +321,14 @@ unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
 	u32 port;
 
 	spin_lock_bh(&rstream_devs_lock);
+	rcu_read_lock();
 	list_for_each_entry(dev, &rstream_devs, list) {
 		if (!dev_serves(dev, net))
 			continue;
 		rdma_for_each_port(dev->ib, port)
 			n += port_addrs(dev->ib, port, net, to + n, max - n);
 	}
+	rcu_read_unlock();
 	spin_unlock_bh(&rstream_devs_lock);
 	return n;
 }
@@ -356,6 +407,7 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 	int err = -ENODEV;
 
 	spin_lock_bh(&rstream_devs_lock);
+	rcu_read_lock();
 	list_for_each_entry(dev, &rstream_devs, list) {
 		if (dev->ib != ib || !dev_serves(dev, rstream_link_netns(link)))
 			continue;
@@ -368,6 +420,7 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 		err = 0;
 		break;
 	}
+	rcu_read_unlock();
 	spin_unlock_bh(&rstream_devs_lock);
 	return err;
 }

@@ -6,6 +6,32 @@
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# ---- iWARP: a request is a TCP connection, and a listener has a port of the host ----
+
+listens() { ss -Hltn "sport = :$1" | grep -q .; }	# PORT
+listens_no_more() { ! listens "$1"; }	# PORT
+not_for() {	# SECONDS CMD...
+	local end=$((SECONDS + $1))
+	while [ $SECONDS -le $end ]; do
+		! "${@:2}" || return
+		sleep 0.1
+	done
+}
+# The one in guest 1 is that of another service.
+other_ports() {
+	on 1 sysctl -qw net.rdmastream.cm_port=6380
+	nft -f - <<-END
+		add table inet ports
+		add chain inet ports out { type filter hook output priority 0; }
+		add rule inet ports out tcp dport 6380 counter
+	END
+	use ring
+	! want_link_between 0 1 8 has_link 0 && nft list table inet ports | grep "counter packets 0 "
+}
+listens_elsewhere() {
+	nsenter -t $elsewhere -U -n --preserve-credentials ss -Hltn "sport = :7777" | grep -q .
+}
+
 load || bail "cannot load the module"
 # The peer breaks the link repeatedly and waits for the next one, so damping is off.
 # The honest streams stay open, and always want rings.
@@ -29,4 +55,19 @@ ok "a link comes up again" want_link
 ok "no socket remains" wait_for 20 no_sockets
 rsctl stats
 ok "the module can be unloaded" wait_for 20 unload_module
+if [ "$RDMA" = siw ]; then
+	load || bail "cannot load the module again"
+	set_net link_idle_ms=1000
+	ok "with ports that differ, no link is tried" other_ports
+	ok "the host listens no more" wait_for 60 listens_no_more 4793
+	# the root of another user namespace, in a network namespace of its own
+	unshare -Urn rs_stream -s -k inet -p 7777 -t 900 >/dev/null 2>&1 &
+	elsewhere=$!
+	ok "another namespace listens" wait_for 20 listens_elsewhere
+	ok "it takes no port of the host" not_for 2 listens 4793
+	ok "it cannot choose the port" \
+		unshare -Urn sh -c "! echo 443 >/proc/sys/net/rdmastream/cm_port"
+	kill -KILL $elsewhere
+	ok "the module can be unloaded again" wait_for 20 unload_module
+fi
 done_testing
