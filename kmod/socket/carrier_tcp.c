@@ -457,7 +457,8 @@ void rstream_tcp_push(struct rstream *rs)
 	push_all(rs);
 	WRITE_ONCE(sk->sk_tsflags, tsflags);
 	rstream_zerocopy_waits(rs);	/* before sequence number zc.seq wraps */
-	tp->nonagle = nonagle;
+	/* nor what TCP could not send at once; it clears this bit when more is queued */
+	tp->nonagle = (nonagle & ~TCP_NAGLE_PUSH) | (tcp_send_head(sk) ? TCP_NAGLE_PUSH : 0);
 	sk->sk_allocation = gfp;
 	sk->sk_use_task_frag = task_frag;
 	/* an idle socket need not keep these 32 KiB, unless send calls use them, too */

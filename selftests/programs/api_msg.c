@@ -206,6 +206,26 @@ static void corked(void)
 	EXPECT(!memcmp(buf, "abcdefghij", 10));
 }
 
+/* The end does not wait, although TCP sends it later, at the rate that the program allows. */
+static void corked_until_end(void)
+{
+	int fd[2];
+	char buf[4];
+
+	pair(fd);
+	for (int i = 0; i < 24; i++) {	/* the first ten segments are sent at once */
+		EXPECT(send(fd[i & 1], "x", 1, 0) == 1);
+		EXPECT(recv(fd[!(i & 1)], buf, 1, 0) == 1);
+	}
+	set_int(fd[0], SOL_SOCKET, SO_MAX_PACING_RATE, 500);
+	EXPECT(send(fd[0], "a", 1, 0) == 1);
+	set_int(fd[0], IPPROTO_TCP, TCP_CORK, 1);
+	EXPECT(send(fd[0], "b", 1, 0) == 1);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	EXPECT(rs_poll(fd[1], POLLRDHUP, 150) & POLLRDHUP);
+	EXPECT(recv(fd[1], buf, 4, MSG_WAITALL) == 2 && !memcmp(buf, "ab", 2));
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -345,6 +365,35 @@ static void inq_told(void)
 	EXPECT(!shutdown(fd[0], SHUT_WR));
 	await(fd[1], POLLRDHUP);
 	note_control(fd[1], 1, 0);
+}
+
+static void inq_told_beside_urgent(void)
+{
+	int fd[2];
+
+	pair(fd);
+	set_int(fd[1], IPPROTO_TCP, TCP_INQ, 1);
+	EXPECT(send(fd[0], "ab", 2, 0) == 2);
+	EXPECT(send(fd[0], "x", 1, MSG_OOB) == 1);
+	await(fd[1], POLLPRI);
+	turn();
+	note_control(fd[1], 1, MSG_OOB);
+}
+
+/* TCP's sockets have no time of their own. */
+static void no_time_of_socket(void)
+{
+	struct timeval tv;
+	int fd[2];
+	char c;
+
+	pair(fd);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_ERRNO(ioctl(fd[1], SIOCGSTAMP, &tv), ENOENT);
+		EXPECT(send(fd[0], "x", 1, 0) == 1);
+		turn();
+		EXPECT(recv(fd[1], &c, 1, 0) == 1);
+	}
 }
 
 static bool stamped(const int fd[2])
@@ -531,11 +580,14 @@ const struct api_case msg_cases[] = {
 	CASE(many_messages),
 	CASE(more_held),
 	CASE(corked),
+	CASE(corked_until_end),
 	CASE(send_interrupted),
 	CASE(recv_interrupted),
 	CASE(send_timeout_counts),
 	CASE(peek_offset),
 	CASE(inq_told),
+	CASE(inq_told_beside_urgent),
+	CASE(no_time_of_socket),
 	CASE(time_told),
 	CASE(zero_copy),
 	CASE(no_packet_tells_of_hello),
