@@ -160,6 +160,10 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 			rstream_option_client(rs);
 		if (err != -EINPROGRESS || flags & O_NONBLOCK)
 			goto out;
+		err = __inet_stream_connect(sock, addr, len, flags, 0);
+		if (err == -EALREADY)	/* it has waited: this is not a second connect() */
+			err = -EINPROGRESS;
+		goto out;
 	}
 	err = __inet_stream_connect(sock, addr, len, flags, 0);
 out:
@@ -409,7 +413,8 @@ static __poll_t poll_tcp(struct file *file, struct socket *sock,
 {
 	__poll_t mask = rstream_ops_of(sock)->poll(file, sock, wait);
 
-	if (rstream_mode(rstream_of(sock->sk)) == RSTREAM_GUARDED)
+	if (rstream_mode(rstream_of(sock->sk)) == RSTREAM_GUARDED &&
+	    !rstream_early_shut(sock->sk))
 		mask &= ~(EPOLLIN | EPOLLRDNORM);
 	return mask;
 }
@@ -431,8 +436,9 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 			break;
 		if (rstream_fell_back(rs) || READ_ONCE(sk->sk_state) == TCP_CLOSE)
 			return poll_tcp(file, sock, NULL);
-		return rs->offer.confirmed || READ_ONCE(rs->hello.may_speak) ?
+		mask = rs->offer.confirmed || READ_ONCE(rs->hello.may_speak) ?
 		       EPOLLOUT | EPOLLWRNORM : 0;
+		return rstream_early_shut(sk) ? mask | EPOLLIN | EPOLLRDNORM | EPOLLRDHUP : mask;
 	default:
 		mask = poll_tcp(file, sock, wait);
 		if (rstream_mode(rs) != RSTREAM_FRAMED)

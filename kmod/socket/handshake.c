@@ -59,6 +59,12 @@ void rstream_hear_all(struct rstream *rs)
 		sock_set_flag(rs->sk, SOCK_DONE);
 }
 
+bool rstream_early_shut(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN && !sock_flag(sk, SOCK_DONE) &&
+	       READ_ONCE(sk->sk_state) != TCP_CLOSE;
+}
+
 /* Has TCP's FIN arrived? */
 static bool has_fin(const struct sock *sk)
 {

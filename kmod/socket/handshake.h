@@ -42,6 +42,12 @@ void rstream_fall_back_guarded(struct rstream *rs, enum rstream_reason reason);
 void rstream_guard_end(struct rstream *rs);
 void rstream_hear_all(struct rstream *rs);
 bool rstream_hello_waits(const struct rstream *rs);	/* without the lock, too */
+
+/*
+ * Has the program shut down its receiving direction before the mode was decided?  Later, TCP's bit
+ * is the peer's FIN.  Without the lock, too.
+ */
+bool rstream_early_shut(const struct sock *sk);
 bool rstream_hello_wait_on(struct rstream *rs);
 void rstream_hello_wait(struct rstream *rs);
 unsigned int rstream_hello_put(struct rstream *rs, u8 *to);

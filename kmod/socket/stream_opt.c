@@ -318,6 +318,8 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 {
 	struct rstream *rs = rstream_of(sock->sk);
 	int mode = rstream_mode(rs), err, len;
+	bool held = mode == RSTREAM_FRAMED && level == SOL_TCP &&
+		    (optname == TCP_NODELAY || optname == TCP_CORK);
 
 	if (level == SOL_TCP && optname == TCP_ULP)
 		return get_no_ulp(optlen);
@@ -326,8 +328,12 @@ int rstream_getsockopt(struct socket *sock, int level, int optname,
 	/* TCP would pass records to the program as data, even those that arrive later */
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && !is_given_back(rs, sock))
 		return -ENOPROTOOPT;
+	if (held)	/* rstream_tcp_push() changes them for a while */
+		lock_sock(sock->sk);
 	err = rstream_ops_of(sock)->getsockopt(sock, level, optname, optval,
 					       optlen);
+	if (held)
+		release_sock(sock->sk);
 	if (err || level != SOL_TCP || optname != TCP_INFO ||
 	    mode != RSTREAM_FRAMED)
 		return err;

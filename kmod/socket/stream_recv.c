@@ -167,11 +167,14 @@ int rstream_recv_status(struct rstream *rs, bool *eof)
 {
 	struct sock *sk = rs->sk;
 
-	*eof = rstream_rx_eof(&rs->rx) || rs->shutdown & RCV_SHUTDOWN;
+	*eof = rstream_rx_eof(&rs->rx);
 	if (*eof)
 		return 0;
 	if (sk->sk_err)
 		return sock_error(sk);
+	*eof = rs->shutdown & RCV_SHUTDOWN || rstream_early_shut(sk);
+	if (*eof)
+		return 0;
 	if (sk->sk_state == TCP_CLOSE && !rstream_rxq_ring_owes(rs)) {
 		/* the error has been reported before: as with TCP, end of file */
 		*eof = sk->sk_shutdown & RCV_SHUTDOWN;
@@ -397,7 +400,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		if (copied && (sk->sk_err || !timeo || signal_pending(current)))
 			break;
 		eof = false;
-		if (rs->rx.fin || rs->shutdown & RCV_SHUTDOWN || sk->sk_err ||
+		if (rs->rx.fin || (rs->shutdown | sk->sk_shutdown) & RCV_SHUTDOWN || sk->sk_err ||
 		    sk->sk_state == TCP_CLOSE)
 			err = rstream_recv_status(rs, &eof);
 		if (err || eof)
@@ -419,7 +422,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 static bool deciding(const struct rstream *rs)
 {
 	return undecided(rs) && READ_ONCE(rs->sk->sk_state) != TCP_CLOSE &&
-	       !READ_ONCE(rs->error);
+	       !READ_ONCE(rs->error) && !rstream_early_shut(rs->sk);
 }
 
 static bool connecting(const struct rstream *rs)
@@ -453,13 +456,15 @@ static int wait_while(struct rstream *rs, int flags, bool (*busy)(const struct r
 	return err;
 }
 
-/* Wait until the mode is decided. */
+/* Wait until the mode is decided.  Return: as recv_idle() */
 static int wait_decision(struct rstream *rs, int flags)
 {
 	int err = wait_while(rs, flags, deciding);
 
 	if (err || !undecided(rs))
 		return err;
+	if (rstream_early_shut(rs->sk))
+		return sock_error(rs->sk) ?: 1;
 	return sock_error(rs->sk) ?: rs->error ? -rs->error : -ENOTCONN;
 }
 
@@ -514,6 +519,14 @@ int rstream_recv_begin(struct rstream *rs, struct socket *sock, int flags)
 	if (rs->mode == RSTREAM_FRAMED)
 		return 1;
 	return recv_undecided(rs, sock, flags);
+}
+
+/* Not SOCK_TIMESTAMP, which is SIOCGSTAMP's: TCP never sets the time of the socket. */
+static bool rx_time_told(const struct sock *sk)
+{
+	return sock_flag(sk, SOCK_RCVTSTAMP) ||
+	       READ_ONCE(sk->sk_tsflags) & (SOF_TIMESTAMPING_RX_SOFTWARE |
+					    SOF_TIMESTAMPING_SOFTWARE);
 }
 
 /* SO_TIMESTAMP and the like, from a dummy packet. */
@@ -615,10 +628,9 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		ret = recv_framed(rs, msg, len, flags, &stamp);
 	rstream_unlock(rs);
 	msg->msg_namelen = 0;
-	if (ret >= 0 && !(flags & MSG_OOB)) {
-		if (stamp && rstream_rx_timed(rs))
-			tell_time(sock->sk, msg, stamp);
+	if (ret >= 0 && stamp && !(flags & MSG_OOB) && rx_time_told(sock->sk))
+		tell_time(sock->sk, msg, stamp);
+	if (ret >= 0)
 		tell_inq(rs, msg);
-	}
 	return ret;
 }

@@ -315,19 +315,29 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
 }
 
-/* MSG_FASTOPEN: as TCP, which would connect. */
+/* MSG_FASTOPEN: as TCP, which would connect, or notice that an earlier connect() has succeeded. */
 static int already_connected(const struct sock *sk)
 {
-	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_fastopen) & TFO_CLIENT_ENABLE ?
-	       -EISCONN : -EOPNOTSUPP;
+	struct socket *sock = sk->sk_socket;
+
+	if (!(READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_fastopen) & TFO_CLIENT_ENABLE))
+		return -EOPNOTSUPP;
+	if (sock->state != SS_CONNECTING)
+		return -EISCONN;
+	if (sk->sk_state != TCP_CLOSE)
+		sock->state = SS_CONNECTED;
+	return 0;
 }
 
 static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 {
 	size_t done = 0;
+	int err = 0;
 
 	if (unlikely(msg->msg_flags & MSG_FASTOPEN))
-		return already_connected(rs->sk);
+		err = already_connected(rs->sk);
+	if (err)
+		return err;
 	if (!pages && rstream_tx_plain(rs) && !tx_over(rs)) {
 		rstream_txq_unask_sigio(rs);
 		done = rstream_plain_send_fast(rs, msg);

@@ -106,7 +106,8 @@ static void on_state_change(struct sock *sk)
 		rstream_established(rs, rs->offer.confirmed);
 	else if (rs && rs->mode == RSTREAM_FRAMED && framed_state_change(rs))
 		return;
-	else if (rs && rs->mode == RSTREAM_ASKED)
+	else if (rs && (rs->mode == RSTREAM_ASKED ||
+			(rs->mode == RSTREAM_GUARDED && sk->sk_state == TCP_CLOSE)))
 		rstream_peek(rs);
 	if (rs)
 		rstream_flush_due(rs);

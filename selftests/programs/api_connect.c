@@ -398,6 +398,22 @@ static void fastopen_twice(void)
 	EXPECT_ERRNO(send(fd[0], "fast", 4, MSG_FASTOPEN | MSG_NOSIGNAL), EISCONN);
 }
 
+/* TCP notices only in this call that the connection is there. */
+static void fastopen_when_connected(void)
+{
+	int fd = rs_socket(&kind, SOCK_NONBLOCK), l, s;
+	uint16_t port;
+	char buf[8];
+
+	l = listener(&port);
+	EXPECT_ERRNO(connect_to(fd, port), EINPROGRESS);
+	await(fd, POLLOUT);
+	s = accept(l, NULL, NULL);
+	EXPECT(send(fd, "fast", 4, MSG_FASTOPEN) == 4);
+	EXPECT(recv(s, buf, 8, 0) == 4 && !memcmp(buf, "fast", 4));
+	EXPECT_ERRNO(send(fd, "fast", 4, MSG_FASTOPEN | MSG_NOSIGNAL), EISCONN);
+}
+
 /* Calls that are made while another thread connects. */
 enum { MEANWHILE = 30, TEXT = 16 };
 
@@ -551,6 +567,7 @@ const struct api_case connect_cases[] = {
 	CASE(listen_instead),
 	CASE(fastopen_instead),
 	CASE(fastopen_twice),
+	CASE(fastopen_when_connected),
 	CASE(send_while_connecting),
 	CASE(recv_while_connecting),
 	CASE(reset_then_listens),

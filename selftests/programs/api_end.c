@@ -165,6 +165,23 @@ static void linger_zero_resets(void)
 	EXPECT_ERRNO(send(fd[0], "x", 1, MSG_NOSIGNAL), EPIPE);
 }
 
+static void recv_after_shutdown_and_reset(void)
+{
+	struct linger linger = { .l_onoff = 1 };
+	int fd[2];
+	char c;
+
+	pair(fd);
+	EXPECT(!shutdown(fd[0], SHUT_RD));
+	EXPECT(!recv(fd[0], &c, 1, 0));
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	turn();
+	close(fd[1]);
+	await(fd[0], POLLERR);
+	EXPECT_ERRNO(recv(fd[0], &c, 1, 0), ECONNRESET);
+	EXPECT(!recv(fd[0], &c, 1, 0));
+}
+
 static void send_after_peer_close(void)
 {
 	int fd[2];
@@ -614,6 +631,7 @@ const struct api_case end_cases[] = {
 	CASE(close_delivers),
 	CASE(close_unread_resets),
 	CASE(linger_zero_resets),
+	CASE(recv_after_shutdown_and_reset),
 	CASE(send_after_peer_close),
 	CASE(send_after_fin_wait),
 	CASE(killed_in_send),

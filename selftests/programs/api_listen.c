@@ -167,6 +167,25 @@ static void connect_in_time(void)
 	EXPECT_ERRNO(connect_to(fd, port), EALREADY);
 }
 
+static void connect_mapped_in_time(void)
+{
+	struct rs_kind four = { AF_INET, IPPROTO_TCP, AF_INET };
+	struct timeval tv = { .tv_usec = 100000 };
+	union rs_addr addr = { .in6.sin6_family = AF_INET6 };
+	int l = rs_listen(&four, "127.0.0.1", 0, 0), fd;
+
+	if (kind.family != AF_INET6)
+		api_skip("only for IPv6");
+	EXPECT(rs_connect(&four, "127.0.0.1", rs_local_port(l), 0) >= 0);
+	await(l, POLLIN);	/* the next one has to wait */
+	fd = rs_socket(&kind, 0);
+	inet_pton(AF_INET6, "::ffff:127.0.0.1", &addr.in6.sin6_addr);
+	addr.in6.sin6_port = htons(rs_local_port(l));
+	EXPECT(!setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)));
+	EXPECT_ERRNO(connect(fd, &addr.sa, sizeof(addr.in6)), EINPROGRESS);
+	EXPECT_ERRNO(connect(fd, &addr.sa, sizeof(addr.in6)), EALREADY);
+}
+
 static void connect_user_timeout(void)
 {
 	uint16_t port;
@@ -486,6 +505,7 @@ const struct api_case listen_cases[] = {
 	CASE(unspec_elsewhere),
 	CASE(connect_interrupted),
 	CASE(connect_in_time),
+	CASE(connect_mapped_in_time),
 	CASE(connect_user_timeout),
 	CASE(shut_while_connecting),
 	CASE(accept_flags),

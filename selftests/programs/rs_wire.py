@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import os
 import random
+import select
 import socket
 import struct
 import sys
@@ -133,6 +134,42 @@ def server_speaks_first_to_plain(tun):
     served.sock.sendall(b"banner")
     expect(served.peer.read(6) == b"banner", "our bytes, nothing before them")
     served.echo_plain()
+
+
+def before_hello(tun):
+    """A client that may still send HELLO: while the server waits, and after it has spoken first."""
+    yield Served(tun, option(ROLE_SYN))
+    served = Served(tun, option(ROLE_SYN))
+    served.sock.sendall(b"banner")
+    expect(served.peer.read(6) == b"banner", "our bytes")
+    yield served
+
+
+def polled(sock):
+    poll = select.poll()
+    poll.register(sock, select.POLLIN | select.POLLRDHUP)
+    return [mask for _, mask in poll.poll(0)]
+
+
+def server_shut_before_hello(tun):
+    """A program that has shut down its receiving direction gets the end at once."""
+    for served in before_hello(tun):
+        served.sock.shutdown(socket.SHUT_RD)
+        expect(polled(served.sock) == [select.POLLIN | select.POLLRDHUP], "the end in poll()")
+        served.sock.settimeout(2)
+        expect(served.sock.recv(9) == b"", "the end")
+        served.sock.close()
+
+
+def server_reset_before_hello(tun):
+    """After RST, the error once, then the end."""
+    for served in before_hello(tun):
+        served.peer.close()
+        expect(soon(lambda: polled(served.sock)), "an event")
+        fails(served.sock, 104)
+        expect(served.sock.recv(9) == b"", "the end")
+        expect(polled(served.sock)[0] & select.POLLIN, "the end in poll()")
+        served.sock.close()
 
 
 def server_hello_cut(tun):
@@ -383,7 +420,7 @@ def server_window_closed_for_long(tun):
         broken_pipe(served.sock)
 
 
-def server_reset_before_accept(tun):
+def server_reset_before_accept_told_once(tun):
     """A program that accepts a connection that we have reset hears of that once, then gets EPIPE."""
     listener = our_socket()
     listener.bind((OURS, 0))
