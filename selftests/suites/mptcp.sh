@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The kernel's mptcp_connect, in its mode for TCP: by poll, mmap and sendfile.
 needs="linux-source-6.12 gcc libc6-dev"
-limit=200
+limit=500
 quick=yes
 
 build() {
