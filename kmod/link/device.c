@@ -129,8 +129,8 @@ static bool iwarp_in(struct ib_device *ib, const struct net *net)
 }
 
 /*
- * Under RCU.  The connections of an iWARP device are TCP connections of its interface, whichever
- * namespace asks for them, so it serves no other one.
+ * Under RCU.  The connections of an iWARP device are TCP connections of its interface or (siw) of
+ * the host, whichever namespace asks for them, so it serves only that of its interface.
  */
 static bool dev_serves(const struct rstream_dev *dev, const struct net *net)
 {
@@ -158,8 +158,11 @@ bool rstream_dev_is_of(const struct rdma_cm_id *id, const struct net *net)
 	const struct net_device *ndev;
 	bool is_of;
 
+	/* to a loopback address, rdma_cm takes any device */
+	if (!attr)
+		return net_eq(net, &init_net);
 	/* see dev_serves() for iWARP; an IPoIB interface is in @net if its address has been found */
-	if (!attr || !rdma_protocol_roce(id->device, attr->port_num))
+	if (!rdma_protocol_roce(id->device, attr->port_num))
 		return true;
 	rcu_read_lock();
 	ndev = rdma_read_gid_attr_ndev_rcu(attr);
@@ -296,9 +299,12 @@ static unsigned int iwarp_addrs(struct ib_device *ib, u32 port, struct net *net,
 
 	rcu_read_lock();
 	ndev = rcu_dereference(ib->port_data[port].netdev);
+	if (!ndev || !net_eq(dev_net(ndev), net))
+		goto out;	/* see dev_serves() */
 	for_each_netdev_rcu(net, dev)
 		if (dev == ndev || (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev))
 			n += netdev_addrs(dev, to + n, max - n);
+out:
 	rcu_read_unlock();
 	return n;
 }

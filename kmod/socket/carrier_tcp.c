@@ -447,6 +447,7 @@ void rstream_tcp_push(struct rstream *rs)
 	typeof(sk->sk_tsflags) tsflags = sk->sk_tsflags;
 	gfp_t gfp = sk->sk_allocation;
 	u8 nonagle = tp->nonagle;
+	u32 seq = tp->write_seq;
 
 	sk->sk_allocation = sk_gfp_mask(sk, GFP_ATOMIC);
 	sk->sk_use_task_frag = task_frag && in_task();
@@ -457,8 +458,10 @@ void rstream_tcp_push(struct rstream *rs)
 	push_all(rs);
 	WRITE_ONCE(sk->sk_tsflags, tsflags);
 	rstream_zerocopy_waits(rs);	/* before sequence number zc.seq wraps */
-	/* nor what TCP could not send at once; it clears this bit when more is queued */
-	tp->nonagle = (nonagle & ~TCP_NAGLE_PUSH) | (tcp_send_head(sk) ? TCP_NAGLE_PUSH : 0);
+	tp->nonagle = nonagle;
+	/* nor may those that TCP could not send at once; it clears this bit when more is queued */
+	if (tp->write_seq != seq && tcp_send_head(sk))
+		tp->nonagle |= TCP_NAGLE_PUSH;
 	sk->sk_allocation = gfp;
 	sk->sk_use_task_frag = task_frag;
 	/* an idle socket need not keep these 32 KiB, unless send calls use them, too */

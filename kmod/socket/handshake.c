@@ -59,16 +59,16 @@ void rstream_hear_all(struct rstream *rs)
 		sock_set_flag(rs->sk, SOCK_DONE);
 }
 
-bool rstream_early_shut(const struct sock *sk)
-{
-	return READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN && !sock_flag(sk, SOCK_DONE) &&
-	       READ_ONCE(sk->sk_state) != TCP_CLOSE;
-}
-
-/* Has TCP's FIN arrived? */
+/* Has TCP's FIN arrived, or is it closed? */
 static bool has_fin(const struct sock *sk)
 {
-	return (1 << sk->sk_state) & (TCPF_CLOSE_WAIT | TCPF_CLOSING | TCPF_LAST_ACK | TCPF_CLOSE);
+	return (1 << READ_ONCE(sk->sk_state)) &
+	       (TCPF_CLOSE_WAIT | TCPF_CLOSING | TCPF_LAST_ACK | TCPF_CLOSE);
+}
+
+bool rstream_early_shut(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN && !has_fin(sk);
 }
 
 /* The program has shut down its receiving direction: from now on, TCP's bit means FIN. */
@@ -105,8 +105,8 @@ static void leave_alone(struct rstream *rs)
 
 	rstream_timer(rs, 0);
 	rstream_unhook(sk);
-	/* undo rstream_hear_all(), unless TCP's FIN has really arrived */
-	if (!has_fin(sk))
+	/* undo rstream_hear_all(), unless TCP's FIN has really arrived: after it, RST is EPIPE */
+	if (!has_fin(sk) || (sk->sk_state == TCP_CLOSE && sk->sk_err && sk->sk_err != EPIPE))
 		sock_reset_flag(sk, SOCK_DONE);
 	if (sk->sk_socket != rstream_dummy_socket)
 		return;
@@ -214,13 +214,11 @@ static void peek_guard(struct rstream *rs)
 		rstream_fail(rs, RSTREAM_R_LATE_HELLO, ECONNRESET);
 		return;
 	case RSTREAM_HELLO_PART:
-		if (have) {
+		if (has_fin(rs->sk))	/* nothing follows */
+			break;
+		if (have)
 			rstream_timer(rs, hello_timeout(rs));
-			return;
-		}
-		if (!(rs->sk->sk_shutdown & RCV_SHUTDOWN))
-			return;
-		break;
+		return;
 	case RSTREAM_HELLO_NOT:
 		break;
 	}

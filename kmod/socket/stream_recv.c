@@ -172,7 +172,7 @@ int rstream_recv_status(struct rstream *rs, bool *eof)
 		return 0;
 	if (sk->sk_err)
 		return sock_error(sk);
-	*eof = rs->shutdown & RCV_SHUTDOWN || rstream_early_shut(sk);
+	*eof = rs->shutdown & RCV_SHUTDOWN;
 	if (*eof)
 		return 0;
 	if (sk->sk_state == TCP_CLOSE && !rstream_rxq_ring_owes(rs)) {
@@ -400,7 +400,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		if (copied && (sk->sk_err || !timeo || signal_pending(current)))
 			break;
 		eof = false;
-		if (rs->rx.fin || (rs->shutdown | sk->sk_shutdown) & RCV_SHUTDOWN || sk->sk_err ||
+		if (rs->rx.fin || rs->shutdown & RCV_SHUTDOWN || sk->sk_err ||
 		    sk->sk_state == TCP_CLOSE)
 			err = rstream_recv_status(rs, &eof);
 		if (err || eof)
@@ -624,6 +624,8 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		return rs->tcp_ops->recvmsg(sock, msg, len, flags);
 	if (flags & MSG_OOB)
 		ret = rstream_urg_recv(rs, msg, len, flags);
+	else if (rs->mode != RSTREAM_FRAMED)
+		ret = 0;		/* end of file */
 	else
 		ret = recv_framed(rs, msg, len, flags, &stamp);
 	rstream_unlock(rs);

@@ -185,7 +185,7 @@ ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 		return ret;
 	if (!ret)
 		return rs->tcp_ops->splice_read(sock, ppos, pipe, len, flags);
-	ret = splice_framed(rs, pipe, len, dontwait);
+	ret = rs->mode == RSTREAM_FRAMED ? splice_framed(rs, pipe, len, dontwait) : 0;
 	rstream_unlock(rs);
 	return ret;
 }

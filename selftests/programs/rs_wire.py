@@ -138,11 +138,13 @@ def server_speaks_first_to_plain(tun):
 
 def before_hello(tun):
     """A client that may still send HELLO: while the server waits, and after it has spoken first."""
-    yield Served(tun, option(ROLE_SYN))
-    served = Served(tun, option(ROLE_SYN))
-    served.sock.sendall(b"banner")
-    expect(served.peer.read(6) == b"banner", "our bytes")
-    yield served
+    for lowat in (1, 4):
+        for banner in (b"", b"banner"):
+            served = Served(tun, option(ROLE_SYN))
+            served.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, lowat)
+            served.sock.sendall(banner)
+            expect(not banner or served.peer.read(6) == banner, "our bytes")
+            yield served
 
 
 def polled(sock):
@@ -170,6 +172,14 @@ def server_reset_before_hello(tun):
         expect(served.sock.recv(9) == b"", "the end")
         expect(polled(served.sock)[0] & select.POLLIN, "the end in poll()")
         served.sock.close()
+    *_, served = before_hello(tun)
+    served.peer.write(MAGIC[:1])
+    served.peer.close()
+    expect(soon(lambda: polled(served.sock)), "an event")
+    data, err = drain(served.sock)
+    expect(data == MAGIC[:1] and err == 104, "what has arrived, then the error")
+    expect(served.sock.recv(9) == b"", "the end")
+    served.sock.close()
 
 
 def server_hello_cut(tun):

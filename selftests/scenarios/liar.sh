@@ -18,16 +18,15 @@ not_for() {	# SECONDS CMD...
 	done
 }
 # The one in guest 1 is that of another service.
-other_ports() {
-	on 1 sysctl -qw net.rdmastream.cm_port=6380
-	nft -f - <<-END
+other_port() {
+	on 1 sysctl -qw net.rdmastream.cm_port=6380 && use ring && nft -f - <<-END
 		add table inet ports
 		add chain inet ports out { type filter hook output priority 0; }
 		add rule inet ports out tcp dport 6380 counter
 	END
-	use ring
-	! want_link_between 0 1 8 has_link 0 && nft list table inet ports | grep "counter packets 0 "
 }
+no_request() { not_for 8 has_link 0 && nft list table inet ports | grep "counter packets 0 "; }
+has_records() { rsctl -o sockets | grep framed; }
 listens_elsewhere() {
 	nsenter -t $elsewhere -U -n --preserve-credentials ss -Hltn "sport = :7777" | grep -q .
 }
@@ -58,7 +57,17 @@ ok "the module can be unloaded" wait_for 20 unload_module
 if [ "$RDMA" = siw ]; then
 	load || bail "cannot load the module again"
 	set_net link_idle_ms=1000
-	ok "with ports that differ, no link is tried" other_ports
+	hold=$tmp/go2
+	ok "guest 1 uses another port" other_port
+	begin_streams -n 2 --hold-at 1 --hold "$hold" -t 100
+	ok "streams have records" wait_for 20 has_records
+	ok "with ports that differ, no link is tried" no_request
+	in_all touch "$hold"
+	whole_streams "without a link"
+	ok "no socket remains" wait_for 20 no_sockets
+	ok "guest 1 listens no more" wait_for 60 on 1 sh -c '! ss -Hltn "sport = :6380" | grep .'
+	on 1 sysctl -qw net.rdmastream.cm_port=4793
+	ok "with the same port, there is a link" want_link
 	ok "the host listens no more" wait_for 60 listens_no_more 4793
 	# the root of another user namespace, in a network namespace of its own
 	unshare -Urn rs_stream -s -k inet -p 7777 -t 900 >/dev/null 2>&1 &
@@ -66,7 +75,7 @@ if [ "$RDMA" = siw ]; then
 	ok "another namespace listens" wait_for 20 listens_elsewhere
 	ok "it takes no port of the host" not_for 2 listens 4793
 	ok "it cannot choose the port" \
-		unshare -Urn sh -c "! echo 443 >/proc/sys/net/rdmastream/cm_port"
+		unshare -Urn sh -c "cd /proc/sys/net/rdmastream && cat cm_port && ! echo 443 >cm_port"
 	kill -KILL $elsewhere
 	ok "the module can be unloaded again" wait_for 20 unload_module
 fi
