@@ -145,6 +145,7 @@ class Wire:
         ip(f"link set {self.device} up arp off mtu 1500")
         with open(f"/sys/class/net/{self.device}/address", encoding="ascii") as file:
             self.ethernet = bytes.fromhex(file.read().replace(":", "")) + bytes(6) + b"\x08\0"
+        self.carried()
         self.ports = {}
         threading.Thread(target=self.receive, daemon=True).start()
 
@@ -156,6 +157,16 @@ class Wire:
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         self.sock.bind(("wire1", 0x800))
         self.fd = self.sock.fileno()
+
+    def carried(self):
+        """The kernel drops what is sent before it has noticed the carrier."""
+        end = time.monotonic() + LIMIT
+        for device in ("wire0", "wire1"):
+            with open(f"/sys/class/net/{device}/operstate", encoding="ascii") as file:
+                while file.read() != "up\n":
+                    expect(time.monotonic() < end, f"{device} comes up")
+                    time.sleep(0.01)
+                    file.seek(0)
 
     def close(self):
         """It goes; else it would be in the way of the next program's."""
@@ -194,6 +205,9 @@ class Tap(Wire):
         self.fd = os.open("/dev/net/tun", os.O_RDWR)
         # TUNSETIFF: with Ethernet frames
         fcntl.ioctl(self.fd, 0x400454ca, struct.pack("16sH", b"wire2", 0x1002))
+
+    def carried(self):
+        pass        # its reader gets what is sent
 
 
 class Peer:
