@@ -161,7 +161,7 @@ bool rstream_dev_is_of(const struct rdma_cm_id *id, const struct net *net)
 	/* to a loopback address, rdma_cm takes any device */
 	if (!attr)
 		return net_eq(net, &init_net);
-	/* see dev_serves() for iWARP; an IPoIB interface is in @net if its address has been found */
+	/* see dev_serves() for iWARP; an IPoIB interface is in @net if its address was found */
 	if (!rdma_protocol_roce(id->device, attr->port_num))
 		return true;
 	rcu_read_lock();

@@ -44,8 +44,8 @@
 /* How long the peer may owe an answer: it may queue behind 4 MiB of data on a slow network. */
 #define OWED_MS		30000
 /*
- * How long DONE may take to complete: until then the bytes of a closed stream are charged to nobody.
- * A longer link_stall_ms counts instead, and 0 means for ever.
+ * How long DONE may take to complete, during which the bytes of a closed stream are charged to
+ * nobody.  A longer link_stall_ms counts instead, and 0 means for ever.
  */
 #define DONE_MS		60000U
 /* Bytes since the last sweep that make a link count as busy. */

@@ -23,12 +23,14 @@ has_rings() { "$@" rsctl -o sockets | grep -q 'framed *ring *ring'; }	# [CMD...]
 
 begin_netns() {
 	local i
+	# a device that is not listed any more may still have its name
+	add_device() { host "$1" rdma link add "hca$1" type rs_hca netdev eth0; }
 	ip netns add h0 && ip netns add h1 &&
 		ip -n h0 link add eth0 type veth peer name eth0 netns h1 || return
 	for i in 0 1; do
 		ip -n h$i link set lo up && ip -n h$i link set eth0 up &&
 			ip -n h$i addr add 10.78.0.$((i + 1))/24 dev eth0 &&
-			host $i rdma link add hca$i type rs_hca netdev eth0 &&
+			wait_for 10 add_device $i &&
 			settings host $i && host $i sysctl -q -w net.ipv4.tcp_fin_timeout=5 || return
 	done
 	nsenter --net=/run/netns/h1 rs_stream -s -k inet -p 7500 -n 1M --hold-at 50K --hold "$tmp/never" -t 600 >/dev/null 2>&1 &
