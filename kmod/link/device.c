@@ -114,22 +114,36 @@ static struct ib_client rstream_ib_client = {
 	.remove = client_remove,
 };
 
-/* Is the interface of an iWARP device in @net?  Under RCU. */
+/* The interface of an iWARP port, if it is in @net, or NULL.  Under RCU. */
+static struct net_device *iwarp_netdev(struct ib_device *ib, u32 port, const struct net *net)
+{
+	struct net_device *ndev = rcu_dereference(ib->port_data[port].netdev);
+
+	return ndev && net_eq(dev_net(ndev), net) ? ndev : NULL;
+}
+
 static bool iwarp_in(struct ib_device *ib, const struct net *net)
 {
-	const struct net_device *ndev;
+	bool in = false;
 	u32 port;
 
-	rdma_for_each_port(ib, port) {
-		ndev = rcu_dereference(ib->port_data[port].netdev);
-		if (ndev && net_eq(dev_net(ndev), net))
-			return true;
-	}
-	return false;
+	rcu_read_lock();
+	rdma_for_each_port(ib, port)
+		in |= !!iwarp_netdev(ib, port, net);
+	rcu_read_unlock();
+	return in;
+}
+
+/* The interface of a RoCE address, if it is in @net, or NULL.  Under RCU. */
+static struct net_device *roce_netdev(const struct ib_gid_attr *attr, const struct net *net)
+{
+	struct net_device *ndev = rdma_read_gid_attr_ndev_rcu(attr);
+
+	return !IS_ERR(ndev) && net_eq(dev_net(ndev), net) ? ndev : NULL;
 }
 
 /*
- * Under RCU.  The connections of an iWARP device are TCP connections of its interface or (siw) of
+ * The connections of an iWARP device are TCP connections of its interface or (siw) of
  * the host, whichever namespace asks for them, so it serves only that of its interface.
  */
 static bool dev_serves(const struct rstream_dev *dev, const struct net *net)
@@ -155,7 +169,6 @@ bool rstream_dev_may_listen(const struct net *net)
 bool rstream_dev_is_of(const struct rdma_cm_id *id, const struct net *net)
 {
 	const struct ib_gid_attr *attr = id->route.addr.dev_addr.sgid_attr;
-	const struct net_device *ndev;
 	bool is_of;
 
 	/* to a loopback address, rdma_cm takes any device */
@@ -165,8 +178,7 @@ bool rstream_dev_is_of(const struct rdma_cm_id *id, const struct net *net)
 	if (!rdma_protocol_roce(id->device, attr->port_num))
 		return true;
 	rcu_read_lock();
-	ndev = rdma_read_gid_attr_ndev_rcu(attr);
-	is_of = !IS_ERR(ndev) && net_eq(dev_net(ndev), net);
+	is_of = roce_netdev(attr, net);
 	rcu_read_unlock();
 	return is_of;
 }
@@ -199,9 +211,8 @@ static bool gid_addr(const struct ib_gid_attr *attr, struct net *net,
 
 	memcpy(&to->addr, &attr->gid, sizeof(to->addr));
 	rcu_read_lock();
-	ndev = rdma_read_gid_attr_ndev_rcu(attr);
-	ok = !IS_ERR(ndev) && net_eq(dev_net(ndev), net) &&
-	     !(ipv6_addr_type(&to->addr) & IPV6_ADDR_LINKLOCAL);
+	ndev = roce_netdev(attr, net);
+	ok = ndev && !(ipv6_addr_type(&to->addr) & IPV6_ADDR_LINKLOCAL);
 	if (ok)
 		to->ifindex = ndev->ifindex;
 	rcu_read_unlock();
@@ -298,13 +309,10 @@ static unsigned int iwarp_addrs(struct ib_device *ib, u32 port, struct net *net,
 	unsigned int n = 0;
 
 	rcu_read_lock();
-	ndev = rcu_dereference(ib->port_data[port].netdev);
-	if (!ndev || !net_eq(dev_net(ndev), net))
-		goto out;	/* see dev_serves() */
+	ndev = iwarp_netdev(ib, port, net);
 	for_each_netdev_rcu(net, dev)
-		if (dev == ndev || (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev))
+		if (ndev && (dev == ndev || (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev)))
 			n += netdev_addrs(dev, to + n, max - n);
-out:
 	rcu_read_unlock();
 	return n;
 }
@@ -327,14 +335,12 @@ unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
 	u32 port;
 
 	spin_lock_bh(&rstream_devs_lock);
-	rcu_read_lock();
 	list_for_each_entry(dev, &rstream_devs, list) {
 		if (!dev_serves(dev, net))
 			continue;
 		rdma_for_each_port(dev->ib, port)
 			n += port_addrs(dev->ib, port, net, to + n, max - n);
 	}
-	rcu_read_unlock();
 	spin_unlock_bh(&rstream_devs_lock);
 	return n;
 }
@@ -413,7 +419,6 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 	int err = -ENODEV;
 
 	spin_lock_bh(&rstream_devs_lock);
-	rcu_read_lock();
 	list_for_each_entry(dev, &rstream_devs, list) {
 		if (dev->ib != ib || !dev_serves(dev, rstream_link_netns(link)))
 			continue;
@@ -426,7 +431,6 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 		err = 0;
 		break;
 	}
-	rcu_read_unlock();
 	spin_unlock_bh(&rstream_devs_lock);
 	return err;
 }

@@ -18,7 +18,10 @@ int rstream_dev_depth(const struct ib_device_attr *attr);
  */
 bool rstream_dev_may_listen(const struct net *net);
 
-/* Is the RoCE address in @net that rdma_cm has bound @id to?  Other transports: true. */
+/*
+ * Is the RoCE address in @net that rdma_cm has bound @id to?  Other transports: true, except for
+ * loopback addresses outside the initial namespace.
+ */
 bool rstream_dev_is_of(const struct rdma_cm_id *id, const struct net *net);
 
 /* After this, the removal of the device waits for rstream_dev_detach().  Return: 0 or -ENODEV. */

@@ -148,11 +148,13 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 	bool first = rs->mode == RSTREAM_IDLE && sk->sk_state == TCP_CLOSE &&
 		     len >= (int)sizeof(addr->sa_family) &&
 		     addr->sa_family != AF_UNSPEC;
+	bool twice;
 	int err;
 
 	if (first)
 		connect_prepare(rs, sock, addr, len);
-	if (rs->mode == RSTREAM_CONNECTING && rs->offer.mapped && first) {
+	twice = rs->mode == RSTREAM_CONNECTING && rs->offer.mapped && first;
+	if (twice) {
 		/* for these, TCP's connect() replaces icsk_af_ops: install ours right after it */
 		err = __inet_stream_connect(sock, addr, len,
 					    flags | O_NONBLOCK, 0);
@@ -160,12 +162,10 @@ static int connect_locked(struct rstream *rs, struct socket *sock,
 			rstream_option_client(rs);
 		if (err != -EINPROGRESS || flags & O_NONBLOCK)
 			goto out;
-		err = __inet_stream_connect(sock, addr, len, flags, 0);
-		if (err == -EALREADY)	/* it has waited: this is not a second connect() */
-			err = -EINPROGRESS;
-		goto out;
 	}
 	err = __inet_stream_connect(sock, addr, len, flags, 0);
+	if (twice && err == -EALREADY)	/* it has waited: the program has called once */
+		err = -EINPROGRESS;
 out:
 	connect_settle(rs);
 	return err;

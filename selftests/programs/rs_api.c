@@ -177,9 +177,7 @@ void pair(int fd[2])
 	int l = listener(&port), client = !!crossed;
 
 	fd[client] = rs_socket(&kind, 0);
-	EXPECT(!connect_to(fd[client], port));
-	fd[!client] = accept(l, NULL, NULL);
-	EXPECT(fd[!client] >= 0);
+	fd[!client] = connect_accept(fd[client], l, port);
 	close(l);
 	warm_up(fd);
 }
