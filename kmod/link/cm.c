@@ -351,6 +351,9 @@ static void link_rejected(struct rstream_link *link, struct rdma_cm_id *id,
 	enum rstream_link_end end = RSTREAM_END_REJECTED;
 	u8 why = why_rejected(id, event);
 
+	/* an attempt that was given up says nothing about the peer of today */
+	if (!rstream_link_alive(link))
+		return;
 	if (why == RSTREAM_CM_DRAINED) {
 		rstream_peer_declines(link->peer);
 		end = RSTREAM_END_PEER_DRAINED;
@@ -523,6 +526,7 @@ static struct rstream_link *link_requested(const struct rstream_request *req,
 {
 	struct transcript t = { .req = req->hello };
 	struct rstream_link_net *ln = req->ln;
+	bool drained = rstream_link_drained(ln->net);
 	struct rstream_link *link = NULL;
 	struct rstream_peer_name name;
 	struct rstream_peer *peer;
@@ -538,7 +542,8 @@ static struct rstream_link *link_requested(const struct rstream_request *req,
 	if (!peer->active || peer->self)
 		link = rstream_life_new(peer, NULL, req->hello.slot);
 	rstream_peer_put(peer);
-	if (!link && rstream_link_drained(ln->net))
+	/* the drain may begin or end meanwhile */
+	if (!link && (drained || rstream_link_drained(ln->net)))
 		*reason = RSTREAM_R_DRAINED;
 	return link;
 }

@@ -349,7 +349,7 @@ unsigned long rstream_path_longest(struct rstream_peer *peer);
 void rstream_path_works(struct rstream_path *path);
 void rstream_path_failed(struct rstream_path *path, bool refused);
 void rstream_path_again(struct rstream_path *path);
-void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms);
+void rstream_paths_hurry(struct rstream_peer *peer, u64 at);
 void rstream_path_broke(struct rstream_link *link);
 
 /* msg.c, rxring.c and txring.c, with link->lock held unless noted */

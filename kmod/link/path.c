@@ -229,9 +229,18 @@ void rstream_path_name(struct rstream_peer *peer,
 }
 
 /*
+ * How long @path will probably take to work, in jiffies: each earlier failure counts as a second of
+ * waiting.
+ */
+static unsigned long path_cost(const struct rstream_path *path)
+{
+	return rstream_path_wait(path) + (path->fails + path->flaps) * HZ;
+}
+
+/*
  * Return: the path that will probably work soonest, or NULL if there is none, or all are being
- * tried.  Each earlier failure counts as a second of waiting.  An advertised address counts as half
- * a second, so that the path does not change just because the peer is not ready yet.
+ * tried.  An advertised address counts as half a second of waiting, so that the path does not
+ * change just because the peer is not ready yet.
  */
 struct rstream_path *rstream_path_best(struct rstream_peer *peer)
 {
@@ -245,9 +254,7 @@ struct rstream_path *rstream_path_best(struct rstream_peer *peer)
 		if (path->remote.ss_family == AF_UNSPEC ||
 		    path_links(peer, path, false))
 			continue;
-		cost = rstream_path_wait(path) +
-		       (path->fails + path->flaps) * HZ +
-		       (path->own ? 0 : HZ / 2);
+		cost = path_cost(path) + (path->own ? 0 : HZ / 2);
 		if (best && cost >= least)
 			continue;
 		best = path;
@@ -258,16 +265,15 @@ struct rstream_path *rstream_path_best(struct rstream_peer *peer)
 
 /*
  * Return: the path for a further link, or NULL if all have @most links or are being tried.  Prefers
- * the path that has to wait least, then the one with the fewest links.  @missing: how many more
- * links it may have.
+ * the path that will probably work soonest, then the one with the fewest links.  @missing: how many
+ * more links it may have.
  */
 struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned int most,
 					  unsigned int *missing)
 {
 	struct rstream_path *path, *best = NULL;
-	unsigned long wait, least_wait = 0;
+	unsigned long cost, least = 0;
 	unsigned int n, fewest = most;
-	bool better;
 	int i;
 
 	lockdep_assert_held(&peer->lock);
@@ -276,13 +282,12 @@ struct rstream_path *rstream_path_further(struct rstream_peer *peer, unsigned in
 		if (path->remote.ss_family == AF_UNSPEC || path_links(peer, path, false))
 			continue;
 		n = path_links(peer, path, true);
-		wait = rstream_path_wait(path);
-		better = wait != least_wait ? wait < least_wait : n < fewest;
-		if (n >= most || (best && !better))
+		cost = path_cost(path);
+		if (n >= most || (best && (cost != least ? cost > least : n >= fewest)))
 			continue;
 		best = path;
 		fewest = n;
-		least_wait = wait;
+		least = cost;
 	}
 	*missing = most - fewest;
 	return best;
@@ -357,8 +362,11 @@ void rstream_path_again(struct rstream_path *path)
 	path_pause_for(path, path->agains);
 }
 
-/* Lets all paths be tried in @ms, and forgets failures; if @ms is 0, links that broke, too. */
-void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
+/*
+ * Lets all paths be tried at @at (64-bit jiffies), and forgets failures; if @at is 0, now, and also
+ * forgets links that broke.
+ */
+void rstream_paths_hurry(struct rstream_peer *peer, u64 at)
 {
 	struct rstream_path *path;
 	int i;
@@ -369,9 +377,9 @@ void rstream_paths_hurry(struct rstream_peer *peer, unsigned int ms)
 		path->agains = 0;
 		path->fails = 0;
 		path->refused = 0;
-		if (!ms)
+		if (!at)
 			path->flaps = 0;
-		path->retry_at = get_jiffies_64() + msecs_to_jiffies(ms);
+		path->retry_at = at;
 	}
 }
 

@@ -298,9 +298,7 @@ static struct plan peer_plan(struct rstream_peer *peer)
 	plan.path = up ? rstream_path_further(peer, want, &missing) : rstream_path_best(peer);
 	if (!plan.path)
 		return plan;
-	if (plan.path->refused)
-		missing = 1;
-	else if (!up)
+	if (!up)
 		missing = want;
 	plan.n = min(missing, RSTREAM_SLOTS - up - making);
 	plan.delay = max(alone, rstream_path_wait(plan.path));
@@ -479,12 +477,13 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
-/* Are all links busy, and can another one be tried now? */
+/* Are there more streams than links, none of which is free, and can another one be tried now? */
 static bool peer_lacks_link(struct rstream_peer *peer)
 {
+	unsigned int n = 0, missing, load;
 	struct rstream_link *link;
 	struct rstream_path *path;
-	unsigned int n = 0, missing;
+	bool shared = false;
 
 	lockdep_assert_held(&peer->lock);
 	if (!peer_may_try(peer) || time_before64(get_jiffies_64(), peer->more_at))
@@ -492,9 +491,13 @@ static bool peer_lacks_link(struct rstream_peer *peer)
 	list_for_each_entry(link, &peer->links, peer_list) {
 		if (!link->active || !rstream_link_alive(link))
 			continue;
-		if (link_load(link) < 2 || ++n == RSTREAM_SLOTS)
+		load = link_load(link);
+		if (!load || ++n == RSTREAM_SLOTS)
 			return false;
+		shared |= load > 1;
 	}
+	if (!shared)
+		return false;
 	path = rstream_path_further(peer, peer_wants(peer), &missing);
 	return path && !rstream_path_wait(path);
 }
@@ -588,25 +591,29 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 
 /* ---- events that expedite an attempt ---- */
 
-/* Makes the next attempt in @ms, regardless of earlier failures. */
-static void peer_hurry(struct rstream_peer *peer, unsigned int ms)
+/* Makes the next attempt at @at (64-bit jiffies; 0: now), regardless of earlier failures. */
+static void peer_hurry(struct rstream_peer *peer, u64 at)
 {
 	lockdep_assert_held(&peer->lock);
-	rstream_paths_hurry(peer, ms);
+	rstream_paths_hurry(peer, at);
 	peer->more_at = 0;
 	peer_schedule(peer);
 }
 
-/* A drained peer that requests a link is no longer drained.  It may lie, so the rate is limited. */
+/*
+ * A drained peer that requests a link is no longer drained.  It may lie, so this makes at most one
+ * attempt a second.
+ */
 static void peer_asked(struct rstream_peer *peer)
 {
+	u64 at = get_jiffies_64() + msecs_to_jiffies(ASKED_MS);
+
 	lockdep_assert_held(&peer->lock);
-	if (!peer->drained ||
-	    time_before64(get_jiffies_64(), peer->hurried_at + HZ))
+	if (!peer->drained)
 		return;
-	peer->hurried_at = get_jiffies_64();
+	peer->hurried_at = max(at, peer->hurried_at + HZ);
 	peer->drained = false;
-	peer_hurry(peer, ASKED_MS);
+	peer_hurry(peer, peer->hurried_at);
 }
 
 void rstream_peer_asks(struct rstream_peer *peer)
@@ -779,10 +786,9 @@ void rstream_peer_link_down(struct rstream_link *link)
 	peer->n_links--;
 	peer->why = link->why;
 	peer->why_at = get_jiffies_64();
-	/* passive end of a link within the namespace: the active end does the rest */
-	if (peer->active && !link->active)
-		goto out;
-	judge(peer, link);
+	/* not for the passive end of a link within the namespace: the active end does that */
+	if (link->active || !peer->active)
+		judge(peer, link);
 	if (peer_up_link(peer))
 		tell_up(peer);
 	else if (!peer_connecting(peer))
@@ -792,7 +798,6 @@ void rstream_peer_link_down(struct rstream_link *link)
 	if (peer->declined && peer->asked)
 		peer_asked(peer);
 	peer_schedule(peer);
-out:
 	spin_unlock_bh(&peer->lock);
 }
 

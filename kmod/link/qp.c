@@ -293,7 +293,7 @@ static struct ib_cq *alloc_cq(struct rstream_link *link, int vector)
 {
 	const struct ib_cq_init_attr attr = {
 		.cqe = link->qp.depth + 1,
-		.comp_vector = vector % link->dev->ib->num_comp_vectors,
+		.comp_vector = vector % max(link->dev->ib->num_comp_vectors, 1),
 	};
 
 	return ib_create_cq(link->dev->ib, cq_event, NULL, link, &attr);

@@ -66,6 +66,7 @@ diag "$(up) links"
 ok "streams get rings" wait_for 30 eval '[ "$(on_rings)" -ge $hosts ]'
 diag "$(on_rings) streams on rings"
 
+[ "$(on 1 rsctl -j links | jq '.[0].active')" = true ] && makes=1 || makes=0
 echo -n hca1 >$params/fault_dev
 echo 30000 >$params/slow_end_ms
 on 1 rsctl drain on >/dev/null 2>&1 &	# which waits
@@ -80,9 +81,13 @@ echo 0 >$params/slow_end_ms
 echo >$params/fault_dev
 touch "$tmp/itself"
 wait $drain
-on 1 rsctl drain off >/dev/null
+# the host that makes the links begins when both can, and makes all at once
+on $makes rsctl drain on >/dev/null
+on $((1 - makes)) rsctl drain off >/dev/null
+on $makes rsctl drain off >/dev/null
 
 ok "links come up again" wait_for 60 all_up
+diag "$(up) links"
 ok "links come up again: streams get rings" wait_for 60 eval '[ "$(on_rings)" -ge $((hosts * each)) ]'
 diag "$(on_rings) streams on rings, $(up) links up"
 begin_itself "$tmp/later"

@@ -43,9 +43,9 @@ rings() {	# HOST: rings on each link, in the direction that is used
 even() { [ "$(rings 0)" = "4 4" ] && [ "$(rings 1)" = "4 4" ]; }
 
 # Streams to host 1 until "go"; what it received in ten seconds, by device, in $tmp/rates.
-begin_load() {
+begin_load() {	# STREAMS
 	hold=$(fresh go)
-	begin_streams -C 8 -n 1M --until "$hold" -t 500
+	begin_streams -C "$1" -n 1M --until "$hold" -t 500
 }
 end_load() {	# NAME
 	in_all touch "$hold"
@@ -61,14 +61,14 @@ total() { awk '{ n += $2 } END { print n }' "$tmp/rates"; }
 
 echo $rate >$params/rate
 ok "one device: a link" want_link
-begin_load
+begin_load 8
 ok "one device: 8 rings" wait_for 20 eval '[ "$(rings 1)" = 8 ]'
 measure | diag
 one=$(total)
 end_load "one device"
 
 ok "a second device for each" second
-begin_load
+begin_load 8
 ok "two devices: links on both" wait_for 20 both_up
 ok "two devices: rings are spread" wait_for 30 even
 diag "rings: $(rings 0), $(rings 1)"
@@ -84,6 +84,19 @@ ok "the device is back: it gets its share" wait_for 60 eval 'both_up && even'
 in_all rsctl links | diag
 end_load "two devices"
 on 0 ip link del eth1
+
+# Another link is of use if one has two rings, although others have one.  The path to the device
+# that is gone is tried only if the other one has all its links.
+in_all rsctl drain on >/dev/null
+set_net links_per_path=3
+hurry
+begin_load 4
+ok "four streams share three links" wait_for 30 eval '[ "$(rings 1)" = "1 1 2" ]'
+set_net links_per_path=4
+ok "four streams get four links" wait_for 60 eval '[ "$(rings 1)" = "1 1 1 1" ]'
+in_all rsctl links | diag
+end_load "four links"
+set_net links_per_path=1
 echo 0 >$params/rate
 ok "no stream remains" wait_for 40 no_streams
 done_testing
