@@ -646,12 +646,36 @@ static void tx_notify_all(struct tx_ring *ring)
 		rstream_msg_signal(link);
 }
 
+/* Asks for a credit: with the last message, if there is one in the batch. */
+static void tx_ask(struct tx_ring *ring)
+{
+	struct rstream_link *link = ring->pub.link;
+
+	if (link->wr.batch->n) {
+		rstream_wr_retype(link, RSTREAM_IMM_DATA_WANT);
+		/* space and pages can be reused only after completion, too */
+		rstream_wr_signal(link);
+	} else {
+		ring->ctrl.due |= DUE_ASK;
+		rstream_msg_flush(link, &ring->ctrl);
+	}
+}
+
+/* The next turn is another ring's, unless this one has been scheduled and could not post. */
+static void tx_turn(struct tx_ring *ring, bool posted, bool waits)
+{
+	/* if a scheduled ring could not post, no other can, or memory is short for a while */
+	if (ring->pub.scheduled)
+		rstream_sched_yield(ring, posted || !waits);
+	else if (waits)
+		rstream_sched_next(ring->pub.link);
+}
+
 ssize_t rstream_txring_post(struct rstream_txring *pub,
 			    struct list_head *frags, u64 queued, unsigned int how)
 {
 	struct tx_ring *ring = to_tx(pub);
 	struct rstream_link *link = pub->link;
-	struct rstream_batch *b = link->wr.batch;
 	ssize_t total = -ENOTCONN;
 	u64 reusable, space, most, mapped = 0;
 	bool starved = false, full, waits;
@@ -697,25 +721,15 @@ ssize_t rstream_txring_post(struct rstream_txring *pub,
 	/* a ring that waits to be scheduled for the rest need not ask for a credit */
 	pub->asks = how & RSTREAM_POST_CREDIT && total &&
 		    (!waits || pub->stalled == RSTREAM_R_STALL_RING);
-	if (pub->asks && b->n) {
-		rstream_wr_retype(link, RSTREAM_IMM_DATA_WANT);
-		/* space and pages can be reused only after completion, too */
-		rstream_wr_signal(link);
-	} else if (pub->asks) {
-		ring->ctrl.due |= DUE_ASK;
-		rstream_msg_flush(link, &ring->ctrl);
-	}
-	if (how & RSTREAM_POST_NOTIFY && b->n && !pub->notify)
+	if (pub->asks)
+		tx_ask(ring);
+	if (how & RSTREAM_POST_NOTIFY && link->wr.batch->n && !pub->notify)
 		tx_notify(ring);
 	/* if this fails, the frags can be recalled when the QP is drained */
 	rstream_wr_post(link);
 	if (full && reusable < (u64)acked && rstream_link_alive(link))
 		tx_notify_all(ring);
-	/* if a scheduled ring could not post, no other can, or memory is short for a while */
-	if (pub->scheduled)
-		rstream_sched_yield(ring, total || !waits);
-	else if (waits)
-		rstream_sched_next(link);
+	tx_turn(ring, total, waits);
 out:
 	spin_unlock_bh(&link->lock);
 	if (mapped > max_t(s64, total, 0))
