@@ -39,30 +39,13 @@
  * next retransmission.
  */
 #define RESUME_TIMEOUT	(2 * TCP_RTO_MAX)
-/* First pause after a refused grant, ms. */
-#define REFUSED_MS	100
-#define REFUSED_MAX	8	/* doublings */
-
-static void tick(struct rstream *rs, unsigned int ms)
-{
-	if (!rstream_closed(rs) && !timer_pending(&rs->timer))
-		rstream_timer(rs, ms);
-}
 
 /* Note since when the peer owes an answer. */
 static void peer_owes(struct rstream *rs)
 {
 	if (!rs->leave.owed_since)
 		rs->leave.owed_since = jiffies | 1;
-	tick(rs, TICK_MS);
-}
-
-/* A grant was impossible or refused: try again, after pauses that grow. */
-void rstream_leave_later(struct rstream *rs)
-{
-	tick(rs, REFUSED_MS << rs->leave.refused);
-	if (rs->leave.refused < REFUSED_MAX)
-		rs->leave.refused++;
+	rstream_timer_soon(rs, TICK_MS);
 }
 
 /* ---- receiving end ---- */
@@ -136,10 +119,10 @@ static void grant_next(struct rstream *rs, bool refused, bool lost)
 		return;
 	if (refused && !lost) {
 		rstream_ring_impossible(rs, RSTREAM_R_GRANT_REFUSED);
-		rstream_leave_later(rs);
+		rstream_ring_grant_later(rs);
 		return;
 	}
-	rs->leave.refused = 0;
+	rs->granted.refused = 0;
 	rstream_queue(rs, RSTREAM_DO_GRANT);
 }
 
@@ -551,7 +534,7 @@ void rstream_leave_tick(struct rstream *rs)
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;
 		}
-		tick(rs, TICK_MS);
+		rstream_timer_soon(rs, TICK_MS);
 	}
 	rstream_ring_grant_try(rs);
 }

@@ -17,7 +17,6 @@ struct rstream_leave {
 	u64 asked_end;		/* tcp_sock.bytes_acked when TCP has delivered the last record that
 				 * the peer has to answer
 				 */
-	u8 refused;		/* grants in a row that were impossible or refused */
 	u8 revoked_for;		/* enum rstream_reason, as for rstream_leave_revoke() */
 	u8 idle_msgs;		/* DATA records since the ring was taken back, while RING_IDLE */
 	u8 tx_why;		/* enum rstream_reason: why we switch to tcp */
@@ -26,7 +25,6 @@ struct rstream_leave {
 /* All with the socket held. */
 void rstream_leave_check(struct rstream *rs);
 void rstream_leave_tick(struct rstream *rs);
-void rstream_leave_later(struct rstream *rs);
 
 /* receiving end */
 bool rstream_leave_move(struct rstream *rs);

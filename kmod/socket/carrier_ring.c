@@ -19,10 +19,7 @@
 
 /* ---- requesting a link ---- */
 
-static int link_local_dev(const struct sock *sk)
-{
-	return sk->sk_bound_dev_if ?: sk->sk_rx_dst_ifindex;
-}
+#define ASK_AGAIN	(30 * HZ)
 
 static void put_addr(const struct sock *sk, bool remote, u16 port,
 		     struct sockaddr_storage *ss)
@@ -43,25 +40,7 @@ static void put_addr(const struct sock *sk, bool remote, u16 port,
 	sin6->sin6_port = htons(port);
 	sin6->sin6_addr = remote ? sk->sk_v6_daddr : inet6_sk(sk)->saddr;
 	if (ipv6_addr_type(&sin6->sin6_addr) & IPV6_ADDR_LINKLOCAL)
-		sin6->sin6_scope_id = link_local_dev(sk);
-}
-
-void rstream_ring_fill_peer(struct rstream *rs, const u8 *instance)
-{
-	struct rstream_peer_name *name = &rs->hello.name;
-	const struct sock *sk = rs->sk;
-
-	memset(name, 0, sizeof(*name));
-	memcpy(name->instance, instance, sizeof(name->instance));
-	if (sk->sk_family == AF_INET) {
-		ipv6_addr_set_v4mapped(sk->sk_rcv_saddr, &name->local);
-		ipv6_addr_set_v4mapped(sk->sk_daddr, &name->remote);
-		return;
-	}
-	name->local = sk->sk_v6_rcv_saddr;
-	name->remote = sk->sk_v6_daddr;
-	if (ipv6_addr_type(&name->remote) & IPV6_ADDR_LINKLOCAL)
-		name->scope = link_local_dev(sk);
+		sin6->sin6_scope_id = rstream_link_local_dev(sk);
 }
 
 static void fill_route(struct rstream *rs, struct rstream_peer_route *route)
@@ -94,9 +73,20 @@ static void ask_link(struct rstream *rs)
 {
 	want_link(rs);
 	if (!rstream_peer_active(rs->hello.peer) && !rs->granted.link_asked) {
-		rs->granted.link_asked = true;
+		WRITE_ONCE(rs->granted.link_asked, jiffies | 1);
 		set_bit(RSTREAM_WANT_LINK, &rs->want);
 	}
+}
+
+/*
+ * LINK has no answer, and may have arrived while the peer had a link whose end we had seen already.
+ * So a stream with bytes to carry asks again after a while.
+ */
+static bool ask_overdue(const struct rstream *rs)
+{
+	unsigned long asked = READ_ONCE(rs->granted.link_asked);
+
+	return asked && time_after(jiffies, asked + ASK_AGAIN);
 }
 
 void rstream_ring_link_asked(struct rstream *rs)
@@ -151,6 +141,9 @@ u64 rstream_ring_switch_proof(const struct rstream *rs,
 /* After so many DATA records, or one of so many bytes, a stream whose ring was idle is busy. */
 #define BUSY_MSGS	4
 #define BUSY_BYTES	SZ_16K
+/* First pause after a refused grant, ms. */
+#define REFUSED_MS	100
+#define REFUSED_MAX	8	/* doublings */
 
 /* Why this stream may not grant a ring, not considering links and IPsec; NONE: it may. */
 static enum rstream_reason grant_policy(const struct rstream *rs)
@@ -171,6 +164,14 @@ static enum rstream_reason grant_policy(const struct rstream *rs)
 	    rs->tx.sent < rn->set.ring_threshold)
 		return RSTREAM_R_WAIT_BYTES;
 	return RSTREAM_R_NONE;
+}
+
+/* A grant was impossible or refused: try again, after pauses that grow. */
+void rstream_ring_grant_later(struct rstream *rs)
+{
+	rstream_timer_soon(rs, REFUSED_MS << rs->granted.refused);
+	if (rs->granted.refused < REFUSED_MAX)
+		rs->granted.refused++;
 }
 
 /* Maximum size of this stream's rings: ring_size, or what the program's SO_RCVBUF allows. */
@@ -198,7 +199,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	/* the memory is the link's, but the socket that uses it pays */
 	if (!rstream_rxq_charge(rs, size)) {
 		rs->granted.next = 0;
-		rstream_leave_later(rs);
+		rstream_ring_grant_later(rs);
 		return RSTREAM_R_NO_MEMORY;
 	}
 	ring = rstream_rxring_alloc(link, size, rs);
@@ -206,7 +207,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 		sk_mem_reclaim(rs->sk);
 		if (PTR_ERR(ring) == -ENOMEM) {
 			rs->granted.next = 0;
-			rstream_leave_later(rs);
+			rstream_ring_grant_later(rs);
 			return RSTREAM_R_RMB_LIMIT;
 		}
 		/* after -EAGAIN, the link tells us when it has more memory */
@@ -275,7 +276,7 @@ void rstream_ring_grant_try(struct rstream *rs)
 		return;
 	reason = grant_policy(rs) ?: rstream_ipsec(rs);
 	if (reason == RSTREAM_R_WAIT_LINK) {
-		rstream_leave_later(rs);
+		rstream_ring_grant_later(rs);
 	} else if (!reason) {
 		link = rstream_peer_link(rs->hello.peer, ring_size(rs));
 		if (link && rstream_tx_plain(rs)) {
@@ -321,6 +322,11 @@ void rstream_ring_grant_look(struct rstream *rs)
 	case RSTREAM_R_RING_IDLE:
 		if (rs->leave.idle_msgs < BUSY_MSGS && rs->in.data_left < BUSY_BYTES)
 			return;
+		break;
+	case RSTREAM_R_WAIT_LINK:
+		if (!ask_overdue(rs))
+			return;
+		WRITE_ONCE(rs->granted.link_asked, 0);
 		break;
 	default:
 		return;
@@ -380,7 +386,7 @@ enum rstream_reason rstream_ring_switch_got(struct rstream *rs,
 	reason = rstream_rx_switch(&rs->rx, rec->sw.offset, rec->sw.epoch);
 	if (reason)
 		return reason;
-	rs->leave.refused = 0;
+	rs->granted.refused = 0;
 	rstream_plain_span_reset(rs);
 	rstream_rxring_switched(rs->rxring, rec->sw.cell_addr,
 				rec->sw.cell_rkey, rec->sw.ring);
@@ -505,15 +511,6 @@ static void credit(struct rstream *rs)
 		ring_emptied(rs);
 }
 
-/*
- * The program closes, so the answer to further data is a reset.  Take the ring back, so that data
- * arrives by TCP, which answers even when we are gone.  After our FIN we could not ask for that.
- */
-void rstream_ring_closing(struct rstream *rs)
-{
-	rstream_leave_revoke(rs, RSTREAM_R_NONE);
-}
-
 /* The program has read @len bytes of the ring. */
 void rstream_ring_read(struct rstream *rs, size_t len)
 {
@@ -521,6 +518,24 @@ void rstream_ring_read(struct rstream *rs, size_t len)
 	/* a sender that has left the ring, or lost it, needs no credit */
 	if (rs->rx.state == RSTREAM_ON_RING)
 		credit(rs);
+}
+
+/*
+ * The program has looked at all that is here, by MSG_PEEK or SIOCINQ, and has not read it.  If it
+ * @waits for more, or looks again, it may need more than fits in the ring: then let that come by
+ * TCP, whose window is larger.
+ */
+void rstream_ring_looked(struct rstream *rs, bool waits)
+{
+	struct rstream_rxring *ring = rs->rxring;
+
+	if (!ring || rs->rx.state != RSTREAM_ON_RING || rs->rx.recall != RSTREAM_KEPT ||
+	    (!READ_ONCE(ring->want_credit) &&
+	     READ_ONCE(ring->landed) - rs->granted.credited < ring->size))
+		return;
+	if (waits || rs->granted.looked == rs->rx.consumed + 1)
+		rstream_leave_revoke(rs, RSTREAM_R_NONE);
+	rs->granted.looked = rs->rx.consumed + 1;
 }
 
 /* Credit a sender that waits, or has sent FIN or STOPPED, although no read does it now. */
@@ -870,12 +885,12 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 {
 	switch (ev) {
 	case RSTREAM_LINK_EV_UP:
-		WRITE_ONCE(rs->granted.link_asked, false);
+		WRITE_ONCE(rs->granted.link_asked, 0);
 		rstream_queue(rs, RSTREAM_DO_GRANT);
 		break;
 	case RSTREAM_LINK_EV_FAILED:
 	case RSTREAM_LINK_EV_DECLINED:
-		WRITE_ONCE(rs->granted.link_asked, false);
+		WRITE_ONCE(rs->granted.link_asked, 0);
 		/* it does not wait for a ring of its own; the peer wanted the link */
 		if (READ_ONCE(rs->reason) == RSTREAM_R_RING_IDLE)
 			break;

@@ -18,14 +18,20 @@ struct rstream_granted {
 	u32 size;		/* bytes, likewise */
 	u64 credited;		/* bytes credited to the sender */
 	u64 moved;		/* stream offset up to which ring bytes were moved to rxq */
+	u64 looked;		/* rx.consumed + 1 when a program last looked at all that was here
+				 * without reading it, and a full ring kept more away; 0: never
+				 */
 	u64 landed;		/* ring->landed at the link's last callback */
 	u32 next;		/* size of the next ring, bytes; 0: that of a first one */
+	u8 refused;		/* grants in a row that were impossible or refused */
 	u8 fills;		/* how often the ring was half full and then emptied */
 	unsigned long filled_at;	/* jiffies when that was last; ignored before */
 	bool filled;		/* it was half full and has not been emptied since */
 	bool end_credited;		/* credit_all() has credited everything */
 	bool full;		/* rxq has more than the window: no ring until that is read */
-	bool link_asked;	/* the peer, which makes the links, has been asked for one */
+	unsigned long link_asked;	/* jiffies | 1 when the peer, which makes the links, was
+					 * asked for one; 0: it was not, or has tried since
+					 */
 };
 
 /* Nobody can answer a GRANT before. */
@@ -60,16 +66,16 @@ struct rstream_taken {
 void rstream_ring_want_more_links(struct rstream *rs);
 void rstream_ring_try_link(struct rstream *rs);
 void rstream_ring_link_asked(struct rstream *rs);
-void rstream_ring_fill_peer(struct rstream *rs, const u8 *instance);
 
 /* receiving end */
 void rstream_ring_impossible(struct rstream *rs, enum rstream_reason why);	/* any context */
 void rstream_ring_grant_try(struct rstream *rs);
 void rstream_ring_grant_look(struct rstream *rs);
+void rstream_ring_grant_later(struct rstream *rs);
 enum rstream_reason rstream_ring_switch_got(struct rstream *rs, const struct rstream_record *rec);
 void rstream_ring_landed(struct rstream *rs);
-void rstream_ring_closing(struct rstream *rs);
 void rstream_ring_read(struct rstream *rs, size_t len);
+void rstream_ring_looked(struct rstream *rs, bool waits);
 void rstream_ring_answer(struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
 void rstream_ring_relocate(struct rstream *rs);

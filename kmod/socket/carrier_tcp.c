@@ -377,6 +377,7 @@ static bool next_data(struct rstream *rs)
 	small_look(rs, rec.len);
 	rs->out.rec_left = rec.len;
 	rs->tx.sent += rec.len;
+	rs->txq.at = jiffies;
 	rstream_count_tcp_tx(rs, rec.len);
 	rstream_ring_grant_look(rs);
 	return true;
@@ -605,6 +606,7 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 		return;
 	}
 	rs->in.data_left = rec->len;
+	rs->rxq.at = tcp_jiffies32;
 	rstream_count_tcp_rx(rs, rec->len);
 	if (rs->leave.idle_msgs < U8_MAX)
 		rs->leave.idle_msgs++;
@@ -768,8 +770,11 @@ static void parse_queue(struct rstream *rs)
 
 	if (rs->plain.part_is_data)
 		rstream_plain_recv_not_hello(rs, false);
-	if (rstream_rx_plain(rs) && rstream_plain_recv(rs))
+	if (rstream_rx_plain(rs) && rstream_plain_recv(rs)) {
+		/* what is left in TCP's queue stays there on purpose, as in look_at_rest() */
+		WRITE_ONCE(rs->in.throttled, false);
 		return;
+	}
 	if (skb_queue_empty(&sk->sk_receive_queue) && !rstream_rx_plain(rs))
 		return;
 	/*

@@ -13,28 +13,31 @@
 
 #include "stream.h"
 
-/*
- * What keeps bytes from being sent, or, if all are sent, more from being written?  Count a change
- * of that.
- */
-static void stall_look(struct rstream *rs)
+/* What keeps bytes from being sent, or, if @all_sent, more from being written? */
+static enum rstream_reason what_stalls(const struct rstream *rs, bool all_sent)
+{
+	if (rs->txq.corked_at || rstream_tx_plain(rs))
+		return RSTREAM_R_NONE;
+	if (rs->tx.state < RSTREAM_ON_RING)
+		return all_sent || rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
+								RSTREAM_R_STALL_WINDOW;
+	if (all_sent)
+		return rstream_txq_room(rs) ? RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
+	if (rs->txring && rstream_link_is_up(rs->txring->link))
+		return rs->txring->stalled;
+	return RSTREAM_R_NONE;
+}
+
+/* Looks at what is not sent yet, or not credited. */
+static void look_at_rest(struct rstream *rs)
 {
 	bool all_sent = rs->tx.written == rs->tx.sent;
-	enum rstream_reason why;
+	enum rstream_reason why = what_stalls(rs, all_sent);
 
-	if (rs->txq.corked_at || rstream_tx_plain(rs))
-		why = RSTREAM_R_NONE;
-	else if (rs->tx.state < RSTREAM_ON_RING)
-		why = all_sent || rstream_tx_window(&rs->tx) ? RSTREAM_R_NONE :
-							       RSTREAM_R_STALL_WINDOW;
-	else if (all_sent)
-		why = rstream_txq_room(rs) ? RSTREAM_R_NONE : RSTREAM_R_STALL_RING;
-	else if (rs->txring && rstream_link_is_up(rs->txring->link))
-		why = rs->txring->stalled;
-	else
-		why = RSTREAM_R_NONE;
 	if (why != rs->stats.stalls.why)
 		rstream_stalled(rs, why);
+	rstream_probe_later(rs, !all_sent && (why == RSTREAM_R_STALL_WINDOW ||
+					      why == RSTREAM_R_STALL_RING));
 }
 
 /* What remains waits for earlier bytes: if these completed meanwhile, nobody else will look. */
@@ -108,8 +111,7 @@ void rstream_flush(struct rstream *rs)
 	if (!ring || rs->want)
 		rstream_tcp_push(rs);
 	flushed(rs);
-	stall_look(rs);
-	rstream_probe_later(rs);
+	look_at_rest(rs);
 	if (rstream_hist_on(rs) && rstream_hist_sent(rs))
 		rstream_ring_waits(rs);
 	if (rs->txq.mem < mem)

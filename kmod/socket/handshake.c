@@ -42,8 +42,10 @@ static unsigned int hello_timeout(const struct rstream *rs)
 
 static void set_window(struct rstream *rs)
 {
-	/* the window grows as the program reads */
-	rs->rxq.window = min_t(u64, rstream_rxq_window_most(rs), RSW_FIRST_WINDOW);
+	/* it grows as the program reads, unless the program has chosen its buffer, as with TCP */
+	rs->rxq.window = rstream_rxq_window_most(rs);
+	if (!(rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK))
+		rs->rxq.window = min_t(u64, rs->rxq.window, RSW_FIRST_WINDOW);
 	rs->rx.limit = rs->rxq.window;
 	rs->tx.limit = rs->server && !rs->offer.prelude ? 0 : RSW_FIRST_WINDOW;
 }
@@ -131,8 +133,7 @@ void rstream_framed_early(struct rstream *rs)
 static void fall_back(struct rstream *rs, enum rstream_mode mode, enum rstream_reason reason)
 {
 	rstream_set_mode(rs, mode, reason);
-	rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
-	rstream_mib_reason(rs->rn, reason);
+	rstream_note_fallback(rs, reason);
 	rstream_option_client_off(rs);
 	if (mode == RSTREAM_FALLBACK)
 		leave_alone(rs);
@@ -269,15 +270,11 @@ bool rstream_hello_wait_on(struct rstream *rs)
 	return true;
 }
 
-/* Timer of a FRAMED connection: the peer's HELLO is late, or there is other work for it. */
+/* The peer's HELLO is late, in a FRAMED connection. */
 static void framed_late(struct rstream *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(rs->sk);
 
-	if (rs->hello.in) {
-		rstream_leave_tick(rs);
-		return;
-	}
 	if (rstream_tx_plain(rs)) {
 		rstream_plain_recv_timeout(rs);
 		return;
@@ -422,6 +419,24 @@ static enum rstream_reason hello_again(struct rstream *rs, const struct rstream_
 	return RSTREAM_R_NONE;
 }
 
+static void name_peer(struct rstream *rs, const u8 *instance)
+{
+	struct rstream_peer_name *name = &rs->hello.name;
+	const struct sock *sk = rs->sk;
+
+	memset(name, 0, sizeof(*name));
+	memcpy(name->instance, instance, sizeof(name->instance));
+	if (sk->sk_family == AF_INET) {
+		ipv6_addr_set_v4mapped(sk->sk_rcv_saddr, &name->local);
+		ipv6_addr_set_v4mapped(sk->sk_daddr, &name->remote);
+		return;
+	}
+	name->local = sk->sk_v6_rcv_saddr;
+	name->remote = sk->sk_v6_daddr;
+	if (ipv6_addr_type(&name->remote) & IPV6_ADDR_LINKLOCAL)
+		name->scope = rstream_link_local_dev(sk);
+}
+
 /* If links to the peer are possible, look it up; its streams share what is known about it. */
 static void hello_peer(struct rstream *rs, u32 caps)
 {
@@ -455,7 +470,7 @@ enum rstream_reason rstream_hello_got(struct rstream *rs,
 		rstream_plain_recv_hello(rs);
 	rs->hello.in = true;
 	rs->hello.cm_port = hello->cm_port;
-	rstream_ring_fill_peer(rs, hello->instance);
+	name_peer(rs, hello->instance);
 	memcpy(rs->ticket.theirs.secret, hello->secret, sizeof(hello->secret));
 	/* pairs with rstream_ticket_find() */
 	smp_store_release(&rs->ticket.theirs.token, hello->token);

@@ -4,6 +4,7 @@
 #define RSTREAM_HANDSHAKE_H
 
 #include <linux/types.h>
+#include <net/sock.h>
 
 #include "base/stats.h"
 #include "link/link.h"
@@ -31,6 +32,12 @@ struct rstream_handshake {
 	u8 no_peer;		/* enum rstream_reason: why @peer is NULL */
 	bool may_speak;		/* not confirmed, but no HELLO for a while: the server may send */
 };
+
+/* The interface of a connection's link-local addresses. */
+static inline int rstream_link_local_dev(const struct sock *sk)
+{
+	return sk->sk_bound_dev_if ?: sk->sk_rx_dst_ifindex;
+}
 
 /* All with the socket held. */
 void rstream_established(struct rstream *rs, bool option);

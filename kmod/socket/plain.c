@@ -176,10 +176,32 @@ void rstream_plain_send_fin(struct rstream *rs)
  * Give @n bytes to TCP now, or as many as it takes.  Its send may process the backlog, which
  * may contain the peer's HELLO: out.flush and tx.sent make ours follow these bytes.
  */
+static __always_inline ssize_t give_tcp(struct rstream *rs, struct msghdr *msg, size_t n)
+{
+	ssize_t sent;
+	size_t back;
+
+	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_BUSY);
+	rs->tx.written += n;
+	rs->tx.sent += n;
+	sent = tcp_sendmsg_locked(rs->sk, msg, n);
+	back = n - max_t(ssize_t, sent, 0);
+	rs->tx.written -= back;
+	rs->tx.sent -= back;
+	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_IDLE);
+	if (sent > 0) {
+		rs->txq.at = jiffies;
+		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
+		rstream_count_tcp_tx(rs, sent);
+	}
+	return sent;
+}
+
+/* Likewise, with what @msg has besides bytes. */
 static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 {
 	unsigned int flags = msg->msg_flags, kept = MSG_MORE;
-	size_t left = msg_data_left(msg), control = msg->msg_controllen, back;
+	size_t left = msg_data_left(msg), control = msg->msg_controllen;
 	typeof(rs->sk->sk_tsflags) tsflags = rs->sk->sk_tsflags;
 	ssize_t sent;
 
@@ -194,17 +216,10 @@ static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 		msg->msg_controllen = 0;
 	}
 	iov_iter_truncate(&msg->msg_iter, n);
-	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_BUSY);
-	rs->tx.written += n;
-	rs->tx.sent += n;
-	sent = tcp_sendmsg_locked(rs->sk, msg, n);
-	back = n - max_t(ssize_t, sent, 0);
-	rs->tx.written -= back;
-	rs->tx.sent -= back;
-	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_IDLE);
+	sent = give_tcp(rs, msg, n);
 	WRITE_ONCE(rs->sk->sk_tsflags, tsflags);
 	msg->msg_controllen = control;
-	iov_iter_reexpand(&msg->msg_iter, left - n + back);
+	iov_iter_reexpand(&msg->msg_iter, left - max_t(ssize_t, sent, 0));
 	msg->msg_flags = flags;
 	return sent;
 }
@@ -225,20 +240,9 @@ size_t rstream_plain_send_fast(struct rstream *rs, struct msghdr *msg)
 	    (rs->plain.phase.tx == RSTREAM_SPAN && rs->sk->sk_tsflags))
 		return 0;
 	msg->msg_flags = (flags & MSG_MORE) | MSG_DONTWAIT | MSG_NOSIGNAL;
-	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_BUSY);
-	rs->tx.written += n;
-	rs->tx.sent += n;
-	sent = tcp_sendmsg_locked(rs->sk, msg, n);
-	WRITE_ONCE(rs->out.flush, RSTREAM_FLUSH_IDLE);
+	sent = give_tcp(rs, msg, n);
 	msg->msg_flags = flags;
-	sent = max_t(ssize_t, sent, 0);
-	rs->tx.written -= n - sent;
-	rs->tx.sent -= n - sent;
-	if (sent) {
-		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
-		rstream_count_tcp_tx(rs, sent);
-	}
-	return sent;
+	return max_t(ssize_t, sent, 0);
 }
 
 /*
@@ -248,19 +252,13 @@ size_t rstream_plain_send_fast(struct rstream *rs, struct msghdr *msg)
 ssize_t rstream_plain_send(struct rstream *rs, struct msghdr *msg)
 {
 	bool urgent = msg->msg_flags & MSG_OOB;
-	ssize_t sent;
 	size_t n;
 
 	n = min_t(u64, msg_data_left(msg), tx_room(rs));
 	if (!n || !list_empty(&rs->txq.frags) || rs->out.rec_left || rs->out.ctl_len ||
 	    rs->txq.corked_at)
 		return urgent ? -EAGAIN : 0;
-	sent = send_plain(rs, msg, n);
-	if (sent > 0) {
-		rstream_mib_add(rs->rn, RSTREAM_MIB_SENT_COPY_BYTES, sent);
-		rstream_count_tcp_tx(rs, sent);
-	}
-	return sent ?: -EAGAIN;
+	return send_plain(rs, msg, n) ?: -EAGAIN;
 }
 
 /* ---- spans ---- */
@@ -313,7 +311,7 @@ static void put_plain(struct rstream *rs, struct rstream_record *rec)
 bool rstream_plain_span_control(struct rstream *rs, struct rstream_record *rec)
 {
 	if (test_and_clear_bit(RSTREAM_WANT_LINK, &rs->want)) {
-		rs->granted.link_asked = false;
+		WRITE_ONCE(rs->granted.link_asked, 0);
 		rs->plain.ring = true;	/* back in records we can ask again */
 	}
 	if (rs->plain.phase.tx == RSTREAM_SPAN && test_bit(RSTREAM_WANT_SWITCH, &rs->want)) {
@@ -344,6 +342,7 @@ u32 rstream_plain_data(struct rstream *rs)
 	if (!n)
 		return 0;
 	rs->tx.sent += n;
+	rs->txq.at = jiffies;
 	rstream_count_tcp_tx(rs, n);
 	return n;
 }

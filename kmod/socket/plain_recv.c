@@ -23,6 +23,7 @@ static bool arrived(struct rstream *rs, size_t n)
 		return false;
 	}
 	rs->rx.arrived += n;
+	rs->rxq.at = tcp_jiffies32;
 	rstream_count_tcp_rx(rs, n);
 	if (rs->af_ops)
 		rstream_option_client_off(rs);		/* the server needs no CONFIRM now */
@@ -418,9 +419,7 @@ void rstream_plain_recv_not_hello(struct rstream *rs, bool none)
 		}
 		if (!left) {	/* the peer stays plain, so we need not send HELLO, either */
 			rstream_phase_plain(&rs->plain.phase);
-			rs->reason = RSTREAM_R_NO_HELLO;
-			rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
-			rstream_mib_reason(rs->rn, rs->reason);
+			rstream_note_fallback(rs, RSTREAM_R_NO_HELLO);
 			left = RSTREAM_ENDLESS;
 		}
 		n = rs->in.part_len;

@@ -17,15 +17,6 @@
 #define PROBE_MIN_MS	1000U
 #define PROBE_MAX_MS	120000U
 
-/* Has the peer no room for what the program has written? */
-static bool is_held(const struct rstream *rs)
-{
-	u8 why = rs->stats.stalls.why;
-
-	return rs->tx.written != rs->tx.sent &&
-	       (why == RSTREAM_R_STALL_WINDOW || why == RSTREAM_R_STALL_RING);
-}
-
 /*
  * Is something in a ring that the peer has not credited?  Its host places bytes even if its
  * socket is gone.  One probe after the last byte is enough, unless we wait to close.
@@ -101,11 +92,13 @@ static void begin(struct rstream *rs, bool held)
 	probe->sign = sign(rs, acked);
 }
 
-/* Does what was sent, or waits to be sent, still wait for the peer? */
-void rstream_probe_later(struct rstream *rs)
+/*
+ * Does what was sent, or waits to be sent, still wait for the peer?
+ * @held: the peer has no room for what the program has written
+ */
+void rstream_probe_later(struct rstream *rs, bool held)
 {
 	struct rstream_probe *probe = &rs->probe;
-	bool held = is_held(rs);
 
 	if (held)
 		look_held(rs);

@@ -19,6 +19,6 @@ struct rstream_probe {
 
 /* With the socket held, at the beginning and at the end of a flush. */
 void rstream_probe_due(struct rstream *rs);
-void rstream_probe_later(struct rstream *rs);
+void rstream_probe_later(struct rstream *rs, bool held);
 
 #endif

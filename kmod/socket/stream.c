@@ -259,12 +259,19 @@ void rstream_timer(struct rstream *rs, unsigned int ms)
 		sk_stop_timer(rs->sk, &rs->timer);
 }
 
+/* As rstream_timer(), unless the timer runs already or the stream is closed. */
+void rstream_timer_soon(struct rstream *rs, unsigned int ms)
+{
+	if (!rstream_closed(rs) && !timer_pending(&rs->timer))
+		rstream_timer(rs, ms);
+}
+
 static void try_again(struct rstream *rs)
 {
 	/* as rstream_info_dump() does */
 	if (rstream_mode(rs) != RSTREAM_FRAMED || !refcount_inc_not_zero(&rs->sk->sk_refcnt))
 		return;
-	WRITE_ONCE(rs->granted.link_asked, false);
+	WRITE_ONCE(rs->granted.link_asked, 0);
 	timer_queue(rs, RSTREAM_DO_GRANT);
 }
 
@@ -351,14 +358,20 @@ void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		[RSTREAM_FALLBACK] = BIT(RSTREAM_IDLE) | BIT(RSTREAM_CONNECTING) |
 				BIT(RSTREAM_ASKED) | BIT(RSTREAM_GUARDED),
 	};
-	bool fell_back = rs->mode == RSTREAM_GUARDED;
 
 	if (WARN_ON_ONCE(!(from[mode] & BIT(rs->mode))))
 		return;
 	rs->reason = reason;
 	WRITE_ONCE(rs->mode, mode);
-	if (!fell_back && rstream_fell_back(rs))
-		trace_rstream_fallback(rs->sk, 0, reason);
+}
+
+/* The connection stays plain TCP. */
+void rstream_note_fallback(struct rstream *rs, enum rstream_reason reason)
+{
+	WRITE_ONCE(rs->reason, reason);
+	rstream_mib_inc(rs->rn, RSTREAM_MIB_FALLBACKS);
+	rstream_mib_reason(rs->rn, reason);
+	trace_rstream_fallback(rs->sk, 0, reason);
 }
 
 void rstream_register(struct rstream *rs)

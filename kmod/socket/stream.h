@@ -321,6 +321,7 @@ void rstream_discard(struct rstream *rs);
 void rstream_stream_put(struct rstream *rs);
 void rstream_set_mode(struct rstream *rs, enum rstream_mode mode,
 		      enum rstream_reason reason);
+void rstream_note_fallback(struct rstream *rs, enum rstream_reason reason);
 void rstream_unhook(struct sock *sk);
 void rstream_set_dummy(struct sock *sk);
 void rstream_queue(struct rstream *rs, enum rstream_todo what);
@@ -340,6 +341,7 @@ static inline bool rstream_registered(const struct rstream *rs)
 void rstream_unregister(struct rstream *rs);
 void rstream_timers_init(struct rstream *rs);
 void rstream_timer(struct rstream *rs, unsigned int ms);
+void rstream_timer_soon(struct rstream *rs, unsigned int ms);
 void rstream_retry_by(struct rstream *rs, unsigned long at);
 void rstream_retry(struct rstream *rs, unsigned int ms);
 

@@ -209,7 +209,11 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	if (rstream_plain_only(rs))
 		return true;
 	rs->hello.may_speak = true;	/* an unconfirmed server sends the rest as plain TCP */
-	rstream_ring_closing(rs);
+	/*
+	 * The answer to further data is a reset.  Take the ring back, so that data arrives by TCP,
+	 * which answers even when we are gone.  After our FIN we could not ask for that.
+	 */
+	rstream_leave_revoke(rs, RSTREAM_R_NONE);
 	if (!rs->tx.fin)
 		set_bit(RSTREAM_WANT_FIN, &rs->want);
 	/* if the link is lost from here on, this ACK tells the peer that all was read */

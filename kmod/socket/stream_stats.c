@@ -17,7 +17,6 @@
 
 void rstream_count_tcp_tx(struct rstream *rs, size_t n)
 {
-	rs->txq.at = jiffies;
 	rs->stats.tx.tcp_bytes += n;
 	rs->stats.tx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_TX_BYTES, n);
@@ -26,7 +25,6 @@ void rstream_count_tcp_tx(struct rstream *rs, size_t n)
 
 void rstream_count_tcp_rx(struct rstream *rs, size_t n)
 {
-	rs->rxq.at = tcp_jiffies32;
 	rs->stats.rx.tcp_bytes += n;
 	rs->stats.rx.tcp_msgs++;
 	rstream_mib_add(rs->rn, RSTREAM_MIB_TCP_RX_BYTES, n);

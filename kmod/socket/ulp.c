@@ -213,7 +213,7 @@ static void work_framed(struct rstream *rs, unsigned long todo)
 	if (todo & BIT(RSTREAM_DO_LINK))
 		rstream_ring_try_link(rs);
 	if (todo & BIT(RSTREAM_DO_LATER) && !rs->rxring)
-		rstream_leave_later(rs);
+		rstream_ring_grant_later(rs);
 	if (todo & BIT(RSTREAM_DO_CREDIT))
 		rstream_ring_answer(rs);
 	if (todo & BIT(RSTREAM_DO_IDLE))
@@ -241,6 +241,8 @@ static void work_timeout(struct rstream *rs)
 		return;
 	if (rstream_closed(rs))
 		rstream_close_late(rs);
+	else if (rs->mode == RSTREAM_FRAMED && rs->hello.in)
+		rstream_leave_tick(rs);
 	else
 		rstream_hello_late(rs);
 }

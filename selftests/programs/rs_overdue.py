@@ -16,9 +16,10 @@ import struct
 import sys
 import time
 
-from rs_end import DONE, FREED, Linked, counters, dump, party, until
+from rs_end import (DONE, FREED, Linked, counters, dump, heard, new_instance, party, said_hello,
+                    until)
 from rs_liar import registered, stopped, tcp_is_short
-from rs_peer import (ACK, BROKEN, DATA, PEER, RESUME, chosen, drain, expect, record,
+from rs_peer import (ACK, BROKEN, DATA, LINK, PEER, RESUME, chosen, drain, expect, record,
                      resume, run, switch)
 
 DUE = 240               # seconds, two of TCP's longest timeouts for retransmission
@@ -248,6 +249,31 @@ def overdue_closed(tun):
         debt.ends(16 * 15, 18 * 15 + LATE)
         debt.is_gone()
         liar.forgotten()
+
+
+def overdue_link(tun):
+    """A peer that makes no link when asked is asked again, while there are bytes to carry."""
+    served, _ = said_hello(tun, instance=new_instance())
+
+    def carries():
+        """A byte.  Return: the host also asks for a link."""
+        served.sock.sendall(b"x")
+        kinds = heard(served.peer, 1)
+        expect(DATA in kinds, "the byte")
+        return LINK in kinds
+
+    expect(carries(), "LINK at the beginning")
+    silence(served, 100)
+    expect(not served.peer.data, "nothing while there is nothing to carry")
+    asked = []
+    for second in range(60):
+        if carries():
+            asked.append(second)
+    print(f"# asked after {asked} s")
+    expect(len(asked) == 2 and asked[0] < 3 and 30 <= asked[1] - asked[0] < 40,
+           f"LINK at once and once more, not after {asked} s")
+    served.sock.close()
+    served.peer.close()
 
 
 if __name__ == "__main__":
