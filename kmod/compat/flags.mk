@@ -13,6 +13,10 @@ endif
 ifneq ($(wildcard $(srctree)/include/net/ipv6_stubs.h),)
 ccflags-y += -DRSTREAM_HAVE_IPV6_STUBS
 endif
+# 6.9: a header of its own ("net: introduce include/net/rps.h")
+ifneq ($(wildcard $(srctree)/include/net/rps.h),)
+ccflags-y += -DRSTREAM_HAVE_RPS
+endif
 # 6.10: a header of its own ("net: add <net/proto_memory.h>")
 ifneq ($(wildcard $(srctree)/include/net/proto_memory.h),)
 ccflags-y += -DRSTREAM_HAVE_PROTO_MEMORY

@@ -73,6 +73,7 @@ int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	switch (cmd) {
 	case SIOCINQ:
 		n = readable(rs);
+		rstream_ring_looked(rs, false);
 		break;
 	case SIOCATMARK:
 		n = rstream_rxq_at_mark(rs, rs->rx.consumed);
@@ -87,7 +88,7 @@ int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 		release_sock(sock->sk);
 		return rstream_ops_of(sock)->ioctl(sock, cmd, arg);
 	}
-	release_sock(sock->sk);
+	rstream_unlock(rs);
 	return put_user((int)min_t(s64, n, INT_MAX), (int __user *)arg);
 }
 
@@ -205,9 +206,11 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 	if (!err && ((level == SOL_IP && optname == IP_XFRM_POLICY) ||
 		     (level == SOL_IPV6 && optname == IPV6_XFRM_POLICY)))
 		rstream_queue(rs, RSTREAM_DO_LOOK);
-	if (!err && level == SOL_TCP &&
-	    (optname == TCP_CORK || optname == TCP_NODELAY))
-		rstream_uncork(rs, optname == TCP_NODELAY);
+	if (!err && level == SOL_TCP && optname == TCP_CORK)
+		rstream_uncork(rs, false);
+	else if (!err && level == SOL_TCP && optname == TCP_NODELAY &&
+		 tcp_sk(sock->sk)->nonagle & TCP_NAGLE_OFF)
+		rstream_uncork(rs, true);
 	return err;
 }
 

@@ -7,6 +7,7 @@
  */
 #include <linux/sched/signal.h>
 #include <net/busy_poll.h>
+#include <net/rps.h>
 #include <net/tcp.h>
 
 #include "base/stats.h"
@@ -408,13 +409,17 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		if (!peek && fast != FAST_TCP)
 			rstream_recv_ack(rs);
 		fast = NOT_FAST;
+		if (peek)
+			rstream_ring_looked(rs, timeo);
 		err = rstream_recv_wait(rs, &timeo, ahead);
 		if (err)
 			break;
 		if (peek && copied && rstream_rxq_over(rs))
 			break;
 	}
-	if (!peek && fast != FAST_TCP)
+	if (peek && copied < len)
+		rstream_ring_looked(rs, false);
+	else if (!peek && fast != FAST_TCP)
 		rstream_recv_ack(rs);
 	return copied ?: err;
 }
@@ -622,6 +627,7 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 		return ret;
 	if (!ret)
 		return rs->tcp_ops->recvmsg(sock, msg, len, flags);
+	sock_rps_record_flow(sock->sk);
 	if (flags & MSG_OOB)
 		ret = rstream_urg_recv(rs, msg, len, flags);
 	else if (rs->mode != RSTREAM_FRAMED)

@@ -10,6 +10,7 @@
 #include <linux/bvec.h>
 #include <linux/sched/signal.h>
 #include <linux/skbuff.h>
+#include <net/rps.h>
 #include <net/tcp.h>
 
 #include "base/stats.h"
@@ -211,8 +212,10 @@ static int wait_room(struct rstream *rs, long *timeo)
 		rstream_send_room(rs);
 		rstream_ring_reap(rs);
 		rstream_flush(rs);
-		if (room(rs))
+		if (room(rs)) {
+			rstream_txq_unask_sigio(rs);
 			break;
+		}
 		err = rstream_may_sleep(*timeo);
 		if (err)
 			break;
@@ -242,12 +245,27 @@ static bool still_plain(struct rstream *rs)
 	return rstream_tx_plain(rs);
 }
 
+/* At the end of a send call: what it has queued goes now, unless it is corked. */
+static void flush_queued(struct rstream *rs, const struct msghdr *msg)
+{
+	bool urgent = msg->msg_flags & MSG_OOB;
+	bool more = msg->msg_flags & MSG_MORE || tcp_sk(rs->sk)->nonagle & TCP_NAGLE_CORK;
+
+	if (rstream_tx_plain(rs) && rs->tx.sent == rs->tx.written)
+		return;
+	if (urgent && !rstream_tx_plain(rs))
+		rstream_urg_send(rs);
+	rstream_txq_cork(rs, more && !urgent);
+	if (!autocorks(rs))
+		rstream_flush(rs);
+}
+
 /* @done: bytes of the message that were sent before */
 static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t done)
 {
 	struct sock *sk = rs->sk;
 	long timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
-	bool urgent = msg->msg_flags & MSG_OOB;
+	bool urgent = msg->msg_flags & MSG_OOB, again = urgent;
 	size_t unflushed = 0;
 	struct ubuf_info *uarg;
 	ssize_t n;
@@ -293,19 +311,16 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		rstream_txq_cork(rs, false);
 		rstream_flush(rs);
 		unflushed = 0;
-		err = room(rs) ? wait_memory(rs, &timeo) :
-				 wait_room(rs, &timeo);
+		err = 0;
+		/* a plain urgent byte may have waited only for what was queued before it */
+		if (again && rstream_plain_tx_idle(rs))
+			again = false;
+		else
+			err = room(rs) ? wait_memory(rs, &timeo) : wait_room(rs, &timeo);
 	}
 	/* EPIPE: disconnected meanwhile; this may be another connection already */
-	if (done && err != -EPIPE &&
-	    !(rstream_tx_plain(rs) && rs->tx.sent == rs->tx.written)) {
-		if (urgent && !rstream_tx_plain(rs))
-			rstream_urg_send(rs);
-		rstream_txq_cork(rs, !urgent && (msg->msg_flags & MSG_MORE ||
-						 tcp_sk(sk)->nonagle & TCP_NAGLE_CORK));
-		if (!autocorks(rs))
-			rstream_flush(rs);
-	}
+	if (done && err != -EPIPE)
+		flush_queued(rs, msg);
 	if (uarg)
 		rstream_zerocopy_end(uarg, done);
 	if (done)
@@ -419,6 +434,7 @@ static bool send_ours(struct socket *sock, struct msghdr *msg, bool pages,
 		ret = wait_decision(rs, msg);
 	if (rs->mode == RSTREAM_FRAMED || ret) {
 framed:
+		sock_rps_record_flow(sk);
 		if (!ret)
 			ret = send_framed(rs, msg, pages);
 		rstream_unlock(rs);

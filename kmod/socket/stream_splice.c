@@ -10,6 +10,7 @@
 #include <linux/highmem.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/splice.h>
+#include <net/rps.h>
 #include <net/tcp.h>
 
 #include "base/stats.h"
@@ -185,6 +186,7 @@ ssize_t rstream_splice_read(struct socket *sock, loff_t *ppos,
 		return ret;
 	if (!ret)
 		return rs->tcp_ops->splice_read(sock, ppos, pipe, len, flags);
+	sock_rps_record_flow(sock->sk);
 	ret = rs->mode == RSTREAM_FRAMED ? splice_framed(rs, pipe, len, dontwait) : 0;
 	rstream_unlock(rs);
 	return ret;

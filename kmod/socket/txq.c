@@ -23,9 +23,10 @@ u64 rstream_txq_limit(const struct rstream *rs)
 
 	if (rs->tx.state >= RSTREAM_ON_RING)
 		ring = min_t(u64, rs->taken.size, RSTREAM_RING_MAX);
-	/* bytes in the ring are with the peer, which may wait for SO_RCVLOWAT of them */
-	return rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK ? limit + ring :
-							 max_t(u64, limit, 2 * ring);
+	/* bytes in the ring are with the peer, whose program may not read before it has written */
+	if (rs->sk->sk_userlocks & SOCK_SNDBUF_LOCK)
+		return limit + ring;
+	return max(limit, ring) + ring;
 }
 
 /*

@@ -226,6 +226,101 @@ static void corked_until_end(void)
 	EXPECT(recv(fd[1], buf, 4, MSG_WAITALL) == 2 && !memcmp(buf, "ab", 2));
 }
 
+/* It is for TCP_NODELAY to push, not for its absence. */
+static void corked_without_nodelay(void)
+{
+	uint64_t start;
+	int fd[2], n;
+
+	pair(fd);
+	set_int(fd[0], IPPROTO_TCP, TCP_CORK, 1);
+	start = rs_now_ms();
+	EXPECT(send(fd[0], "ab", 2, 0) == 2);
+	set_int(fd[0], IPPROTO_TCP, TCP_NODELAY, 0);
+	turn();
+	usleep(50000);
+	EXPECT(!ioctl(fd[1], SIOCINQ, &n) && (!n || rs_now_ms() - start > 150));
+	await_bytes(fd[1], 2);
+}
+
+/* More than a ring holds at first, but less than TCP's first window. */
+#define MANY 60000
+
+/* A program that waits for many bytes before it reads any. */
+static void peek_many(void)
+{
+	static uint8_t out[MANY], in[MANY];
+	struct timeval limit = { .tv_sec = SOON_SECONDS };
+	int fd[2];
+
+	pair(fd);
+	pattern_fill(out, MANY, 1, 0);
+	EXPECT(send(fd[0], out, MANY, 0) == MANY);
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	EXPECT(recv(fd[1], in, MANY, MSG_PEEK | MSG_WAITALL) == MANY && !memcmp(in, out, MANY));
+	turn();
+	EXPECT(recv(fd[1], in, MANY, MSG_WAITALL) == MANY && !memcmp(in, out, MANY));
+}
+
+static void await_many(void)
+{
+	static uint8_t out[MANY];
+	int fd[2];
+
+	pair(fd);
+	pattern_fill(out, MANY, 1, 0);
+	EXPECT(send(fd[0], out, MANY, 0) == MANY);
+	turn();
+	await_bytes(fd[1], MANY);
+	drain(fd[1], MANY);
+	/* after a part that is not worth a credit */
+	EXPECT(send(fd[0], out, MANY, 0) == MANY);
+	EXPECT(recv(fd[1], out, 2000, MSG_WAITALL) == 2000);
+	await_bytes(fd[1], MANY - 2000);
+	EXPECT(recv(fd[1], out, MANY - 2000, MSG_WAITALL) == MANY - 2000);
+	pattern_fill(out, MANY, 1, MANY);
+	EXPECT(send(fd[0], out, MANY, 0) == MANY);
+	EXPECT(recv(fd[1], out, MANY, MSG_WAITALL) == MANY);
+}
+
+/* Both write before either reads: buffers and window hold what both write. */
+static void write_before_read(void)
+{
+	static uint8_t out[100000], in[100000];
+	struct timeval limit = { .tv_sec = SOON_SECONDS };
+	int fd[2];
+
+	pair(fd);
+	turn();
+	pattern_fill(out, sizeof(out), 1, 0);
+	for (int i = 0; i < 2; i++) {
+		EXPECT(!setsockopt(fd[i], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)));
+		EXPECT(send(fd[i], out, sizeof(out), 0) == sizeof(out));
+	}
+	for (int i = 0; i < 2; i++)
+		EXPECT(recv(fd[i], in, sizeof(in), MSG_WAITALL) == sizeof(in) &&
+		       !memcmp(in, out, sizeof(in)));
+}
+
+/* It waits for nothing but what is corked before it. */
+static void urgent_after_corked_file(void)
+{
+	int fd[2], a[2];
+	uint64_t start;
+	char buf[4];
+
+	EXPECT(!pipe(a));
+	pair(fd);
+	EXPECT(write(a[1], "ab", 2) == 2);
+	EXPECT(splice(a[0], NULL, fd[0], NULL, 2, SPLICE_F_MORE) == 2);
+	start = rs_now_ms();
+	EXPECT(send(fd[0], "!", 1, MSG_OOB | MSG_DONTWAIT) == 1);
+	EXPECT(rs_now_ms() - start < 100);
+	await(fd[1], POLLPRI);
+	EXPECT(recv(fd[1], buf, 1, MSG_OOB) == 1 && buf[0] == '!');
+	EXPECT(recv(fd[1], buf, 2, MSG_WAITALL) == 2 && !memcmp(buf, "ab", 2));
+}
+
 static void on_signal(int sig)
 {
 	(void)sig;
@@ -581,6 +676,11 @@ const struct api_case msg_cases[] = {
 	CASE(more_held),
 	CASE(corked),
 	CASE(corked_until_end),
+	CASE(corked_without_nodelay),
+	CASE(peek_many),
+	CASE(await_many),
+	CASE(write_before_read),
+	CASE(urgent_after_corked_file),
 	CASE(send_interrupted),
 	CASE(recv_interrupted),
 	CASE(send_timeout_counts),
