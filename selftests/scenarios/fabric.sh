@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 asked=6.12,6.1 timeout=900 seed=1 mem=8192
 # Many connections at once over rs_hca, and their memory.  From the environment: HOSTS (64) and
-# CONNS (1) from each host to each later one, PLAIN=yes (TCP).  scripts/scale makes tables of it.
+# CONNS (1) from each host to each later one, PLAIN=yes (TCP).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/scenarios/hca-lib.sh
