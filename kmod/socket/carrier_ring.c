@@ -129,15 +129,6 @@ u64 rstream_ring_switch_proof(const struct rstream *rs,
 
 /* ---- receiving end ---- */
 
-/* Size of a stream's first ring, bytes, and the factor by which it grows where that helps. */
-#define RING_FIRST	SZ_32K
-#define RING_GROWTH	8
-/*
- * A ring is too small if it was half full and then emptied this often, each time within
- * RING_FILL_TIME of the last.
- */
-#define RING_FILLS	4
-#define RING_FILL_TIME	(10 * HZ)
 /* After so many DATA records, or one of so many bytes, a stream whose ring was idle is busy. */
 #define BUSY_MSGS	4
 #define BUSY_BYTES	SZ_16K
@@ -187,7 +178,7 @@ static u32 ring_most(const struct rstream *rs)
 /* Size of its next ring. */
 static u32 ring_size(const struct rstream *rs)
 {
-	return max(min(rs->granted.next ?: RING_FIRST, ring_most(rs)), RSTREAM_RING_MIN);
+	return max(rstream_growth_size(&rs->granted.growth, ring_most(rs)), RSTREAM_RING_MIN);
 }
 
 static enum rstream_reason grant_ring(struct rstream *rs,
@@ -198,7 +189,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 
 	/* the memory is the link's, but the socket that uses it pays */
 	if (!rstream_rxq_charge(rs, size)) {
-		rs->granted.next = 0;
+		rs->granted.growth.next = 0;
 		rstream_ring_grant_later(rs);
 		return RSTREAM_R_NO_MEMORY;
 	}
@@ -206,7 +197,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	if (IS_ERR(ring)) {
 		sk_mem_reclaim(rs->sk);
 		if (PTR_ERR(ring) == -ENOMEM) {
-			rs->granted.next = 0;
+			rs->granted.growth.next = 0;
 			rstream_ring_grant_later(rs);
 			return RSTREAM_R_RMB_LIMIT;
 		}
@@ -217,8 +208,7 @@ static enum rstream_reason grant_ring(struct rstream *rs,
 	}
 	rs->granted.credited = 0;
 	rs->granted.moved = 0;
-	rs->granted.fills = 0;
-	rs->granted.filled = false;
+	rstream_growth_granted(&rs->granted.growth);
 	rs->granted.end_credited = false;
 	rs->granted.link = rstream_link_id(link);
 	rs->granted.size = ring->size;
@@ -347,7 +337,7 @@ static bool ring_replace(struct rstream *rs, u32 next)
 	if (!rstream_rxq_charge(rs, next))
 		return false;
 	sk_mem_reclaim(rs->sk);		/* grant_ring() charges it for good */
-	rs->granted.next = next;
+	rs->granted.growth.next = next;
 	rstream_leave_revoke(rs, RSTREAM_R_NONE);
 	return true;
 }
@@ -370,7 +360,7 @@ void rstream_ring_idle(struct rstream *rs)
 {
 	rstream_ring_landed(rs);
 	if (rs->rxring && rs->rx.arrived == rs->rx.consumed) {
-		rs->granted.next = 0;
+		rs->granted.growth.next = 0;
 		rstream_leave_revoke(rs, RSTREAM_R_RING_IDLE);
 	}
 }
@@ -413,36 +403,21 @@ void rstream_ring_landed(struct rstream *rs)
 	reason = rstream_rx_landed(&rs->rx, landed);
 	if (reason)
 		rstream_fail(rs, reason, ECONNRESET);
-	if (landed - ring_consumed(rs) >= rs->rxring->size / 2)
-		rs->granted.filled = true;
+	rstream_growth_landed(&rs->granted.growth, landed - ring_consumed(rs), rs->rxring->size);
 }
 
-/*
- * The program has read everything, and there was much: a larger ring would have held more, and the
- * sender would have waited less.
- */
+/* The program has read all that was in the ring. */
 static void ring_emptied(struct rstream *rs)
 {
-	u32 next = min(ring_most(rs), rs->rxring->size * RING_GROWTH);
+	struct rstream_growth *growth = &rs->granted.growth;
+	u64 now = jiffies64_to_msecs(get_jiffies_64());
+	u32 next;
 
-	if (next <= rs->rxring->size)
-		return;
-	rs->granted.filled = false;
-	/* a larger one could not be charged lately */
-	if (rs->granted.filled_at && time_before(jiffies, rs->granted.filled_at))
-		return;
-	if (time_after(jiffies, rs->granted.filled_at + RING_FILL_TIME))
-		rs->granted.fills = 0;
-	rs->granted.filled_at = jiffies;
-	if (rs->granted.fills < RING_FILLS)
-		rs->granted.fills++;
-	if (rs->granted.fills < RING_FILLS)
-		return;
-	next = rstream_rxring_larger(rs->rxring, next);
-	if (!next)
-		return;
-	if (!ring_replace(rs, next))
-		rs->granted.filled_at = jiffies + RING_FILL_TIME;
+	next = rstream_growth_emptied(growth, rs->rxring->size, ring_most(rs), now);
+	if (next)
+		next = rstream_rxring_larger(rs->rxring, next);
+	if (next && !ring_replace(rs, next))
+		rstream_growth_failed(growth, now);
 }
 
 /* ---- credit ---- */
@@ -507,7 +482,7 @@ static void credit(struct rstream *rs)
 		rs->granted.credited = consumed;
 	}
 	/* pairs with rstream_rxring_data() */
-	if (rs->granted.filled && consumed == smp_load_acquire(&ring->landed))
+	if (rs->granted.growth.filled && consumed == smp_load_acquire(&ring->landed))
 		ring_emptied(rs);
 }
 

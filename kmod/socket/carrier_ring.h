@@ -7,11 +7,12 @@
 
 #include "base/stats.h"
 #include "link/link.h"
+#include "protocol/growth.h"
 #include "protocol/record.h"
 
 struct rstream;
 
-/* The ring that we granted, and how large the next one is to be. */
+/* The ring that we granted. */
 struct rstream_granted {
 	struct rstream_record rec;	/* its GRANT; type 0: sent, see rstream_grant_sent() */
 	u32 link;		/* id of its link; a copy for rsctl, read locklessly */
@@ -22,11 +23,8 @@ struct rstream_granted {
 				 * without reading it, and a full ring kept more away; 0: never
 				 */
 	u64 landed;		/* ring->landed at the link's last callback */
-	u32 next;		/* size of the next ring, bytes; 0: that of a first one */
+	struct rstream_growth growth;	/* how large the next one is to be */
 	u8 refused;		/* grants in a row that were impossible or refused */
-	u8 fills;		/* how often the ring was half full and then emptied */
-	unsigned long filled_at;	/* jiffies when that was last; ignored before */
-	bool filled;		/* it was half full and has not been emptied since */
 	bool end_credited;		/* credit_all() has credited everything */
 	bool full;		/* rxq has more than the window: no ring until that is read */
 	unsigned long link_asked;	/* jiffies | 1 when the peer, which makes the links, was
