@@ -200,7 +200,7 @@ struct rstream_peer {
 	bool declined;			/* the last attempt was, because the peer is drained */
 	bool drained;			/* the peer is, as far as known */
 	bool asked;			/* the peer has requested a link since the last attempt */
-	u64 hurried_at;			/* 64-bit jiffies; last attempt expedited by a request */
+	u64 hurried_at;			/* 64-bit jiffies; when a request lets the peer be tried */
 	const char *why;		/* why the last link ended; NULL: none has */
 	u64 why_at;			/* 64-bit jiffies */
 	struct delayed_work work;	/* holds a reference while it is pending */

@@ -477,13 +477,12 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
-/* Are there more streams than links, none of which is free, and can another one be tried now? */
+/* Are there more rings in one direction than links, none of which is free, and can another be tried? */
 static bool peer_lacks_link(struct rstream_peer *peer)
 {
-	unsigned int n = 0, missing, load;
+	unsigned int n = 0, rx = 0, tx = 0, missing;
 	struct rstream_link *link;
 	struct rstream_path *path;
-	bool shared = false;
 
 	lockdep_assert_held(&peer->lock);
 	if (!peer_may_try(peer) || time_before64(get_jiffies_64(), peer->more_at))
@@ -491,12 +490,12 @@ static bool peer_lacks_link(struct rstream_peer *peer)
 	list_for_each_entry(link, &peer->links, peer_list) {
 		if (!link->active || !rstream_link_alive(link))
 			continue;
-		load = link_load(link);
-		if (!load || ++n == RSTREAM_SLOTS)
+		if (!link_load(link) || ++n == RSTREAM_SLOTS)
 			return false;
-		shared |= load > 1;
+		rx += READ_ONCE(link->rx.n);
+		tx += READ_ONCE(link->tx.n);
 	}
-	if (!shared)
+	if (max(rx, tx) <= n)
 		return false;
 	path = rstream_path_further(peer, peer_wants(peer), &missing);
 	return path && !rstream_path_wait(path);
@@ -601,18 +600,20 @@ static void peer_hurry(struct rstream_peer *peer, u64 at)
 }
 
 /*
- * A drained peer that requests a link is no longer drained.  It may lie, so this makes at most one
- * attempt a second.
+ * A drained peer that requests a link is no longer drained.  It may lie, so the attempts that it
+ * can expedite are a second apart.
  */
 static void peer_asked(struct rstream_peer *peer)
 {
-	u64 at = get_jiffies_64() + msecs_to_jiffies(ASKED_MS);
+	u64 now = get_jiffies_64();
 
 	lockdep_assert_held(&peer->lock);
 	if (!peer->drained)
 		return;
-	peer->hurried_at = max(at, peer->hurried_at + HZ);
 	peer->drained = false;
+	if (peer->hurried_at > now)	/* one is due */
+		return;
+	peer->hurried_at = max(now + msecs_to_jiffies(ASKED_MS), peer->hurried_at + HZ);
 	peer_hurry(peer, peer->hurried_at);
 }
 
@@ -786,9 +787,7 @@ void rstream_peer_link_down(struct rstream_link *link)
 	peer->n_links--;
 	peer->why = link->why;
 	peer->why_at = get_jiffies_64();
-	/* not for the passive end of a link within the namespace: the active end does that */
-	if (link->active || !peer->active)
-		judge(peer, link);
+	judge(peer, link);
 	if (peer_up_link(peer))
 		tell_up(peer);
 	else if (!peer_connecting(peer))

@@ -314,6 +314,8 @@ void rstream_ring_grant_look(struct rstream *rs)
 			return;
 		break;
 	case RSTREAM_R_WAIT_LINK:
+	case RSTREAM_R_LINK_FAILED:
+	case RSTREAM_R_PEER_DRAINED:
 		if (!ask_overdue(rs))
 			return;
 		WRITE_ONCE(rs->granted.link_asked, 0);
@@ -495,22 +497,33 @@ void rstream_ring_read(struct rstream *rs, size_t len)
 		credit(rs);
 }
 
+/* A ring with less space than this is full: its sender waits for more. */
+#define FULL_SPACE	PAGE_SIZE
+/* Size of a ring whose program reads late, beside that of the last one. */
+#define LOOKED_GROWTH	8
+
 /*
  * The program has looked at all that is here, by MSG_PEEK or SIOCINQ, and has not read it.  If it
- * @waits for more, or looks again, it may need more than fits in the ring: then let that come by
- * TCP, whose window is larger.
+ * @waits for more, or looks again, it may need more than fits in the ring: then grant a larger one,
+ * or let more come by TCP, but not more than TCP's window would allow.
  */
 void rstream_ring_looked(struct rstream *rs, bool waits)
 {
 	struct rstream_rxring *ring = rs->rxring;
+	u32 next;
 
 	if (!ring || rs->rx.state != RSTREAM_ON_RING || rs->rx.recall != RSTREAM_KEPT ||
-	    (!READ_ONCE(ring->want_credit) &&
-	     READ_ONCE(ring->landed) - rs->granted.credited < ring->size))
+	    READ_ONCE(ring->landed) - rs->granted.credited + FULL_SPACE <= ring->size ||
+	    rs->rx.arrived - rs->rx.consumed >= rs->rxq.window)
 		return;
-	if (waits || rs->granted.looked == rs->rx.consumed + 1)
+	if (!waits && rs->granted.looked != rs->rx.consumed + 1) {
+		rs->granted.looked = rs->rx.consumed + 1;
+		return;
+	}
+	next = min(ring_most(rs), ring->size * LOOKED_GROWTH);
+	next = next > ring->size ? rstream_rxring_larger(ring, next) : 0;
+	if (!next || !ring_replace(rs, next))
 		rstream_leave_revoke(rs, RSTREAM_R_NONE);
-	rs->granted.looked = rs->rx.consumed + 1;
 }
 
 /* Credit a sender that waits, or has sent FIN or STOPPED, although no read does it now. */

@@ -197,7 +197,7 @@ static __always_inline ssize_t give_tcp(struct rstream *rs, struct msghdr *msg, 
 	return sent;
 }
 
-/* Likewise, with what @msg has besides bytes. */
+/* Likewise, with any flags and control messages. */
 static ssize_t send_plain(struct rstream *rs, struct msghdr *msg, size_t n)
 {
 	unsigned int flags = msg->msg_flags, kept = MSG_MORE;

@@ -53,12 +53,7 @@ bool rstream_rxq_charge(struct rstream *rs, u32 size)
  */
 static u64 rx_most(const struct rstream *rs)
 {
-	u64 most = max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf), RX_WASTE * rs->rxq.window);
-
-	/* we return from a span: the peer's HELLO follows all that it has queued, and we need it */
-	if (rs->plain.phase.rx == RSTREAM_SPAN && rs->plain.phase.tx == RSTREAM_RECORDS)
-		most = max_t(u64, most, READ_ONCE(sock_net(rs->sk)->ipv4.sysctl_tcp_rmem[2]));
-	return most;
+	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf), RX_WASTE * rs->rxq.window);
 }
 
 /*

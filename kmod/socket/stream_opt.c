@@ -184,6 +184,14 @@ static int set_ours(struct rstream *rs, int optname, sockptr_t optval,
 	return 0;
 }
 
+/* An option that TCP has accepted. */
+static bool turns_on(sockptr_t optval)
+{
+	int val;
+
+	return !copy_from_sockptr(&val, optval, sizeof(val)) && val;
+}
+
 int rstream_setsockopt(struct socket *sock, int level, int optname,
 		       sockptr_t optval, unsigned int optlen)
 {
@@ -208,8 +216,7 @@ int rstream_setsockopt(struct socket *sock, int level, int optname,
 		rstream_queue(rs, RSTREAM_DO_LOOK);
 	if (!err && level == SOL_TCP && optname == TCP_CORK)
 		rstream_uncork(rs, false);
-	else if (!err && level == SOL_TCP && optname == TCP_NODELAY &&
-		 tcp_sk(sock->sk)->nonagle & TCP_NAGLE_OFF)
+	else if (!err && level == SOL_TCP && optname == TCP_NODELAY && turns_on(optval))
 		rstream_uncork(rs, true);
 	return err;
 }

@@ -409,15 +409,15 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		if (!peek && fast != FAST_TCP)
 			rstream_recv_ack(rs);
 		fast = NOT_FAST;
-		if (peek)
-			rstream_ring_looked(rs, timeo);
+		if (peek && timeo)
+			rstream_ring_looked(rs, true);
 		err = rstream_recv_wait(rs, &timeo, ahead);
 		if (err)
 			break;
 		if (peek && copied && rstream_rxq_over(rs))
 			break;
 	}
-	if (peek && copied < len)
+	if (peek && copied < len && !timeo)
 		rstream_ring_looked(rs, false);
 	else if (!peek && fast != FAST_TCP)
 		rstream_recv_ack(rs);
