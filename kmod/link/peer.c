@@ -477,7 +477,7 @@ void rstream_peer_want_link(struct rstream_peer *peer,
 	spin_unlock_bh(&peer->lock);
 }
 
-/* Are there more rings in one direction than links, none of which is free, and can another be tried? */
+/* Are there more rings in one direction than links, none of which is free?  Can one be tried? */
 static bool peer_lacks_link(struct rstream_peer *peer)
 {
 	unsigned int n = 0, rx = 0, tx = 0, missing;
