@@ -379,7 +379,9 @@ void rstream_paths_hurry(struct rstream_peer *peer, u64 at)
 		path->refused = 0;
 		if (!at)
 			path->flaps = 0;
-		path->retry_at = at;
+		/* an attempt that is due earlier remains so */
+		if (!at || !rstream_path_wait(path) || path->retry_at > at)
+			path->retry_at = at;
 	}
 }
 

@@ -536,5 +536,6 @@ void rstream_leave_tick(struct rstream *rs)
 		}
 		rstream_timer_soon(rs, TICK_MS);
 	}
+	rstream_ring_look_again(rs);
 	rstream_ring_grant_try(rs);
 }

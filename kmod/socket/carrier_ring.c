@@ -314,8 +314,6 @@ void rstream_ring_grant_look(struct rstream *rs)
 			return;
 		break;
 	case RSTREAM_R_WAIT_LINK:
-	case RSTREAM_R_LINK_FAILED:
-	case RSTREAM_R_PEER_DRAINED:
 		if (!ask_overdue(rs))
 			return;
 		WRITE_ONCE(rs->granted.link_asked, 0);
@@ -497,33 +495,55 @@ void rstream_ring_read(struct rstream *rs, size_t len)
 		credit(rs);
 }
 
-/* A ring with less space than this is full: its sender waits for more. */
-#define FULL_SPACE	PAGE_SIZE
-/* Size of a ring whose program reads late, beside that of the last one. */
+/* How much larger the next ring of a program that reads late is. */
 #define LOOKED_GROWTH	8
+#define LOOK_AGAIN_MS	100
+
+/* Unread bytes that TCP would allow. */
+static u64 most_unread(struct rstream *rs)
+{
+	if (rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK)
+		rs->rxq.window = max(rs->rxq.window, rstream_rxq_window_most(rs));
+	return rs->rxq.window;
+}
 
 /*
  * The program has looked at all that is here, by MSG_PEEK or SIOCINQ, and has not read it.  If it
- * @waits for more, or looks again, it may need more than fits in the ring: then grant a larger one,
- * or let more come by TCP, but not more than TCP's window would allow.
+ * @waits for more, looks again, or does nothing else for a while, it may need more than fits in the
+ * ring: then grant a larger one, or let more come by TCP, but not more than TCP would allow.
  */
 void rstream_ring_looked(struct rstream *rs, bool waits)
 {
 	struct rstream_rxring *ring = rs->rxring;
+	u64 unread, most;
 	u32 next;
 
-	if (!ring || rs->rx.state != RSTREAM_ON_RING || rs->rx.recall != RSTREAM_KEPT ||
-	    READ_ONCE(ring->landed) - rs->granted.credited + FULL_SPACE <= ring->size ||
-	    rs->rx.arrived - rs->rx.consumed >= rs->rxq.window)
+	rstream_ring_landed(rs);
+	if (!ring || rs->rx.state != RSTREAM_ON_RING || rs->rx.recall != RSTREAM_KEPT)
+		return;
+	/* a sender waits if there is less space than a quarter of the ring, or even less */
+	if (READ_ONCE(ring->landed) - rs->granted.credited <= ring->size - ring->size / 4)
+		return;
+	unread = rs->rx.arrived - rs->rx.consumed;
+	most = most_unread(rs);
+	if (unread >= most)
 		return;
 	if (!waits && rs->granted.looked != rs->rx.consumed + 1) {
 		rs->granted.looked = rs->rx.consumed + 1;
+		rstream_timer_soon(rs, LOOK_AGAIN_MS);
 		return;
 	}
 	next = min(ring_most(rs), ring->size * LOOKED_GROWTH);
 	next = next > ring->size ? rstream_rxring_larger(ring, next) : 0;
-	if (!next || !ring_replace(rs, next))
+	if ((!next || !ring_replace(rs, next)) && most - unread >= ring->size / 4)
 		rstream_leave_revoke(rs, RSTREAM_R_NONE);
+}
+
+/* The timer has expired. */
+void rstream_ring_look_again(struct rstream *rs)
+{
+	if (rs->granted.looked == rs->rx.consumed + 1)
+		rstream_ring_looked(rs, true);
 }
 
 /* Credit a sender that waits, or has sent FIN or STOPPED, although no read does it now. */

@@ -74,6 +74,7 @@ enum rstream_reason rstream_ring_switch_got(struct rstream *rs, const struct rst
 void rstream_ring_landed(struct rstream *rs);
 void rstream_ring_read(struct rstream *rs, size_t len);
 void rstream_ring_looked(struct rstream *rs, bool waits);
+void rstream_ring_look_again(struct rstream *rs);
 void rstream_ring_answer(struct rstream *rs);
 void rstream_ring_idle(struct rstream *rs);
 void rstream_ring_relocate(struct rstream *rs);

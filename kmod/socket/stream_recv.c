@@ -417,7 +417,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		if (peek && copied && rstream_rxq_over(rs))
 			break;
 	}
-	if (peek && copied < len && !timeo)
+	if (peek && copied < len)
 		rstream_ring_looked(rs, false);
 	else if (!peek && fast != FAST_TCP)
 		rstream_recv_ack(rs);

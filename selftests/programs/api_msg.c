@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -260,6 +261,29 @@ static void peek_many(void)
 	EXPECT(recv(fd[1], in, MANY, MSG_PEEK | MSG_WAITALL) == MANY && !memcmp(in, out, MANY));
 	turn();
 	EXPECT(recv(fd[1], in, MANY, MSG_WAITALL) == MANY && !memcmp(in, out, MANY));
+}
+
+/* Likewise with calls that take what there is, and only when something comes. */
+static void peek_many_in_parts(void)
+{
+	static uint8_t out[MANY], in[MANY];
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	int fd[2], epoll = epoll_create1(0);
+	ssize_t n = 0;
+
+	pair(fd);
+	pattern_fill(out, MANY, 1, 0);
+	EXPECT(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd[1], &ev));
+	EXPECT(send(fd[0], out, MANY, 0) == MANY);
+	while (n < MANY) {
+		EXPECT(epoll_wait(epoll, &ev, 1, 1000 * SOON_SECONDS) == 1);
+		n = recv(fd[1], in, MANY, MSG_PEEK);
+		EXPECT(n > 0 && !memcmp(in, out, n));
+	}
+	drain(fd[1], MANY);
+	EXPECT(send(fd[0], out, MANY, 0) == MANY);
+	EXPECT_SOON(recv(fd[1], in, MANY, MSG_PEEK) == MANY);
+	EXPECT(recv(fd[1], in, MANY, MSG_WAITALL) == MANY);
 }
 
 static void await_many(void)
@@ -678,6 +702,7 @@ const struct api_case msg_cases[] = {
 	CASE(corked_until_end),
 	CASE(corked_without_nodelay),
 	CASE(peek_many),
+	CASE(peek_many_in_parts),
 	CASE(await_many),
 	CASE(write_before_read),
 	CASE(urgent_after_corked_file),
