@@ -5,7 +5,7 @@
 //! libc have socket() and connect(), too.
 use std::io::{Error, Read, Result, Write};
 use std::net::{SocketAddrV4, TcpStream};
-use std::os::fd::FromRawFd;
+use std::os::unix::io::FromRawFd;
 use std::os::raw::{c_int, c_void};
 
 const AF_INET: c_int = 2;
