@@ -319,7 +319,10 @@ def peeks(address, count, directory):
     try:
         for _, server in made:
             missed += 16384 - server.recv_into(room, 0, socket.MSG_PEEK)
-            server.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, 16384)
+            try:
+                server.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, 16384)
+            except OSError:     # TCP of an older kernel does not have it
+                continue
             for _ in range(2):
                 missed += 4096 - server.recv_into(room, 4096, socket.MSG_PEEK)
     finally:

@@ -57,7 +57,7 @@ comes() {	# NAME
 	ok "$1: a link comes up" wait_for 20 have_links
 	ok "$1: it carries data" on_rings
 }
-says() { rsctl peers | tee "$tmp/peers" | grep -q "$1"; }	# REASON
+says() { in_all rsctl peers | tee "$tmp/peers" | grep -q "$1"; }	# REASON
 # Now there are no new links, for this reason; the streams go on.
 fails() {	# NAME REASON
 	end_links

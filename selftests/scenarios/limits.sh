@@ -331,7 +331,7 @@ for how in tcp ring; do
 	holder=$!
 	ok "processes: $how, fork() is refused" wait_for 20 test -s "$tmp/forks"
 	mark 0
-	ok "processes: $how, neither processes nor threads start" none_starts
+	ok "processes: $how, neither processes nor threads start" wait_for 20 none_starts
 	rsctl drain off >/dev/null
 	[ $how = tcp ] || ok "processes: the module's workers establish a link" wait_for 30 has_link 0
 	touch "$hold"
