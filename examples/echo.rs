@@ -5,8 +5,8 @@
 //! libc have socket() and connect(), too.
 use std::io::{Error, Read, Result, Write};
 use std::net::{SocketAddrV4, TcpStream};
-use std::os::unix::io::FromRawFd;
 use std::os::raw::{c_int, c_void};
+use std::os::unix::io::FromRawFd;
 
 const AF_INET: c_int = 2;
 const SOCK_STREAM: c_int = 1;

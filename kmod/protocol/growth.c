@@ -23,6 +23,12 @@ u32 rstream_growth_size(const struct rstream_growth *growth, u32 most)
 	return min_t(u32, growth->next ?: RSTREAM_GROWTH_FIRST, most);
 }
 
+/* Return: size of a ring that is to be larger than @size, bytes.  @most: that it may have */
+u32 rstream_growth_larger(u32 size, u32 most)
+{
+	return min_t(u64, (u64)size * GROWTH, most);
+}
+
 /*
  * The program has read all of a ring of @size bytes.
  * @most: bytes that a ring of this stream may have
@@ -43,7 +49,7 @@ u32 rstream_growth_emptied(struct rstream_growth *growth, u32 size, u32 most, u6
 		growth->fills++;
 		return 0;
 	}
-	return min_t(u64, (u64)size * GROWTH, most);
+	return rstream_growth_larger(size, most);
 }
 
 /* The larger one could not be paid for: not for a while. */

@@ -29,6 +29,7 @@ struct rstream_growth {
 
 void rstream_growth_granted(struct rstream_growth *growth);
 u32 rstream_growth_size(const struct rstream_growth *growth, u32 most);
+u32 rstream_growth_larger(u32 size, u32 most);
 u32 rstream_growth_emptied(struct rstream_growth *growth, u32 size, u32 most, u64 now);
 void rstream_growth_failed(struct rstream_growth *growth, u64 now);
 

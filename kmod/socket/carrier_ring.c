@@ -495,8 +495,6 @@ void rstream_ring_read(struct rstream *rs, size_t len)
 		credit(rs);
 }
 
-/* How much larger the next ring of a program that reads late is. */
-#define LOOKED_GROWTH	8
 #define LOOK_AGAIN_MS	100
 
 /* Unread bytes that TCP would allow. */
@@ -533,7 +531,7 @@ void rstream_ring_looked(struct rstream *rs, bool waits)
 		rstream_timer_soon(rs, LOOK_AGAIN_MS);
 		return;
 	}
-	next = min(ring_most(rs), ring->size * LOOKED_GROWTH);
+	next = rstream_growth_larger(ring->size, ring_most(rs));
 	next = next > ring->size ? rstream_rxring_larger(ring, next) : 0;
 	if ((!next || !ring_replace(rs, next)) && most - unread >= ring->size / 4)
 		rstream_leave_revoke(rs, RSTREAM_R_NONE);

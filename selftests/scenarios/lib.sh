@@ -228,6 +228,9 @@ hurry() { in_all rsctl drain off >/dev/null; }
 # accepts the kernel's messages about that.
 say() { echo "lab: $*" >/dev/kmsg; }
 
+# The VM of the two that makes their links; VM 1 has some, and none with itself.
+maker() { on 1 rsctl -j links | jq 'if .[0].active then 1 else 0 end'; }
+
 # Waits for a link between the two, so that a short stream does not have to.
 want_link() {	# [SECONDS]
 	use ring

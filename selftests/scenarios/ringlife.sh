@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=700
+# vm: n=2 kernels=6.12,6.1,debug timeout=400
 # Rings start small, grow with use, are taken back when idle or when memory is short, and are
 # granted again; all bytes are always correct.
 # shellcheck source=selftests/scenarios/lib.sh

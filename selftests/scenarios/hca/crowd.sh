@@ -66,7 +66,7 @@ diag "$(up) links"
 ok "streams get rings" wait_for 30 eval '[ "$(on_rings)" -ge $hosts ]'
 diag "$(on_rings) streams on rings"
 
-[ "$(on 1 rsctl -j links | jq '.[0].active')" = true ] && makes=1 || makes=0
+makes=$(maker)
 echo -n hca1 >$params/fault_dev
 echo 30000 >$params/slow_end_ms
 on 1 rsctl drain on >/dev/null 2>&1 &	# which waits
