@@ -234,15 +234,23 @@ class End:
             if str(err).endswith(("not time", "Flushed Error")):
                 return None
             raise
-        self.returned += value >> 28 != RQ_CREDIT       # for that receives are kept
+        try:
+            self.answer(value >> 28, value & 0xfffff)
+        except Refused:             # what has come before the end of the link remains to be told
+            if self.is_up():
+                raise
+        return value >> 28, value & 0xfffff, length
+
+    def answer(self, kind, number):
+        """What a message wants of us."""
+        self.returned += kind != RQ_CREDIT      # for that receives are kept
         if self.returned == self.depth // 4 and "rq_credit" not in self.lies:
             self.say(RQ_CREDIT, self.returned)
             self.returned = 0
-        if value >> 28 == DONE and "freed" not in self.lies:
-            self.say(FREED, value & 0xfffff)
-        if value >> 28 == PROBE and "probe_ack" not in self.lies:
+        if kind == DONE and "freed" not in self.lies:
+            self.say(FREED, number)
+        if kind == PROBE and "probe_ack" not in self.lies:
             self.say(PROBE_ACK)
-        return value >> 28, value & 0xfffff, length
 
     def any(self):
         """The next message, whatever it is."""
