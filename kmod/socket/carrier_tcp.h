@@ -52,9 +52,9 @@ struct rstream_out {
 				 */
 	u32 small_seq[2];	/* TCP sequence numbers after the last two small DATA records */
 	bool due;		/* a flush is due, although @want and the queue may not show it */
-	int flush;		/* enum rstream_out_flush; atomic */
 	bool nagle;		/* the program has not set TCP_NODELAY; valid while @flush */
 	u8 waits;		/* enum rstream_out_waits */
+	int flush;		/* enum rstream_out_flush; atomic */
 };
 
 /* State between TCP's receive queue and a stream. */

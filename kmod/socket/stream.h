@@ -111,6 +111,7 @@ struct rstream {
 					 */
 	bool eager;			/* the program wants no prelude */
 	u8 user_save_syn;		/* the program's own TCP_SAVE_SYN on a listener */
+	bool abort_late;		/* the socket was owned when @abort_work ran */
 	const struct proto_ops *tcp_ops;	/* TCP's for this socket */
 	const struct inet_connection_sock_af_ops *af_ops;	/* TCP's, while ours are in place */
 	const struct inet_connection_sock_af_ops *our_ops;	/* ours, if @af_ops */
@@ -122,7 +123,6 @@ struct rstream {
 					 * while queued
 					 */
 	struct work_struct abort_work;	/* tcp_abort(), likewise */
-	bool abort_late;		/* the socket was owned when it was to be aborted */
 	struct timer_list timer;	/* for HELLO, rings, and close(): see work_timeout() */
 	struct timer_list retry_timer;	/* to push and parse again, see rstream_retry() */
 	struct hlist_node number_node;	/* in rstream_net.numbered, under its streams_lock */
@@ -135,8 +135,8 @@ struct rstream {
 		     /* of one connection: zeroed by rstream_reset_state() */
 		bool server;		/* the accepting side */
 		u8 shutdown;		/* the program's RCV_SHUTDOWN, SEND_SHUTDOWN if FRAMED */
-		u32 shut_seq;		/* TCP's rcv_nxt when @shutdown became both */
 		u16 error;		/* positive errno that the program gets for a reset */
+		u32 shut_seq;		/* TCP's rcv_nxt when @shutdown became both */
 		unsigned long want;	/* bits of enum rstream_want */
 		struct rstream_tx tx;	/* carrier and offsets of what we send */
 		struct rstream_rx rx;	/* and of what we receive */
