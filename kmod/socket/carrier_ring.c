@@ -497,14 +497,6 @@ void rstream_ring_read(struct rstream *rs, size_t len)
 
 #define LOOK_AGAIN_MS	100
 
-/* Unread bytes that TCP would allow. */
-static u64 most_unread(struct rstream *rs)
-{
-	if (rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK)
-		rs->rxq.window = max(rs->rxq.window, rstream_rxq_window_most(rs));
-	return rs->rxq.window;
-}
-
 /*
  * The program has looked at all that is here, by MSG_PEEK or SIOCINQ, and has not read it.  If it
  * @waits for more, looks again, or does nothing else for a while, it may need more than fits in the
@@ -523,7 +515,7 @@ void rstream_ring_looked(struct rstream *rs, bool waits)
 	if (READ_ONCE(ring->landed) - rs->granted.credited <= ring->size - ring->size / 4)
 		return;
 	unread = rs->rx.arrived - rs->rx.consumed;
-	most = most_unread(rs);
+	most = rstream_rxq_window(rs);
 	if (unread >= most)
 		return;
 	if (!waits && rs->granted.looked != rs->rx.consumed + 1) {

@@ -40,13 +40,9 @@ static unsigned int hello_timeout(const struct rstream *rs)
 	return rs->rn->set.hello_timeout_ms;
 }
 
-static void set_window(struct rstream *rs)
+static void set_limits(struct rstream *rs)
 {
-	/* it grows as the program reads, unless the program has chosen its buffer, as with TCP */
-	rs->rxq.window = rstream_rxq_window_most(rs);
-	if (!(rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK))
-		rs->rxq.window = min_t(u64, rs->rxq.window, RSW_FIRST_WINDOW);
-	rs->rx.limit = rs->rxq.window;
+	rs->rx.limit = rstream_rxq_window(rs);
 	rs->tx.limit = rs->server && !rs->offer.prelude ? 0 : RSW_FIRST_WINDOW;
 }
 
@@ -88,7 +84,7 @@ static void go_framed(struct rstream *rs)
 {
 	move_shutdown(rs);
 	rstream_set_mode(rs, RSTREAM_FRAMED, RSTREAM_R_NONE);
-	set_window(rs);
+	set_limits(rs);
 	rs->txq.at = jiffies;
 	rs->rxq.at = tcp_jiffies32;
 	rs->out.small_seq[0] = tcp_sk(rs->sk)->snd_una;

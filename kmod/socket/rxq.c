@@ -286,6 +286,21 @@ u64 rstream_rxq_window_most(const struct rstream *rs)
 	return max_t(u64, READ_ONCE(rs->sk->sk_rcvbuf) / 2, least);
 }
 
+/*
+ * Return: the window.  It begins small and grows as the program reads, unless the program has
+ * chosen its buffer, as with TCP.
+ */
+u64 rstream_rxq_window(struct rstream *rs)
+{
+	u64 least = rstream_rxq_window_most(rs);
+
+	if (!(rs->sk->sk_userlocks & SOCK_RCVBUF_LOCK))
+		least = min_t(u64, least, RSW_FIRST_WINDOW);
+	if (rs->rxq.window < least)
+		WRITE_ONCE(rs->rxq.window, least);
+	return rs->rxq.window;
+}
+
 /* ---- what there is ---- */
 
 /* Ring offset of the next byte to be read from the ring.  Without the lock, too. */

@@ -41,6 +41,7 @@ u64 rstream_rxq_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 
 void rstream_rxq_drop(struct rstream *rs, struct sk_buff *skb);
 void rstream_rxq_free(struct rstream *rs);
 u64 rstream_rxq_window_most(const struct rstream *rs);
+u64 rstream_rxq_window(struct rstream *rs);
 
 u64 rstream_rxq_ring_ready(const struct rstream *rs);
 

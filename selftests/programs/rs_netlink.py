@@ -197,7 +197,7 @@ def rejections(nl):
     refused(nl, "bytes behind the attributes", SETTING_SET, attr(1, "ring_mode") + b"abc",
             errno.EINVAL)
     refused(nl, "drain without a word", DRAIN_SET, b"", errno.EINVAL, missing=8)
-    refused(nl, "drain by halves", DRAIN_SET, u8(8, 2), errno.ERANGE, at=0)
+    refused(nl, "drain that is neither on nor off", DRAIN_SET, u8(8, 2), errno.ERANGE, at=0)
     refused(nl, "setting that is none", SETTING_SET, attr(1, "upgrad") + u64(2, 1),
             errno.ENOENT, at=0)
     name = attr(1, "ring_mode")
