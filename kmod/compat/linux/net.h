@@ -56,6 +56,10 @@ static inline ssize_t rstream_ops_sendpage(const struct proto_ops *ops,
 }
 #endif
 
+/*
+ * 6.5: the end of a splice() (2bfc66850952, "splice, net: Add a splice_eof op to file-ops and
+ * socket-ops").  Stable 6.1 got it, too, but there it is not set.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define RSTREAM_SPLICE_EOF
 #else

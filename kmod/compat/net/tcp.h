@@ -9,7 +9,8 @@
 
 /*
  * Queues part of a page on TCP by reference.  Socket lock held, does not sleep
- * with MSG_DONTWAIT.  Return: bytes taken or a negative errno.
+ * with MSG_DONTWAIT.  Return: bytes taken or a negative errno.  6.5: by sendmsg()
+ * (dc97391e6610, "sock: Remove ->sendpage*() in favour of sendmsg(MSG_SPLICE_PAGES)")
  */
 static inline int rstream_tcp_sendpage(struct sock *sk, struct page *page,
 				       unsigned int off, size_t len, int flags)
@@ -51,8 +52,9 @@ static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, &bvec, 1, len);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	/*
-	 * If this fails, older kernels take back the notification id of @uarg, because
-	 * they take this call for the send that allocated it.  Undo that.
+	 * If this fails, kernels before 6.5 take back the notification id of @uarg, because
+	 * they take this call for the send that allocated it.  Undo that.  (a7533584728d,
+	 * "net/tcp: optimise io_uring zc ubuf refcounting")
 	 */
 	if (atomic_read(&sk->sk_zckey) != key) {
 		atomic_set(&sk->sk_zckey, key);

@@ -10,7 +10,10 @@
 #include <linux/mm.h>
 #include <linux/version.h>
 
-/* 6.11: what create_cq() gets from user space came to be of another type. */
+/*
+ * 6.11: what create_cq() gets from user space is of another type (dd6d7f8574d7, "RDMA: Pass entire
+ * uverbs attr bundle to create cq function")
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 typedef struct uverbs_attr_bundle hca_cq_udata;
 #else
@@ -24,7 +27,7 @@ typedef struct ib_udata hca_cq_udata;
 #define HCA_DMAH_PARAM
 #endif
 
-/* 6.15: one parameter for all ("rtnetlink: Pack newlink() params into struct") */
+/* 6.15: one parameter for all (69c7be1b903f, "rtnetlink: Pack newlink() params into struct") */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
 #define HCA_NEWLINK_PARAMS	struct net_device *dev, struct rtnl_newlink_params *params
 #define HCA_NEWLINK_TB		(params->tb)
@@ -38,7 +41,10 @@ typedef struct ib_udata hca_cq_udata;
 #define HCA_NEWLINK_NET		net
 #endif
 
-/* 6.10: the configuration symbol was renamed. */
+/*
+ * 6.12: the configuration symbol has another name (de6c85bf918e, "dma-mapping: clearly mark DMA ops
+ * as an architecture feature")
+ */
 #if defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)
 #define HCA_HAS_DMA_OPS 1
 #else
@@ -60,7 +66,8 @@ typedef struct ib_udata hca_cq_udata;
 
 /*
  * Pages of the slab allocator have no useful reference count; nor do, in 7.3 but not in 6.12, those
- * of large allocations, which have a type of their own.
+ * of large allocations.  6.15: these have a type of their own ("slab: Mark large folios for
+ * debugging purposes")
  */
 static inline bool hca_page_of_slab(const struct page *page)
 {
@@ -71,7 +78,10 @@ static inline bool hca_page_of_slab(const struct page *page)
 	return PageSlab(page);
 }
 
-/* 6.13: the function is given with the clock ("hrtimers: Introduce hrtimer_setup() ...") */
+/*
+ * 6.13: the function is given with the clock (908a1d775422, "hrtimers: Introduce hrtimer_setup() to
+ * replace hrtimer_init()")
+ */
 static inline void hca_timer_init(struct hrtimer *timer,
 				  enum hrtimer_restart (*fn)(struct hrtimer *))
 {
