@@ -115,7 +115,7 @@ help:
 	@echo "module        only rdmastream.ko; KVER=release or KDIR=headers choose the kernel,"
 	@echo "              W=1 and C=1 as in the kernel's own build"
 	@echo "tools         rsctl and the preload library, in userspace-tools/"
-	@echo "check         all tests: on Linux 6.1, 6.12, 7.3 (while Debian's backports have it),"
+	@echo "check         the tests: on Linux 6.1, 6.12, 7.3 (while Debian's backports have it),"
 	@echo "              and on 6.12 with KASAN, lockdep and kmemleak"
 	@echo "check-debug   those on the kernel with KASAN, lockdep and kmemleak"
 	@echo "              (CHECKFLAGS=\"-s PATTERN\": only some; see scripts/check -h)"
