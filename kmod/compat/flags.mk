@@ -25,3 +25,8 @@ endif
 ifneq ($(shell grep -sw inet_csk_destroy_sock $(objtree)/Module.symvers),)
 ccflags-y += -DRSTREAM_HAVE_DESTROY_SOCK
 endif
+# 6.5 and stable 6.1: the end of a splice() ("splice, net: Add a splice_eof op to file-ops and
+# socket-ops")
+ifneq ($(shell grep -sw splice_eof $(srctree)/include/linux/net.h),)
+ccflags-y += -DRSTREAM_HAVE_SPLICE_EOF
+endif

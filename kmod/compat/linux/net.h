@@ -58,12 +58,12 @@ static inline ssize_t rstream_ops_sendpage(const struct proto_ops *ops,
 
 /*
  * 6.5: the end of a splice() (2bfc66850952, "splice, net: Add a splice_eof op to file-ops and
- * socket-ops").  Stable 6.1 got it, too, but there it is not set.
+ * socket-ops").  Stable 6.1 has it, too: see flags.mk.
  */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
-#define RSTREAM_SPLICE_EOF
-#else
+#ifdef RSTREAM_HAVE_SPLICE_EOF	/* see flags.mk */
 #define RSTREAM_SPLICE_EOF	.splice_eof = rstream_splice_eof,
+#else
+#define RSTREAM_SPLICE_EOF
 #endif
 
 /* 6.9: TCP supports SO_PEEK_OFF (05ea491641d3) */
