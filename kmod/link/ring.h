@@ -37,7 +37,6 @@ struct rx_ring {
 	u32 peer_ring;
 	bool switched;
 	bool done;			/* DONE has arrived: the peer writes no more */
-	bool kept;			/* @block is released, pub.mem is a copy or NULL */
 	u64 swept;			/* pub.landed at the last sweep */
 	unsigned long busy_at;		/* jiffies, start of the current idle time */
 	struct rcu_head rcu;

@@ -27,7 +27,7 @@ static struct rx_ring *to_rx(struct rstream_rxring *ring)
 
 static void rx_put_memory(struct rx_ring *ring)
 {
-	if (ring->kept)
+	if (ring->pub.kept)
 		vfree(ring->pub.mem);
 	else
 		rstream_rmb_put(&ring->block);
@@ -172,7 +172,7 @@ struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)
 	const struct rx_ring *ring = container_of(pub, struct rx_ring, pub);
 	u32 off = at & (pub->size - 1);
 
-	return ring->kept ? vmalloc_to_page(pub->mem + off) : rstream_rmb_page(&ring->block, off);
+	return ring->pub.kept ? vmalloc_to_page(pub->mem + off) : rstream_rmb_page(&ring->block, off);
 }
 
 bool rstream_rxring_left(const struct rstream_rxring *pub)
@@ -210,7 +210,7 @@ void rstream_rxring_keep(struct rstream_rxring *pub)
 	struct rstream_link *link = pub->link;
 	void *copy = NULL;
 
-	if (!rstream_link_is_dead(link) || ring->kept)
+	if (!rstream_link_is_dead(link) || pub->kept)
 		return;
 	if (pub->landed) {
 		size_t n = min_t(u64, pub->landed, pub->size);
@@ -222,7 +222,7 @@ void rstream_rxring_keep(struct rstream_rxring *pub)
 	}
 	spin_lock_bh(&link->lock);
 	rstream_rmb_put(&ring->block);
-	ring->kept = true;
+	pub->kept = true;
 	pub->mem = copy;
 	spin_unlock_bh(&link->lock);
 	rx_trim(link);

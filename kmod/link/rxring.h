@@ -34,6 +34,7 @@ struct rstream_link;
  * @napi_id:	of its link, for programs that poll (SO_BUSY_POLL)
  * @want_credit: the sender is blocked and waits for a credit (set in
  *		softirq, cleared by the reader before it sends the credit)
+ * @kept:		@mem is a copy, or NULL; its memory was returned [rstream_rxring_keep()]
  *
  * The stream keeps track of how much of @landed was read.  A DATA message that would
  * move @landed more than @size beyond the last credit sent is a protocol error:
@@ -53,6 +54,7 @@ struct rstream_rxring {
 	u64 landed;
 	unsigned int napi_id;
 	bool want_credit;
+	bool kept;
 	/* rxring.c's private fields follow, in struct rx_ring */
 };
 

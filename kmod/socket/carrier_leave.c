@@ -467,6 +467,12 @@ enum rstream_reason rstream_leave_resume_got(struct rstream *rs, u32 epoch, u64 
 
 /* ---- both ---- */
 
+/* Has the link of our ring ended, and is its memory still used? */
+static bool has_dead_memory(const struct rstream *rs)
+{
+	return rs->rxring && !rstream_link_is_up(rs->rxring->link) && !rs->rxring->kept;
+}
+
 /* Are the links of our rings still there? */
 void rstream_leave_check(struct rstream *rs)
 {
@@ -478,6 +484,9 @@ void rstream_leave_check(struct rstream *rs)
 	/* a flush in progress is using the frags */
 	if (over && !rs->out.flush)
 		tx_over(rs);
+	/* the program may keep the socket for long, although nothing comes any more */
+	if (has_dead_memory(rs))
+		rstream_timer_soon(rs, TICK_MS);
 	if (rs->error)
 		return;
 	rx_check(rs);
@@ -519,6 +528,11 @@ static bool is_delivered(const struct rstream *rs)
 /* Timer of a stream after both HELLOs have been exchanged. */
 void rstream_leave_tick(struct rstream *rs)
 {
+	/* SWITCH may be stuck behind unread data, or never come: don't keep a link's memory for it */
+	if (has_dead_memory(rs)) {
+		rstream_rxring_keep(rs->rxring);
+		rstream_timer_soon(rs, TICK_MS);
+	}
 	if (rs->sk->sk_state == TCP_CLOSE)
 		return;
 	if (!owes_resume(rs) && !owes_switch(rs)) {
@@ -527,9 +541,6 @@ void rstream_leave_tick(struct rstream *rs)
 		if (!rs->leave.owed_since || !is_delivered(rs) || is_scarce(rs) ||
 		    rstream_plain_recv_paused(rs))
 			rs->leave.owed_since = jiffies | 1;
-		/* SWITCH may be stuck behind unread data: don't keep a dead link's memory for it */
-		if (rs->rxring && (rs->rx.state == RSTREAM_GRANTED || rs->rx.state == RSTREAM_LOST))
-			rstream_rxring_keep(rs->rxring);
 		if (time_after(jiffies, rs->leave.owed_since + RESUME_TIMEOUT)) {
 			rstream_fail(rs, RSTREAM_R_LINK_LOST, ETIMEDOUT);
 			return;
