@@ -259,10 +259,16 @@ void rstream_timer(struct rstream *rs, unsigned int ms)
 		sk_stop_timer(rs->sk, &rs->timer);
 }
 
-/* As rstream_timer(), unless the timer runs already or the stream is closed. */
+/*
+ * As rstream_timer(), unless the stream is closed, or the timer runs already and expires earlier,
+ * or for a HELLO.
+ */
 void rstream_timer_soon(struct rstream *rs, unsigned int ms)
 {
-	if (!rstream_closed(rs) && !timer_pending(&rs->timer))
+	if (rstream_closed(rs))
+		return;
+	if (!timer_pending(&rs->timer) ||
+	    (rs->hello.in && time_before(jiffies + msecs_to_jiffies(ms), rs->timer.expires)))
 		rstream_timer(rs, ms);
 }
 
