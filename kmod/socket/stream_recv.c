@@ -500,7 +500,10 @@ static int recv_undecided(struct rstream *rs, struct socket *sock, int flags)
 {
 	int err = 0;
 
-	if (connecting(rs))	/* we don't know yet whether the call is TCP's */
+	/* no urgent byte: as with TCP, this does not wait for a connection either */
+	if (flags & MSG_OOB && (connecting(rs) || undecided(rs)) && !tcp_sk(rs->sk)->urg_data)
+		err = -EINVAL;
+	else if (connecting(rs))	/* we don't know yet whether the call is TCP's */
 		err = wait_while(rs, flags, connecting);
 	if (!err && (rs->mode == RSTREAM_IDLE || rs->mode == RSTREAM_CONNECTING))
 		err = recv_idle(rs, flags);

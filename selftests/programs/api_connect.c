@@ -466,6 +466,24 @@ static void meanwhile(void *(*call)(void *))
 static void send_while_connecting(void) { meanwhile(send_meanwhile); }
 static void recv_while_connecting(void) { meanwhile(recv_meanwhile); }
 
+/* There is no urgent byte: nobody waits for one, connected or not. */
+static void urgent_while_connecting(void)
+{
+	static const struct timeval limit = { .tv_sec = 2 };
+	uint16_t port;
+	int l = listener(&port), fd;
+	char c;
+
+	EXPECT(!listen(l, 0));
+	for (int i = 0; i < 8; i++) {	/* the last SYN finds a full backlog, and is dropped */
+		fd = rs_socket(&kind, SOCK_NONBLOCK);
+		EXPECT_ERRNO(connect_to(fd, port), EINPROGRESS);
+	}
+	EXPECT(!fcntl(fd, F_SETFL, 0));
+	EXPECT(!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	EXPECT_ERRNO(recv(fd, &c, 1, MSG_OOB), EINVAL);
+}
+
 /*
  * A connection that began without waiting has ended: the next connect() tells why, and
  * dissolves it.  @half: the peer had said FIN before.
@@ -570,6 +588,7 @@ const struct api_case connect_cases[] = {
 	CASE(fastopen_when_connected),
 	CASE(send_while_connecting),
 	CASE(recv_while_connecting),
+	CASE(urgent_while_connecting),
 	CASE(reset_then_listens),
 	CASE(reset_by_half_then_listens),
 	CASE(shutdown_then_connect),
