@@ -450,12 +450,15 @@ void rstream_qp_query(struct rstream_link *link)
 }
 
 /*
- * After return, the HCA no longer accesses this host's memory for the link.  Only a QP in error
- * with both queues flushed guarantees this.
+ * After return, the HCA no longer accesses memory of this host's streams for the link.  Only a QP
+ * in error with both queues flushed guarantees this.
+ *
+ * Before it is connected, nothing but receives was posted, into memory that is unmapped after the
+ * QP is destroyed.  It is not drained then: qedr never flushes a QP that has not reached RTR.
  */
 void rstream_qp_drain(struct rstream_link *link)
 {
-	if (!link->qp.ib)
+	if (!link->qp.ib || link->life.setup == RSTREAM_SETUP_CONNECT)
 		return;
 	ib_drain_qp(link->qp.ib);
 	spin_lock_bh(&link->lock);
