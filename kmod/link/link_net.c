@@ -179,7 +179,10 @@ static void wqs_exit(void)
 			destroy_workqueue(rstream_wqs[i]);
 }
 
-/* WQ_SYSFS: administrators can set the CPUs and the concurrency of each queue. */
+/*
+ * WQ_SYSFS: administrators can set the CPUs and the concurrency of each queue.  WQ_MEM_RECLAIM for
+ * what streams wait for when a link is lost: dirty pages may be written back over one of them.
+ */
 static int wqs_init(void)
 {
 	static const char * const names[] = {
@@ -193,12 +196,16 @@ static int wqs_init(void)
 		[RSTREAM_WQ_END] = "end",
 		[RSTREAM_WQ_TIMERS] = "timers",
 	};
+	/* link_down_work() cancels work of SETUP */
+	const unsigned int reclaim = BIT(RSTREAM_WQ_LOST) | BIT(RSTREAM_WQ_DOWN) |
+				     BIT(RSTREAM_WQ_TIMERS) | BIT(RSTREAM_WQ_SETUP);
+	unsigned int flags;
 	int i;
 
 	static_assert(ARRAY_SIZE(names) == RSTREAM_WQS);
 	for (i = 0; i < RSTREAM_WQS; i++) {
-		rstream_wqs[i] = alloc_workqueue("rdmastream_%s", WQ_UNBOUND | WQ_SYSFS, 0,
-						 names[i]);
+		flags = WQ_UNBOUND | WQ_SYSFS | (reclaim & BIT(i) ? WQ_MEM_RECLAIM : 0);
+		rstream_wqs[i] = alloc_workqueue("rdmastream_%s", flags, 0, names[i]);
 		if (!rstream_wqs[i]) {
 			wqs_exit();
 			return -ENOMEM;
