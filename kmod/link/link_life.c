@@ -8,12 +8,12 @@
  * everything and finally drops the reference of the tables.  The following may use the link until
  * then, or later if they hold a reference:
  *
- *  1. timeout_work, probe.work, up_work, register_work, rmb.work: queued only under link->lock
- *     while the link is alive; cancelled with _sync, the first three by link_down_work(), the
- *     others, which may wait for the device, by link_end_work().  trim_work, which follows later,
+ *  1. timeout_work, probe.work, turn_work, up_work, register_work, rmb.work: queued only under
+ *     link->lock while the link is alive; cancelled with _sync, the first four by link_down_work(),
+ *     the others, which may wait for the device, by link_end_work().  trim_work, which follows later,
  *     holds a reference; free_work is queued when the last one is dropped.
- *  2. Completion handlers: none runs after the drain; napi_disable() and a grace period wait for
- *     polling.  Events of the QP: rdma_destroy_qp() waits for them, then event_work is cancelled.
+ *  2. Completion handlers: after the drain they have nothing left to do; napi_disable() and a grace
+ *     period wait for polling.  Events of the QP: rdma_destroy_qp() waits for them, then event_work is cancelled.
  *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none follows.
  *     setup_work, which creates the queues: queued by a handler, or when the link takes over a
  *     request, under setup_lock while @closing is false; cancelled with _sync once that is set.
@@ -50,6 +50,8 @@
 #define DONE_MS		60000U
 /* Bytes since the last sweep that make a link count as busy. */
 #define BUSY_BYTES	SZ_64K
+/* How often larger rings are tried again: every 8 s by default. */
+#define RING_RETRY_SWEEPS	16U
 /* Longest time between moves, in sweeps: half a minute by default. */
 #define MOVE_PAUSE_MAX	64U
 
@@ -130,6 +132,17 @@ static void ring_had(struct rstream_link *link, u32 size, bool had)
 	if (had ? most > link->rmb.ring_most : most < link->rmb.ring_most)
 		link->rmb.ring_most = most;
 	spin_unlock_bh(&link->lock);
+}
+
+/*
+ * Now and then, a larger ring may be tried again: the registration may have failed for lack of
+ * memory, and rings that fit into what is registered do not tell that there is more.
+ */
+static void ring_may_have(struct rstream_link *link)
+{
+	lockdep_assert_held(&link->lock);
+	if (!(link->probe.sweeps % RING_RETRY_SWEEPS))
+		link->rmb.ring_most = min_t(u32, link->rmb.ring_most * 2, RSTREAM_RING_MAX);
 }
 
 static void link_rmb_work(struct work_struct *work)
@@ -373,6 +386,7 @@ static void link_probe_work(struct work_struct *work)
 	else if (link_renew(link))
 		goto out;
 	link_has_moved(link, surplus - balance.surplus);
+	ring_may_have(link);
 	if (link->state != RSTREAM_LINK_UP)
 		goto out;
 	if (rstream_rmb_sweep(link))
@@ -418,6 +432,7 @@ static void link_down_work(struct work_struct *work)
 	cancel_work_sync(&link->cm.setup_work);
 	cancel_delayed_work_sync(&link->life.timeout_work);
 	cancel_delayed_work_sync(&link->probe.work);
+	cancel_delayed_work_sync(&link->sched.turn_work);
 	cancel_work_sync(&link->life.up_work);
 
 	rstream_cm_disconnect(link);
@@ -575,6 +590,7 @@ struct rstream_link *rstream_life_new(struct rstream_peer *peer,
 	init_waitqueue_head(&link->rmb.wait);
 	INIT_DELAYED_WORK(&link->life.timeout_work, link_timeout_work);
 	INIT_DELAYED_WORK(&link->probe.work, link_probe_work);
+	INIT_DELAYED_WORK(&link->sched.turn_work, rstream_sched_turn_work);
 	INIT_WORK(&link->cm.setup_work, rstream_cm_setup_work);
 	INIT_WORK(&link->life.register_work, link_register_work);
 	INIT_WORK(&link->life.up_work, link_up_work);

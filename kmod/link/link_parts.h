@@ -203,6 +203,7 @@ struct rstream_link_sched {
 	unsigned int n_waiting;		/* on @waiters */
 	struct list_head scheduled;	/* rings that may post before these */
 	unsigned int n_scheduled;	/* on @scheduled */
+	struct delayed_work turn_work;	/* ends turns that last too long; while others wait */
 	u64 completed_bytes;		/* part of tx.bytes that is known to have completed */
 };
 

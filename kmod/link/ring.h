@@ -50,6 +50,7 @@ struct tx_ring {
 	__be64 last[2];			/* copy of the cell, if the link is DEAD */
 	struct list_head waiter;	/* link->sched.waiters */
 	struct list_head sched_node;	/* link->sched.scheduled */
+	unsigned long turn_at;		/* jiffies when it was scheduled */
 	struct list_head busy;		/* link->tx.busy */
 	struct list_head sent;		/* link->tx.sent */
 	struct list_head zombie;	/* link->tx.zombies, once closed */
@@ -97,6 +98,7 @@ void rstream_sched_wait(struct tx_ring *ring, bool first);
 void rstream_sched_wait_end(struct tx_ring *ring);
 /* Schedules rings from the head of the queue, as many as slots, credits and bytes allow. */
 void rstream_sched_next(struct rstream_link *link);
+void rstream_sched_turn_work(struct work_struct *work);
 /* A scheduled ring loses its turn. */
 void rstream_sched_end(struct tx_ring *ring);
 /* ... because it has posted what it could, or has nothing to post; @next: schedule the next one. */

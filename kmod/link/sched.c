@@ -10,6 +10,9 @@
  * QUEUE_MAX only if they are large; then the quantum is an equal share of it.  A ring with
  * nothing in flight and few bytes to send does not queue.
  *
+ * A scheduled ring posts as soon as its stream can; but a program may own the socket for as long as
+ * it likes.  So a turn ends after TURN_MS while others wait.
+ *
  * Owns the queue of waiting rings and the list of scheduled ones; all with link->lock held.  Called
  * by txring.c, by msg.c when there are slots or credits again, and by streams (yield).
  */
@@ -20,6 +23,7 @@
 #define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
 #define SHARE_MIN	SZ_256K		/* if the share is smaller, QUANTUM is used */
 #define SMALL_MAX	SZ_4K		/* bytes that need not queue */
+#define TURN_MS		20
 
 /*
  * Return: bytes of the link in flight, up to 64 KiB more than the true number, because not all
@@ -127,7 +131,28 @@ void rstream_sched_next(struct rstream_link *link)
 		rstream_sched_wait_end(ring);
 		list_add_tail(&ring->sched_node, &link->sched.scheduled);
 		link->sched.n_scheduled++;
+		ring->turn_at = jiffies;
 		WRITE_ONCE(ring->pub.scheduled, true);
 		rstream_link_ops->space(ring->rs, &ring->pub, false);
 	}
+	if (link->sched.n_waiting && link->sched.n_scheduled && rstream_link_alive(link))
+		queue_delayed_work(rstream_wqs[RSTREAM_WQ_TIMERS], &link->sched.turn_work,
+				   msecs_to_jiffies(TURN_MS) + 1);
+}
+
+void rstream_sched_turn_work(struct work_struct *work)
+{
+	struct rstream_link *link = container_of(to_delayed_work(work), struct rstream_link,
+						 sched.turn_work);
+	struct tx_ring *ring, *next;
+
+	spin_lock_bh(&link->lock);
+	list_for_each_entry_safe(ring, next, &link->sched.scheduled, sched_node) {
+		if (time_before(jiffies, ring->turn_at + msecs_to_jiffies(TURN_MS)))
+			break;
+		rstream_sched_end(ring);
+	}
+	if (rstream_link_alive(link))
+		rstream_sched_next(link);
+	spin_unlock_bh(&link->lock);
 }
