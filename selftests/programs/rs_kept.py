@@ -3,9 +3,13 @@
 """Two ends of a stream for kept.sh, which tells them by files when to go on.
 
 rs_kept serve PORT DIR           reads; what comes behind @FIRST, it splices into a pipe first
+rs_kept keep PORT DIR            reads all, and does not close
 rs_kept talk HOST PORT DIR       writes
+rs_kept reset HOST PORT DIR      writes, and resets the connection in the end
 """
 import os
+import socket
+import struct
 import sys
 import time
 
@@ -42,8 +46,27 @@ def serve(port, where):
     sys.exit(bool(wrong))
 
 
+def keep(port, where):
+    sock, _ = listening("", port=int(port)).accept()
+    receive(sock, FIRST)
+    say(where + "/first")
+    receive(sock, MORE)
+    say(where + "/read")
+    wait_for(where + "/over")
+
+
 def talk(host, port, where):
+    write(new(host), host, port, where)
+
+
+def reset(host, port, where):
     sock = new(host)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    write(sock, host, port, where)
+    sock.close()
+
+
+def write(sock, host, port, where):
     sock.connect((host, int(port)))
     sock.sendall(data[:FIRST])
     wait_for(where + "/go")
@@ -51,4 +74,4 @@ def talk(host, port, where):
     wait_for(where + "/end")
 
 
-{"serve": serve, "talk": talk}[sys.argv[1]](*sys.argv[2:])
+{"serve": serve, "keep": keep, "talk": talk, "reset": reset}[sys.argv[1]](*sys.argv[2:])

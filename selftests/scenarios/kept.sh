@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=2 kernels=6.12,6.1,debug timeout=150
+# vm: n=2 kernels=6.12,6.1,debug timeout=200
 # A link dies before the SWITCH to its ring has come.  What has landed is copied, so that the
 # ring's memory is free.  What is spliced from that copy is right, even after the stream has left
-# the ring.
+# the ring.  Likewise if the connection was reset, and the program
+# keeps the socket.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -15,7 +16,8 @@ loss="$(dirname "$0")/loss.sh"
 has_said() { on 1 test -e "$tmp/$1"; }
 carrier() { on 1 rsctl -j sockets | jq -e "any(.[]; .rx.carrier == \"$1\")" >/dev/null; }
 rings() { on 1 rsctl -j links | jq -e "map(.rx_bytes // 0) | add $1" >/dev/null; }
-no_memory() { [ "$(on 1 rsctl -j memory | jq length)" = 0 ]; }
+# not by "rsctl -j memory", which does not show that of links that have ended
+no_memory() { on 1 rsctl memory | grep -qE '^rings: 0( B)? of '; }
 no_up_link() { [ "$(on 1 rsctl -j links | jq '[.[] | select(.state == "up")] | length')" = 0 ]; }
 
 ok "VM 0 is drained: no link yet" rsctl drain on
@@ -56,6 +58,31 @@ diag <"$tmp/serve"
 touch "$tmp/end"
 wait $client
 ok "the sender ends" test $? = 0
+"$loss" pass
+
+# ---- a program keeps a socket whose connection was reset ----
+
+on 1 rm "$tmp/first"
+rm "$tmp/go" "$tmp/end"
+on_bg 1 python3 "$program" keep $((port + 1)) "$tmp" >"$tmp/keep"
+server=$!
+ok "another server listens" wait_for 20 listens 1 $((port + 1))
+python3 "$program" reset "$ADDR4_1" $((port + 1)) "$tmp" &
+client=$!
+ok "its stream has begun" wait_for 20 has_said first
+ok "it is on a ring" wait_for 60 carrier ring
+touch "$tmp/go"
+ok "everything is read" wait_for 20 has_said read
+touch "$tmp/end"
+wait $client
+ok "the peer has reset it" test $? = 0
+"$loss" drop
+ok "that link dies, too" wait_for 60 no_up_link
+ok "the memory of its ring is free, although the socket is not closed" wait_for 60 no_memory
+ok "the program still has the socket" on 1 pgrep -f "rs_kept.py keep"
+on 1 touch "$tmp/over"
+wait $server
+ok "the program ends" test $? = 0
 "$loss" pass
 ok "no socket remains" wait_for 30 no_sockets
 ok "the module can be unloaded" wait_for 20 unload_module
