@@ -10,10 +10,11 @@
  *
  *  1. timeout_work, probe.work, turn_work, up_work, register_work, rmb.work: queued only under
  *     link->lock while the link is alive; cancelled with _sync, the first four by link_down_work(),
- *     the others, which may wait for the device, by link_end_work().  trim_work, which follows later,
- *     holds a reference; free_work is queued when the last one is dropped.
+ *     the others, which may wait for the device, by link_end_work().  trim_work, which follows
+ *     later, holds a reference; free_work is queued when the last one is dropped.
  *  2. Completion handlers: after the drain they have nothing left to do; napi_disable() and a grace
- *     period wait for polling.  Events of the QP: rdma_destroy_qp() waits for them, then event_work is cancelled.
+ *     period wait for polling.  Events of the QP: rdma_destroy_qp() waits for them, then event_work
+ *     is cancelled.
  *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none follows.
  *     setup_work, which creates the queues: queued by a handler, or when the link takes over a
  *     request, under setup_lock while @closing is false; cancelled with _sync once that is set.

@@ -172,7 +172,7 @@ struct page *rstream_rxring_page(const struct rstream_rxring *pub, u64 at)
 	const struct rx_ring *ring = container_of(pub, struct rx_ring, pub);
 	u32 off = at & (pub->size - 1);
 
-	return ring->pub.kept ? vmalloc_to_page(pub->mem + off) : rstream_rmb_page(&ring->block, off);
+	return pub->kept ? vmalloc_to_page(pub->mem + off) : rstream_rmb_page(&ring->block, off);
 }
 
 bool rstream_rxring_left(const struct rstream_rxring *pub)

@@ -528,7 +528,7 @@ static bool is_delivered(const struct rstream *rs)
 /* Timer of a stream after both HELLOs have been exchanged. */
 void rstream_leave_tick(struct rstream *rs)
 {
-	/* SWITCH may be stuck behind unread data, or never come: don't keep a link's memory for it */
+	/* SWITCH may be stuck behind unread data, or never come: don't keep memory for it */
 	if (has_dead_memory(rs)) {
 		rstream_rxring_keep(rs->rxring);
 		rstream_timer_soon(rs, TICK_MS);

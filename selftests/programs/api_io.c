@@ -299,7 +299,7 @@ static void file_sent(void)
 	EXPECT(!sendfile(fd[0], file, &at, 100));	/* end of the file */
 }
 
-/* A file that ends before what was asked for: nothing follows, so what was read is not held back. */
+/* A file that is shorter than asked for: nothing follows, so what was read is not held back. */
 static void file_ends_early(void)
 {
 	int file = memfd_create("api", 0), fd[2];
