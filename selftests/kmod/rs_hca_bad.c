@@ -27,11 +27,19 @@ enum wrong {
 	FREED,		/* the source was given back to the kernel */
 	UNSYNCED,	/* the source was changed after it was mapped */
 	BOUNDS,		/* more is written than is registered */
+	DOMAIN,		/* the registration is of another protection domain */
+	ACCESS,		/* the registration is not for being written by others */
+	PAGES,		/* the registration has pages of a size that no device has */
 	DEREG,		/* the registration has ended */
 	UNREGISTERED,	/* the target was unmapped, but is registered still */
 	UNREAD,		/* what has come is looked at without a sync */
 	LEAK,		/* a mapping is forgotten */
 	TWICE,		/* a mapping is ended twice */
+	LENGTH,		/* a mapping is ended with another length */
+	OTHER_WAY,	/* a mapping is ended with the other direction */
+	SYNC_NONE,	/* what is not mapped is synced */
+	SYNC_WAY,	/* a sync is for the other direction */
+	OVERFLOW,	/* more completes than the completion queue has entries */
 };
 
 static const char * const names[] = {
@@ -41,20 +49,29 @@ static const char * const names[] = {
 	[FREED] = "freed",
 	[UNSYNCED] = "unsynced",
 	[BOUNDS] = "bounds",
+	[DOMAIN] = "domain",
+	[ACCESS] = "access",
+	[PAGES] = "pages",
 	[DEREG] = "dereg",
 	[UNREGISTERED] = "unregistered",
 	[UNREAD] = "unread",
 	[LEAK] = "leak",
 	[TWICE] = "twice",
+	[LENGTH] = "length",
+	[OTHER_WAY] = "other-way",
+	[SYNC_NONE] = "sync-none",
+	[SYNC_WAY] = "sync-way",
+	[OVERFLOW] = "overflow",
 };
 
 #define LEN	1000
+#define NO_PAGE	2048	/* a size of pages that no device has */
 #define FIRST	0x5a
 #define SECOND	0xa5
 
 struct end {
 	struct ib_device *ib;
-	struct ib_pd *pd;
+	struct ib_pd *pd, *other_pd;
 	struct ib_cq *cq;
 	struct ib_qp *qp;
 	struct ib_mr *mr;
@@ -121,7 +138,7 @@ static struct ib_device *device_named(const char *name)
 	return wanted.ib;
 }
 
-static int make(struct end *e, const char *name, enum dma_data_direction dir)
+static int make(struct end *e, const char *name, enum dma_data_direction dir, int cqes)
 {
 	struct ib_qp_init_attr init = {
 		.cap = { .max_send_wr = 16, .max_recv_wr = 1,
@@ -136,7 +153,10 @@ static int make(struct end *e, const char *name, enum dma_data_direction dir)
 	e->pd = ib_alloc_pd(e->ib, 0);
 	if (IS_ERR(e->pd))
 		return PTR_ERR(e->pd);
-	e->cq = ib_alloc_cq(e->ib, NULL, 32, 0, IB_POLL_SOFTIRQ);
+	e->other_pd = ib_alloc_pd(e->ib, 0);
+	if (IS_ERR(e->other_pd))
+		return PTR_ERR(e->other_pd);
+	e->cq = ib_alloc_cq(e->ib, NULL, cqes, 0, IB_POLL_SOFTIRQ);
 	if (IS_ERR(e->cq))
 		return PTR_ERR(e->cq);
 	init.send_cq = e->cq;
@@ -171,6 +191,8 @@ static void destroy(struct end *e)
 	unmap(e);
 	if (!IS_ERR_OR_NULL(e->cq))
 		ib_free_cq(e->cq);
+	if (!IS_ERR_OR_NULL(e->other_pd))
+		ib_dealloc_pd(e->other_pd);
 	if (!IS_ERR_OR_NULL(e->pd))
 		ib_dealloc_pd(e->pd);
 	if (e->page)
@@ -234,48 +256,89 @@ static int post(struct end *e, struct ib_send_wr *wr)
 	return wait_for_completion_timeout(&done, 5 * HZ) ? 0 : -ETIMEDOUT;
 }
 
-static int do_register(struct end *e)
+static int do_register(struct end *e, enum wrong wrong)
 {
+	unsigned int size = wrong == PAGES ? NO_PAGE : PAGE_SIZE;
 	struct ib_reg_wr wr = {
 		.wr.opcode = IB_WR_REG_MR,
-		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+		.access = IB_ACCESS_LOCAL_WRITE,
 	};
 
-	e->mr = ib_alloc_mr(e->pd, IB_MR_TYPE_MEM_REG, 1);
+	if (wrong != ACCESS)
+		wr.access |= IB_ACCESS_REMOTE_WRITE;
+	e->mr = ib_alloc_mr(wrong == DOMAIN ? e->other_pd : e->pd, IB_MR_TYPE_MEM_REG,
+			    PAGE_SIZE / size);
 	if (IS_ERR(e->mr))
 		return PTR_ERR(e->mr);
 	sg_init_table(&e->sg, 1);
 	sg_set_page(&e->sg, e->page, PAGE_SIZE, 0);
 	sg_dma_address(&e->sg) = e->dma;
 	sg_dma_len(&e->sg) = PAGE_SIZE;
-	if (ib_map_mr_sg(e->mr, &e->sg, 1, NULL, PAGE_SIZE) != 1)
+	if (ib_map_mr_sg(e->mr, &e->sg, 1, NULL, size) != 1)
 		return -EIO;
 	wr.mr = e->mr;
 	wr.key = e->mr->rkey;
 	return post(e, &wr.wr);
 }
 
-static int do_write(u64 raddr, u32 rkey)
+/* Several at once complete before anything is polled. */
+static int do_write(u64 raddr, u32 rkey, unsigned int times)
 {
 	struct ib_sge sge = {
 		.addr = src.dma,
 		.length = LEN,
 		.lkey = src.pd->local_dma_lkey,
 	};
-	struct ib_rdma_wr wr = {
-		.wr.opcode = IB_WR_RDMA_WRITE,
-		.wr.sg_list = &sge,
-		.wr.num_sge = 1,
-		.remote_addr = raddr,
-		.rkey = rkey,
-	};
+	struct ib_rdma_wr wr[3] = {};
+	unsigned int i;
 
-	return post(&src, &wr.wr);
+	for (i = 0; i < times; i++) {
+		wr[i].wr.opcode = IB_WR_RDMA_WRITE;
+		wr[i].wr.wr_cqe = &cqe;
+		wr[i].wr.sg_list = &sge;
+		wr[i].wr.num_sge = 1;
+		wr[i].wr.next = i + 1 < times ? &wr[i + 1].wr : NULL;
+		wr[i].remote_addr = raddr;
+		wr[i].rkey = rkey;
+	}
+	return post(&src, &wr[0].wr);
 }
 
 static bool is_there(u8 what)
 {
 	return !memchr_inv(page_address(dst.page), what, LEN);
+}
+
+static enum dma_data_direction other_way(enum dma_data_direction dir)
+{
+	return dir == DMA_TO_DEVICE ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+}
+
+/* Uses the DMA API wrongly; afterwards the source is mapped as it should be. */
+static void misuse(enum wrong wrong)
+{
+	switch (wrong) {
+	case TWICE:
+		ib_dma_unmap_page(src.ib, src.dma, PAGE_SIZE, src.dir);
+		unmap(&src);
+		break;
+	case LENGTH:
+		ib_dma_unmap_page(src.ib, src.dma, LEN, src.dir);
+		break;
+	case OTHER_WAY:
+		ib_dma_unmap_page(src.ib, src.dma, PAGE_SIZE, other_way(src.dir));
+		break;
+	case SYNC_NONE:
+		unmap(&src);
+		ib_dma_sync_single_for_device(src.ib, src.dma, PAGE_SIZE, src.dir);
+		break;
+	case SYNC_WAY:
+		ib_dma_sync_single_for_cpu(src.ib, src.dma, PAGE_SIZE, other_way(src.dir));
+		return;
+	default:
+		return;
+	}
+	map(&src);
 }
 
 static int act(enum wrong wrong)
@@ -308,15 +371,11 @@ static int act(enum wrong wrong)
 	case LEAK:
 		map(&src);
 		break;
-	case TWICE:
-		ib_dma_unmap_page(src.ib, src.dma, PAGE_SIZE, src.dir);
-		unmap(&src);
-		map(&src);
-		break;
 	default:
+		misuse(wrong);
 		break;
 	}
-	err = do_write(raddr, rkey);
+	err = do_write(raddr, rkey, wrong == OVERFLOW ? 3 : 1);
 	if (wrong != UNREAD && dst.mapped)
 		ib_dma_sync_single_for_cpu(dst.ib, dst.dma, PAGE_SIZE, DMA_FROM_DEVICE);
 	pr_info("rs_hca_bad: %s: status %d, bytes %s\n", names[wrong], status,
@@ -328,9 +387,10 @@ static int run(enum wrong wrong)
 {
 	int err;
 
-	err = make(&src, from, wrong == DIRECTION ? DMA_FROM_DEVICE : DMA_TO_DEVICE);
+	err = make(&src, from, wrong == DIRECTION ? DMA_FROM_DEVICE : DMA_TO_DEVICE,
+		   wrong == OVERFLOW ? 1 : 32);
 	if (!err)
-		err = make(&dst, to, DMA_FROM_DEVICE);
+		err = make(&dst, to, DMA_FROM_DEVICE, 32);
 	if (!err)
 		err = connect_to(&src, &dst);
 	if (!err)
@@ -342,7 +402,7 @@ static int run(enum wrong wrong)
 	map(&dst);
 	if (!src.mapped || !dst.mapped)
 		return -EIO;
-	err = do_register(&dst);
+	err = do_register(&dst, wrong);
 	return err ?: act(wrong);
 }
 

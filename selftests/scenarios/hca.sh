@@ -82,6 +82,19 @@ wrong() {	# CASE STATUS BYTES [REPORT]
 		! said | grep -q "rs_hca: seeded:"
 	fi
 }
+# The same, of the DMA API.  Kernels with CONFIG_DMA_API_DEBUG must have found it, too.  They count
+# it; a line in the log would be a finding of the judge.
+dma_debug=/sys/kernel/debug/dma-api
+wrong_use() {	# as wrong
+	local had status
+	[ "$(cat $dma_debug/disabled 2>/dev/null)" = N ] || { wrong "$@"; return; }
+	had=$(<$dma_debug/error_count)
+	echo 0 >$dma_debug/num_errors
+	wrong "$@" && [ "$(<$dma_debug/error_count)" -gt "$had" ]
+	status=$?
+	echo 1 >$dma_debug/num_errors
+	return $status
+}
 explained() { said | grep -A10 "rs_hca:   $1" | grep rs_hca_bad; }
 forgotten() {
 	begin
@@ -106,12 +119,26 @@ reports() {	# DMA
 	ok "$dma: freed page" wrong freed 4 "not there" "reads from .* freed"
 	ok "$dma: access beyond the region" wrong bounds 10 "not there" "writes 1000 bytes .* by key"
 	ok "$dma: invalidated key" wrong dereg 10 "not there" "by key .* does not exist"
+	ok "$dma: key of another protection domain" \
+		wrong domain 10 "not there" "writes .* by key .* which is of"
+	ok "$dma: key without that access" \
+		wrong access 10 "not there" "writes .* by key .* access 0x1,"
+	ok "$dma: pages of a size that the device does not have" \
+		wrong pages 0 there "with pages of 2048 bytes"
 	ok "$dma: target is not mapped" wrong unregistered 10 "not there" "writes to .* nothing is mapped"
 	ok "$dma: source is not synced" wrong unsynced 0 "$there"
 	ok "$dma: target is not synced" wrong unread 0 "$there"
-	# the kernel's own DMA debugging reports this, too
-	[ -d /sys/kernel/debug/dma-api ] ||
-		ok "$dma: unmapped twice" wrong twice 0 there "unmaps .* nothing is mapped"
+	ok "$dma: sync of what is not mapped" \
+		wrong_use sync-none 0 there "syncs .* nothing is mapped"
+	ok "$dma: sync for the other direction" \
+		wrong_use sync-way 0 there "syncs .* for direction 2, but it is mapped for 1"
+	ok "$dma: unmapped twice" wrong_use twice 0 there "unmaps .* nothing is mapped"
+	ok "$dma: unmapped with another length" \
+		wrong_use length 0 there "unmaps .* + 1000, .* mapped was"
+	ok "$dma: unmapped with the other direction" \
+		wrong_use other-way 0 there "unmaps .* direction 2, but mapped was .* direction 1"
+	ok "$dma: overflow of a completion queue" \
+		wrong overflow 0 there "completion queue of 1 entries is full"
 	ok "$dma: mapping is leaked" wrong leak 0 there
 	ok "$dma: a leaked mapping is reported when the device is removed" forgotten
 	echo -n DMA-API >$params/report_as
