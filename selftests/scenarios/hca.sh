@@ -16,7 +16,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 # what depends little on the device runs with some of them
 declare -A more=()
 if [ -z "${SUITE+set}" ]; then
-	more=([plain/virt]="hca/charge hca/pressure hca/setup hca/crowd hca/devices hca/faults hca/verbs"
+	more=([plain/virt]="hca/charge hca/pressure hca/setup hca/crowd hca/devices hca/faults hca/verbs
+			hca/reset"
 		[irdma/bounce]=hca/faults [irdma-iwarp/bounce]=hca/faults [siw/iommu]=hca/setup
 		[ib/virt]="hca/ib hca/pkeys")
 	export EVERY=${EVERY-0}	# few of the calls of hca/verbs

@@ -397,7 +397,7 @@ void hca_dev_remove(struct hca_dev *dev)
  * @dev:	the device
  *
  * Like an adapter whose firmware has crashed: it reports that, and from then on executes
- * nothing and completes nothing.
+ * nothing and completes nothing.  Its driver may flush later, see hca_fault_flush_ns().
  */
 void hca_dev_reset(struct hca_dev *dev)
 {
@@ -406,6 +406,8 @@ void hca_dev_reset(struct hca_dev *dev)
 		.event = IB_EVENT_DEVICE_FATAL,
 	};
 
-	WRITE_ONCE(dev->dead, true);
+	dev->dead_at = ktime_get();
+	/* pairs with step() */
+	smp_store_release(&dev->dead, true);
 	ib_dispatch_event(&event);
 }

@@ -49,6 +49,10 @@ MODULE_PARM_DESC(slow_end_ms, "how long the end of a completion queue takes on f
 module_param_named(slow_mr_ms, slow[HCA_SLOW_MR], uint, 0644);
 MODULE_PARM_DESC(slow_mr_ms, "how long the allocation of a memory region takes on fault_dev");
 
+static uint reset_flush_ms;
+module_param(reset_flush_ms, uint, 0644);
+MODULE_PARM_DESC(reset_flush_ms, "how long after a reset the driver flushes; 0: never");
+
 static uint rate;
 module_param(rate, uint, 0644);
 MODULE_PARM_DESC(rate, "how many bytes a second each device sends at most; 0: no limit");
@@ -198,6 +202,16 @@ u64 hca_fault_delay_ns(struct hca_dev *dev)
 	unsigned int most = max(READ_ONCE(fault_delay_us), 1U);
 
 	return (1 + hca_fault_random(dev, most)) * (u64)NSEC_PER_USEC;
+}
+
+/* The device has been reset: how long until its driver flushes, ns; S64_MAX: for ever. */
+s64 hca_fault_flush_ns(const struct hca_dev *dev)
+{
+	unsigned int ms = READ_ONCE(reset_flush_ms);
+
+	if (!ms)
+		return S64_MAX;
+	return ktime_to_ns(ktime_sub(ktime_add_ms(dev->dead_at, ms), ktime_get()));
 }
 
 /* How long a device with a slow wire sends @len bytes, after what it has begun to send, ns. */

@@ -306,14 +306,30 @@ static void flush(struct hca_qp *qp)
 	}
 }
 
+/* After a reset: what the driver does in place of the device, some time later. */
+static void flush_dead(struct hca_qp *qp)
+{
+	s64 ns = hca_fault_flush_ns(qp->dev);
+
+	if (ns == S64_MAX || READ_ONCE(qp->waits))
+		return;
+	if (ns > 0)
+		wait_ns(qp, ns);
+	else
+		hca_qp_flush(qp);
+}
+
 /* Return: is there more to do immediately? */
 static bool step(struct hca_qp *qp)
 {
 	enum ib_qp_state state = READ_ONCE(qp->state);
 	struct hca_wqe *wqe;
 
-	if (READ_ONCE(qp->dev->dead))
+	/* pairs with hca_dev_reset() */
+	if (smp_load_acquire(&qp->dev->dead)) {
+		flush_dead(qp);
 		return false;
+	}
 	if (state == IB_QPS_ERR) {
 		flush(qp);
 		return false;

@@ -219,6 +219,7 @@ enum hca_slow {
 	HCA_SLOWS
 };
 void hca_fault_slow(struct hca_dev *dev, enum hca_slow what);
+s64 hca_fault_flush_ns(const struct hca_dev *dev);
 
 /* ---- count.c ---- */
 
@@ -301,6 +302,7 @@ struct hca_ib_port {
  * @mrs:	registered memory by index
  * @gsi:	its QP 1, under RCU
  * @dead:	a reset that nothing comes back from
+ * @dead_at:	when, before @dead
  * @going:	queued for removal
  */
 struct hca_dev {
@@ -316,6 +318,7 @@ struct hca_dev {
 	struct hca_qp __rcu *gsi;
 	struct hca_ib_port port;
 	bool dead, port_up;
+	ktime_t dead_at;
 	unsigned long going;
 };
 
