@@ -69,7 +69,7 @@ typedef struct ib_udata hca_cq_udata;
  * of large allocations.  6.15: these have a type of their own ("slab: Mark large folios for
  * debugging purposes")
  */
-static inline bool hca_page_of_slab(const struct page *page)
+static inline bool hca_page_of_slab(struct page *page)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
 	if (PageLargeKmalloc(page))
