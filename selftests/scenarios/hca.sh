@@ -17,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 declare -A more=()
 if [ -z "${SUITE+set}" ]; then
 	more=([plain/virt]="hca/charge hca/pressure hca/setup hca/crowd hca/devices hca/faults hca/verbs
-			hca/dummy hca/reset"
+			hca/turns hca/dummy hca/reset"
 		[irdma/bounce]=hca/faults [irdma-iwarp/bounce]=hca/faults [siw/iommu]=hca/setup
 		[ib/virt]="hca/ib hca/pkeys")
 	export EVERY=${EVERY-0}	# few of the calls of hca/verbs
