@@ -304,6 +304,27 @@ TEST(carrier__rx_fin_on_ring_after_its_bytes)
 	EXPECT_REFUSED(&rx, rstream_rx_landed(&rx, 6), RSTREAM_R_BAD_OFFSET);
 }
 
+static const struct rstream_rx *reader;
+static u64 published;		/* fin_at when fin was published */
+
+static void note_fin(const void *p)
+{
+	if (p == &reader->fin && !reader->fin)
+		published = reader->fin_at;
+}
+
+/* poll() reads fin first, on another CPU; the order of the stores has no other effect here. */
+TEST(carrier__rx_fin_is_published_with_its_offset)
+{
+	struct rstream_rx rx = receiver(10);
+
+	reader = &rx;
+	host_published = note_fin;
+	EXPECT_FINE(rstream_rx_fin(&rx, BIG));
+	host_published = NULL;
+	EXPECT_EQ(published, BIG);
+}
+
 TEST(carrier__rx_fin_twice)
 {
 	struct rstream_rx rx = receiver(10);

@@ -24,8 +24,17 @@ typedef __u64 u64;
 #define be32_to_cpu(x)	be32toh(x)
 #define be64_to_cpu(x)	be64toh(x)
 
-/* there is one thread */
-#define smp_store_release(p, v)	(*(p) = (v))
+extern void (*host_published)(const void *p);
+/*
+ * There is one thread.  host_published() is called, if it is set, before a store that publishes
+ * others: what another CPU must not miss has to be there by then.
+ */
+#define smp_store_release(p, v) ({	\
+	typeof(p) p_ = (p);		\
+	if (host_published)		\
+		host_published(p_);	\
+	*p_ = (v);			\
+})
 
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, v)	((x) = (v))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 unsigned int host_warnings;	/* host.h */
+void (*host_published)(const void *p);
 
 #define CASES_MAX	128
 #define EDGE_MAX	1024
