@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What must hold of the module's state at any time, as rsctl tells it.
 
-usage: rs_invariants [-e] NAMESPACE...
+usage: rs_invariants [-e] [-l] NAMESPACE...
 
-Of each network namespace: sockets, links and registered memory agree about who has what.
-They are asked for one after the other, so what does not agree is looked at again for some
-seconds.  With -e all sockets are closed, and all that was theirs must have been given back.
-Prints what is wrong.
+Of each network namespace: sockets, links and registered memory agree about who has what.  Of
+all of them: the two ends of a connection agree about what was sent and received, and by which
+carrier; with -l, the last namespace lies, and its connections are not compared.  They are asked
+for one after the other, so what does not agree is looked at again for some seconds.  With -e all
+sockets are closed, and all that was theirs must have been given back.  Prints what is wrong.
 """
 import json
 import os
@@ -72,6 +73,37 @@ def wrong():
             yield f"link {entry['link']}: {entry['used']} of {entry['bytes']} bytes"
 
 
+def ends(names):
+    """The streams of all namespaces, by their addresses."""
+    found = {}
+    for name in names:
+        enter(f"/run/netns/{name}")
+        found.update({(s["local"], s["remote"]): s for s in dump("sockets")
+                      if s.get("remote") and s.get("tx") and s.get("rx")})
+    return found
+
+
+def differ(names):
+    """What the ends of a connection do not agree about: sentences."""
+    # receivers before senders: what is received meanwhile was sent before
+    receivers, senders = ends(names), ends(names)
+    for (local, remote), end in receivers.items():
+        if (remote, local) not in senders:
+            continue
+        whats = "offset", "tcp_bytes", "ring_bytes"
+        rx = {what: end["rx"][what] or 0 for what in whats}
+        tx = {what: senders[remote, local]["tx"][what] or 0 for what in whats}
+        for what in whats:
+            if rx[what] > tx[what]:
+                yield f"{remote} to {local}: {what}: {rx[what]} received, {tx[what]} sent"
+        if rx["offset"] != tx["offset"]:
+            continue
+        # all is read; a ring's bytes count twice if they are sent again
+        if rx["tcp_bytes"] != tx["tcp_bytes"] or rx["tcp_bytes"] + rx["ring_bytes"] != rx["offset"]:
+            yield (f"{remote} to {local}: all {rx['offset']} bytes were read, {rx['tcp_bytes']} by "
+                   f"TCP and {rx['ring_bytes']} by rings; {tx['tcp_bytes']} were sent by TCP")
+
+
 def left():
     """What is still held, though no socket is open."""
     for link in dump("links"):
@@ -86,9 +118,13 @@ def left():
 def look(name):
     """What does not agree for PATIENCE."""
     enter(f"/run/netns/{name}")
+    return patiently(wrong)
+
+
+def patiently(check, *args):
     end = time.monotonic() + PATIENCE
     while True:
-        found = list(wrong())
+        found = list(check(*args))
         if not found or time.monotonic() > end:
             return found
         time.sleep(0.1)
@@ -111,11 +147,15 @@ def look_left(name):
 
 
 def main():
-    names = [name for name in sys.argv[1:] if name != "-e"]
+    names = [name for name in sys.argv[1:] if name[0] != "-"]
     bad = False
     for name in names:
         for sentence in look_left(name) if "-e" in sys.argv else look(name):
             print(f"{name}: {sentence}")
+            bad = True
+    if "-e" not in sys.argv:
+        for sentence in patiently(differ, names[:-1] if "-l" in sys.argv else names):
+            print(sentence)
             bad = True
     return bad
 

@@ -178,10 +178,10 @@ int main(int argc, char **argv)
 		sim_wrong("not all connections have ended");
 		world_tell();
 	}
-	printf("%d steps, %llu ms: %u connections, %u failed to connect, %u aborted, %u whole, %llu bytes\n",
+	printf("%d steps, %llu ms: %u connections, %u failed to connect, %u aborted, %u whole, %llu bytes, %llu unread\n",
 	       steps, (unsigned long long)(sim_now_us() - begun) / 1000, conn_sums.opened,
 	       conn_sums.failed, conn_sums.aborted, conn_sums.whole,
-	       (unsigned long long)conn_sums.bytes);
+	       (unsigned long long)conn_sums.bytes, (unsigned long long)conn_sums.unread);
 	printf("%u wrong, digest %016llx\n", wrong, (unsigned long long)digest);
 	return wrong != 0;
 }

@@ -70,6 +70,7 @@ bool conn_settle(uint64_t us);
 struct conn_sums {
 	unsigned int opened, failed, aborted, whole;
 	uint64_t bytes;
+	uint64_t unread;	/* sent by those that are not whole, and not read */
 };
 
 extern struct conn_sums conn_sums;

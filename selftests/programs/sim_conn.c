@@ -256,6 +256,9 @@ static void leave(struct conn *c, struct end *e)
 	e->fd = -1;
 	if (c->end[0].fd >= 0 || c->end[1].fd >= 0)
 		return;
+	for (int i = 0; i < 2; i++)
+		if (c->end[i].sent > c->end[!i].got)
+			conn_sums.unread += c->end[i].sent - c->end[!i].got;
 	if (!c->accepted) {
 		conn_sums.failed++;
 	} else if (c->end[0].err || c->end[1].err || c->end[0].left || c->end[1].left) {

@@ -182,8 +182,8 @@ void world_tell(void)
 
 void world_check(void)
 {
-	char text[16 + 4 * SIM_HOSTS] = "rs_invariants";
-	size_t n = strlen(text);
+	char text[20 + 4 * SIM_HOSTS];
+	size_t n = snprintf(text, sizeof(text), "rs_invariants%s", sim_liar < 0 ? "" : " -l");
 
 	for (int i = 0; i < sim_hosts; i++)
 		n += snprintf(text + n, sizeof(text) - n, " h%d", i);

@@ -70,7 +70,20 @@ patiently() {	# SECONDS CMD...
 		sleep 10
 	done
 }
-sums() { all here rsctl -s -o stats | awk '{ n[$1] += $2 } END { for (name in n) print name, n[name] }'; }
+sums() { all here rsctl -s -o stats | awk '{ n[$1] += $2 } END { for (name in n) printf "%s %.0f\n", name, n[name] }'; }
+# What all hosts have sent and received.  Bytes are missing only if a connection was aborted, and
+# then no more than its programs have sent and not read; those sent again count twice.
+bytes_agree() {
+	awk -v unread="$(sed -n 's/.* bytes, \([0-9]*\) unread$/\1/p' "$RESULTS/told")" '
+		{ n[$1] = $2 }
+		END {
+			tcp = n["tcp-tx-bytes"] - n["tcp-rx-bytes"]
+			ring = n["ring-tx-bytes"] - n["resent-bytes"] - n["ring-rx-bytes"]
+			printf "sent and not received: tcp %.0f of %.0f, ring %.0f of %.0f; %.0f unread\n",
+				tcp, n["tcp-tx-bytes"], ring, n["ring-tx-bytes"], unread
+			exit !(unread != "" && tcp >= 0 && ring >= 0 && tcp + ring <= unread)
+		}' "$tmp/sums"
+}
 simulate() {
 	rs_simulate ${LIAR:+-l} ${TELL:+-v} ${PLAIN:+-p} -s "$SEED" -n "$STEPS" -H "$HOSTS" >"$RESULTS/told" 2>&1 && return
 	cat $trace/trace >"$RESULTS/trace"
@@ -105,6 +118,8 @@ ok "no stream remains" patiently 900 all none_open ||
 	{ all here rsctl -d sockets; all here ss -taneoim; } | diag
 # shellcheck disable=SC2154	# lib.sh has it
 sums | sort >"$tmp/sums"
+[ -n "${LIAR-}" ] || ok "the hosts have received what was sent" bytes_agree
+diag "$(bytes_agree)"
 diag "links: $(value links-up "$tmp/sums") made, $(value links-lost "$tmp/sums") lost; $(awk '/^switch:/ { n += $2 } END { print n + 0 }' "$tmp/sums") switches; $(value spans "$tmp/sums") spans"
 diag "$(grep -v ' 0$' $params/counts)"
 ends >"$tmp/ends"
