@@ -71,6 +71,20 @@ patiently() {	# SECONDS CMD...
 	done
 }
 sums() { all here rsctl -s -o stats | awk '{ n[$1] += $2 } END { for (name in n) printf "%s %.0f\n", name, n[name] }'; }
+links_gone() { ! here rsctl -j links | grep -q '"id"' && ! here rsctl -j memory | grep -q '"bytes"'; }
+# What TCP has charged to sockets of all namespaces: its orphans, its sockets, and pages of memory.
+charged() {
+	awk '$1 == "TCP:" {
+		for (i = 2; i < NF; i += 2) n[$i] = $(i + 1)
+		printf "%d %d ", n["orphan"], n["alloc"] }' /proc/net/sockstat
+	cat /sys/module/rs_charges/parameters/tcp_pages
+}
+charges_back() {	# CHARGED: before
+	local now
+	now=$(charged)
+	echo "orphans, sockets and pages of TCP: before $1, now $now"
+	[ "$now" = "$1" ]
+}
 # What all hosts have sent and received.  Bytes are missing only if a connection was aborted, and
 # then no more than its programs have sent and not read; those sent again count twice.
 bytes_agree() {
@@ -98,6 +112,8 @@ ok "$HOSTS hosts" add_hosts || bail "no hosts"
 ok "a device for each" all add_device || bail "no devices"
 [ -z "${LIAR-}" ] || ok "the last host lies" add_liar || bail "no liar"
 free=$(memory)
+insmod "$HCA/rs_charges.ko" || bail "cannot load $HCA/rs_charges.ko"
+charges=$(charged)
 ok "the module loads" insmod "$MODULE"
 ok "link ends are traced" watch_ends
 # the links of a namespace other than the initial one go with its last socket
@@ -116,6 +132,10 @@ kill "${keepers[@]}"
 wait "${keepers[@]}" 2>/dev/null
 ok "no stream remains" patiently 900 all none_open ||
 	{ all here rsctl -d sockets; all here ss -taneoim; } | diag
+ok "no link and no registered memory remains" patiently 60 all links_gone ||
+	{ all here rsctl links; all here rsctl memory; } | diag
+ok "TCP has no more charges than before" patiently 300 charges_back "$charges"
+diag "$(charges_back "$charges")"
 # shellcheck disable=SC2154	# lib.sh has it
 sums | sort >"$tmp/sums"
 [ -n "${LIAR-}" ] || ok "the hosts have received what was sent" bytes_agree
@@ -136,6 +156,8 @@ against_rules() {
 	cat $trace/trace >"$RESULTS/trace"
 ok "the module can be unloaded" wait_for 60 rmmod rdmastream
 ok "all memory is freed" wait_for 20 memory_is_back "$free"
+diag "$(memory_is_back "$free")"
+rmmod rs_charges
 ok "the devices can be removed" all del_device
 ok "the namespaces of the hosts can be removed" del_hosts
 ok "no device remains" wait_for 20 no_devices
