@@ -70,8 +70,13 @@ patiently() {	# SECONDS CMD...
 		sleep 10
 	done
 }
-sums() { all here rsctl -s -o stats | awk '{ n[$1] += $2 } END { for (name in n) printf "%s %.0f\n", name, n[name] }'; }
-links_gone() { ! here rsctl -j links | grep -q '"id"' && ! here rsctl -j memory | grep -q '"bytes"'; }
+sums() {
+	all here rsctl -s -o stats |
+		awk '{ n[$1] += $2 } END { for (name in n) printf "%s %.0f\n", name, n[name] }'
+}
+links_gone() {
+	! here rsctl -j links | grep -q '"id"' && ! here rsctl -j memory | grep -q '"bytes"'
+}
 # What TCP has charged to sockets of all namespaces: its orphans, its sockets, and pages of memory.
 charged() {
 	awk '$1 == "TCP:" {
