@@ -12,7 +12,7 @@
  *     link->lock while the link is alive; cancelled with _sync, the first four by link_down_work(),
  *     the others, which may wait for the device, by link_end_work().  trim_work, which follows
  *     later, holds a reference; free_work is queued when the last one is dropped.
- *  2. Completion handlers: after the drain they have nothing left to do; napi_disable() and a grace
+ *  2. Completion handlers: once the link is BROKEN they do nothing; napi_disable() and a grace
  *     period wait for polling.  Events of the QP: rdma_destroy_qp() waits for them, then event_work
  *     is cancelled.
  *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none follows.
@@ -51,8 +51,9 @@
 #define DONE_MS		60000U
 /* Bytes since the last sweep that make a link count as busy. */
 #define BUSY_BYTES	SZ_64K
-/* How often larger rings are tried again: every 8 s by default. */
+/* When larger rings are tried again, in sweeps: after 8 s by default, or up to an hour. */
 #define RING_RETRY_SWEEPS	16U
+#define RING_RETRY_MOST		8192U
 /* Longest time between moves, in sweeps: half a minute by default. */
 #define MOVE_PAUSE_MAX	64U
 
@@ -132,6 +133,9 @@ static void ring_had(struct rstream_link *link, u32 size, bool had)
 	spin_lock_bh(&link->lock);
 	if (had ? most > link->rmb.ring_most : most < link->rmb.ring_most)
 		link->rmb.ring_most = most;
+	link->rmb.retry_pause = had ? RING_RETRY_SWEEPS :
+				min(link->rmb.retry_pause * 2, RING_RETRY_MOST);
+	link->rmb.retry_at = link->probe.sweeps + link->rmb.retry_pause;
 	spin_unlock_bh(&link->lock);
 }
 
@@ -142,8 +146,11 @@ static void ring_had(struct rstream_link *link, u32 size, bool had)
 static void ring_may_have(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	if (!(link->probe.sweeps % RING_RETRY_SWEEPS))
-		link->rmb.ring_most = min_t(u32, link->rmb.ring_most * 2, RSTREAM_RING_MAX);
+	if (link->rmb.ring_most == RSTREAM_RING_MAX ||
+	    (int)(link->probe.sweeps - link->rmb.retry_at) < 0)
+		return;
+	link->rmb.ring_most = min_t(u32, link->rmb.ring_most * 2, RSTREAM_RING_MAX);
+	link->rmb.retry_at = link->probe.sweeps + link->rmb.retry_pause;
 }
 
 static void link_rmb_work(struct work_struct *work)
@@ -616,6 +623,7 @@ struct rstream_link *rstream_life_new(struct rstream_peer *peer,
 	INIT_LIST_HEAD(&link->tx.dead);
 	INIT_LIST_HEAD(&link->tx.sent);
 	link->rmb.ring_most = RSTREAM_RING_MAX;
+	link->rmb.retry_pause = RING_RETRY_SWEEPS;
 	link->node = NUMA_NO_NODE;
 	link->active = path;
 	link->path = path;

@@ -157,13 +157,15 @@ struct rstream_link_probe {
 };
 
 /*
- * rmb.c: registered memory.  [@wanted, @least: link.c, link_life.c; @ring_most, @down:
- * link_life.c]
+ * rmb.c: registered memory.  [@wanted, @least: link.c, link_life.c; @ring_most, @retry_at,
+ * @retry_pause, @down: link_life.c]
  */
 struct rstream_link_rmb {
 	struct list_head lists[RSTREAM_RMB_KINDS];
 	atomic_long_t bytes[RSTREAM_RMB_KINDS];
 	u32 ring_most;			/* bytes; memory for larger rings could not be registered */
+	unsigned int retry_at;		/* probe.sweeps when larger ones are tried again */
+	unsigned int retry_pause;	/* sweeps until then; longer after each failure */
 	struct work_struct work;
 	struct work_struct trim_work;	/* holds a reference */
 	bool down;			/* the device has released all RMBs: they can be freed */

@@ -453,8 +453,8 @@ void rstream_qp_query(struct rstream_link *link)
  * After return, the HCA no longer accesses memory of this host's streams for the link.  Only a QP
  * in error with both queues flushed guarantees this.
  *
- * Before it is connected, nothing but receives was posted, into memory that is unmapped after the
- * QP is destroyed.  It is not drained then: qedr never flushes a QP that has not reached RTR.
+ * Before the connection is established, nothing was posted but receives and perhaps RQ_CREDIT, both
+ * in memory that is unmapped after the QP is destroyed.  It is not drained then: qedr never flushes a QP that has not reached RTR.
  */
 void rstream_qp_drain(struct rstream_link *link)
 {

@@ -51,6 +51,7 @@ struct tx_ring {
 	struct list_head waiter;	/* link->sched.waiters */
 	struct list_head sched_node;	/* link->sched.scheduled */
 	unsigned long turn_at;		/* jiffies when it was scheduled */
+	bool turn_lost;			/* its turn ended before it could post */
 	struct list_head busy;		/* link->tx.busy */
 	struct list_head sent;		/* link->tx.sent */
 	struct list_head zombie;	/* link->tx.zombies, once closed */

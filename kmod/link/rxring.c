@@ -215,7 +215,8 @@ void rstream_rxring_keep(struct rstream_rxring *pub)
 	if (pub->landed) {
 		size_t n = min_t(u64, pub->landed, pub->size);
 
-		copy = vmalloc(PAGE_ALIGN(n));
+		/* dirty pages may be written back over this stream: don't wait for that */
+		copy = __vmalloc(PAGE_ALIGN(n), GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN);
 		if (!copy)
 			return;
 		memcpy(copy, pub->mem, n);

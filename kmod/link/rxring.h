@@ -134,7 +134,7 @@ bool rstream_rxring_left(const struct rstream_rxring *ring);
  *
  * Does nothing unless the link is DEAD and there is memory for a copy of @landed bytes.  The
  * socket remains charged as before.
- * Context: process, socket lock held; nothing has been read from the ring.
+ * Context: process, socket lock held.
  */
 void rstream_rxring_keep(struct rstream_rxring *ring);
 

@@ -11,7 +11,8 @@
  * nothing in flight and few bytes to send does not queue.
  *
  * A scheduled ring posts as soon as its stream can; but a program may own the socket for as long as
- * it likes.  So a turn ends after TURN_MS while others wait.
+ * it likes.  So a turn ends after TURN_MS while others wait; it may post a quantum all the same when
+ * it comes.
  *
  * Owns the queue of waiting rings and the list of scheduled ones; all with link->lock held.  Called
  * by txring.c, by msg.c when there are slots or credits again, and by streams (yield).
@@ -23,7 +24,7 @@
 #define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
 #define SHARE_MIN	SZ_256K		/* if the share is smaller, QUANTUM is used */
 #define SMALL_MAX	SZ_4K		/* bytes that need not queue */
-#define TURN_MS		20
+#define TURN_MS		20		/* see above */
 
 /*
  * Return: bytes of the link in flight, up to 64 KiB more than the true number, because not all
@@ -64,7 +65,7 @@ u64 rstream_sched_budget(const struct tx_ring *ring, u64 queued)
 		return 0;
 	if (!others_wait(ring))
 		return max_t(u64, QUEUE_MAX - all, QUANTUM);
-	return ring->pub.scheduled ? quantum(link) : 0;
+	return ring->pub.scheduled || ring->turn_lost ? quantum(link) : 0;
 }
 
 void rstream_sched_wait(struct tx_ring *ring, bool first)
@@ -104,6 +105,7 @@ void rstream_sched_yield(struct tx_ring *ring, bool next)
 {
 	struct rstream_link *link = ring->pub.link;
 
+	ring->turn_lost = false;
 	if (!ring->pub.scheduled)
 		return;
 	rstream_sched_end(ring);
@@ -151,6 +153,7 @@ void rstream_sched_turn_work(struct work_struct *work)
 		if (time_before(jiffies, ring->turn_at + msecs_to_jiffies(TURN_MS)))
 			break;
 		rstream_sched_end(ring);
+		ring->turn_lost = true;
 	}
 	if (rstream_link_alive(link))
 		rstream_sched_next(link);

@@ -664,6 +664,8 @@ static void tx_ask(struct tx_ring *ring)
 /* The next turn is another ring's, unless this one has been scheduled and could not post. */
 static void tx_turn(struct tx_ring *ring, bool posted, bool waits)
 {
+	if (posted)
+		ring->turn_lost = false;
 	/* if a scheduled ring could not post, no other can, or memory is short for a while */
 	if (ring->pub.scheduled)
 		rstream_sched_yield(ring, posted || !waits);

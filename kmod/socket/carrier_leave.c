@@ -470,7 +470,18 @@ enum rstream_reason rstream_leave_resume_got(struct rstream *rs, u32 epoch, u64 
 /* Has the link of our ring ended, and is its memory still used? */
 static bool has_dead_memory(const struct rstream *rs)
 {
-	return rs->rxring && !rstream_link_is_up(rs->rxring->link) && !rs->rxring->kept;
+	return rs->rxring && rstream_link_is_dead(rs->rxring->link) && !rs->rxring->kept;
+}
+
+/*
+ * SWITCH may be stuck behind unread data, or never come: don't keep memory of a link for it.
+ * Return: false to try again later.
+ */
+bool rstream_leave_save(struct rstream *rs)
+{
+	if (has_dead_memory(rs))
+		rstream_rxring_keep(rs->rxring);
+	return !has_dead_memory(rs);
 }
 
 /* Are the links of our rings still there? */
@@ -528,11 +539,8 @@ static bool is_delivered(const struct rstream *rs)
 /* Timer of a stream after both HELLOs have been exchanged. */
 void rstream_leave_tick(struct rstream *rs)
 {
-	/* SWITCH may be stuck behind unread data, or never come: don't keep memory for it */
-	if (has_dead_memory(rs)) {
-		rstream_rxring_keep(rs->rxring);
+	if (!rstream_leave_save(rs))
 		rstream_timer_soon(rs, TICK_MS);
-	}
 	if (rs->sk->sk_state == TCP_CLOSE)
 		return;
 	if (!owes_resume(rs) && !owes_switch(rs)) {

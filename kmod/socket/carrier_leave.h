@@ -25,6 +25,7 @@ struct rstream_leave {
 /* All with the socket held. */
 void rstream_leave_check(struct rstream *rs);
 void rstream_leave_tick(struct rstream *rs);
+bool rstream_leave_save(struct rstream *rs);
 
 /* receiving end */
 bool rstream_leave_move(struct rstream *rs);

@@ -322,6 +322,7 @@ void rstream_close_late(struct rstream *rs)
 	u64 now = close_progress(rs), moved = now - rs->close.progress;
 	u64 left = rs->txq.mem + rs->sk->sk_wmem_queued;
 
+	rstream_leave_save(rs);
 	/*
 	 * Leave FIN_WAIT2 to TCP now, which handles a peer that takes its time.  But a peer that
 	 * has not left our ring might write there for ever, and nobody would answer with a reset.

@@ -404,9 +404,13 @@ class Linked:
         self.ended(why)
 
     def ended(self, why):
-        """That was why the last link of this instance has ended."""
-        said = {peer["peer"]: peer.get("end_text") for peer in dump("peers")}
-        expect(said.get(self.instance.hex()) == why, f"{why}, not {said}")
+        """That was why the last link of this instance has ended; it is told when it is drained."""
+        def said():
+            return {peer["peer"]: peer.get("end_text") for peer in dump("peers")}
+
+        with contextlib.suppress(Failed):
+            until(lambda: said().get(self.instance.hex()) == why, why)
+        expect(said().get(self.instance.hex()) == why, f"{why}, not {said()}")
 
     @classmethod
     def forgotten(cls):
