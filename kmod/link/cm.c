@@ -32,6 +32,7 @@
 #include "base/events.h"
 #include "account.h"
 #include "cm.h"
+#include "cm_data.h"
 #include "device.h"
 #include "peer_host.h"
 #include "qp.h"
@@ -134,20 +135,21 @@ static void link_keys(struct rstream_link *link, struct transcript *t)
 	spin_unlock_bh(&link->lock);
 }
 
-/* All fields except the proof. */
-static void hello_fill(const struct rstream_link *link,
+/* What the REQ or REP of @link contains. */
+static void hello_fill(const struct rstream_link *link, u64 proof,
 		       struct rstream_cm_hello *hello)
 {
-	*hello = (struct rstream_cm_hello){
-		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
-		.version = RSTREAM_CM_VERSION,
+	const struct rstream_cm_fields fields = {
 		.slot = link->slot,
-		.rq_depth = cpu_to_be16(link->qp.depth),
-		.token = cpu_to_be64(link->ticket.theirs.token),
-		.own_token = cpu_to_be64(link->ticket.ours.token),
-		.link_id = cpu_to_be32(link->id),
-		.key = cpu_to_be64(link->cm.key),
+		.rq_depth = link->qp.depth,
+		.token = link->ticket.theirs.token,
+		.own_token = link->ticket.ours.token,
+		.link_id = link->id,
+		.key = link->cm.key,
+		.proof = proof,
 	};
+
+	rstream_cm_hello_write(hello, &fields);
 }
 
 /* The REQ of @link, with its proof. */
@@ -155,30 +157,26 @@ static int req_fill(const struct rstream_link *link,
 		    const struct rdma_cm_id *id, struct transcript *t)
 {
 	memset(t, 0, sizeof(*t));
-	hello_fill(link, &t->req);
+	hello_fill(link, 0, &t->req);
 	if (!transcript_ends(t, id, true, link->qp.num, 0))
 		return -EPROTO;
-	t->req.proof = cpu_to_be64(transcript_hash(t, PROOF_REQ, &link->ticket,
-						   true));
+	hello_fill(link, transcript_hash(t, PROOF_REQ, &link->ticket, true), &t->req);
 	return 0;
 }
 
-static bool hello_valid(const struct rstream_cm_hello *hello, u8 len)
+static bool hello_valid(const struct rstream_cm_hello *hello, u8 len,
+			struct rstream_cm_fields *fields)
 {
-	return hello && len >= sizeof(*hello) &&
-	       hello->magic == cpu_to_be32(RSTREAM_CM_MAGIC) &&
-	       hello->version == RSTREAM_CM_VERSION && hello->link_id &&
-	       hello->slot < RSTREAM_SLOTS &&
-	       be16_to_cpu(hello->rq_depth) >= RSTREAM_DEPTH_MIN;
+	return rstream_cm_hello_read(hello, len, fields) && fields->link_id &&
+	       fields->slot < RSTREAM_SLOTS && fields->rq_depth >= RSTREAM_DEPTH_MIN;
 }
 
 static void hello_apply(struct rstream_link *link,
-			const struct rstream_cm_hello *hello)
+			const struct rstream_cm_fields *fields)
 {
 	spin_lock_bh(&link->lock);
-	link->peer_id = be32_to_cpu(hello->link_id);
-	link->msg.credits_max = be16_to_cpu(hello->rq_depth) -
-			       RSTREAM_RQ_RESERVE;
+	link->peer_id = fields->link_id;
+	link->msg.credits_max = fields->rq_depth - RSTREAM_RQ_RESERVE;
 	link->msg.credits = link->msg.credits_max;
 	spin_unlock_bh(&link->lock);
 }
@@ -263,22 +261,22 @@ static enum rstream_link_end accepted(struct rstream_link *link, struct rdma_cm_
 				      struct rdma_cm_event *event)
 {
 	const struct rstream_cm_hello *rep = event->param.conn.private_data;
+	struct rstream_cm_fields fields;
 	struct transcript t;
 
-	if (!hello_valid(rep, event->param.conn.private_data_len) ||
+	if (!hello_valid(rep, event->param.conn.private_data_len, &fields) ||
 	    req_fill(link, id, &t) ||
 	    !transcript_ends(&t, id, true, link->qp.num, event->param.conn.qp_num))
 		return RSTREAM_END_BAD_ANSWER;
 	t.rep = *rep;
 	t.rep.proof = 0;
-	if (be64_to_cpu(rep->proof) !=
-	    transcript_hash(&t, PROOF_REP, &link->ticket, true)) {
+	if (fields.proof != transcript_hash(&t, PROOF_REP, &link->ticket, true)) {
 		rstream_mib_reason(link->ln->rn, RSTREAM_R_LINK_UNAUTHENTICATED);
 		return RSTREAM_END_UNPROVEN;
 	}
 	t.rep.proof = rep->proof;
 	link_keys(link, &t);
-	hello_apply(link, rep);
+	hello_apply(link, &fields);
 	return RSTREAM_END_NONE;
 }
 
@@ -331,10 +329,7 @@ static u8 why_rejected(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	} else {
 		rej = rdma_consumer_reject_data(id, event, &len);
 	}
-	if (!rej || len < sizeof(*rej) ||
-	    rej->magic != cpu_to_be32(RSTREAM_CM_MAGIC))
-		return 0;
-	return rej->why;
+	return rstream_cm_reject_read(rej, len);
 }
 
 /* Ends @link; @why is a text of rdma_cm. */
@@ -437,12 +432,9 @@ static void reject(struct rstream_link_net *ln, struct rdma_cm_id *id,
 		[RSTREAM_R_LINK_BUSY] = RSTREAM_CM_BUSY,
 		[RSTREAM_R_DRAINED] = RSTREAM_CM_DRAINED,
 	};
-	struct rstream_cm_reject rej = {
-		.magic = cpu_to_be32(RSTREAM_CM_MAGIC),
-		.version = RSTREAM_CM_VERSION,
-		.why = whys[reason],
-	};
+	struct rstream_cm_reject rej;
 
+	rstream_cm_reject_write(&rej, whys[reason]);
 	rstream_mib_inc(ln->rn, RSTREAM_MIB_LINKS_REJECTED);
 	rstream_mib_reason(ln->rn, reason);
 	rstream_event_link_refused(&id->route.addr.dst_addr, reason);
@@ -460,6 +452,7 @@ struct rstream_request {
 	struct rstream_host *host;	/* whose it is; a reference */
 	struct rdma_cm_id *id;
 	struct rstream_cm_hello hello;
+	struct rstream_cm_fields fields;	/* of @hello */
 	u32 qpn;
 };
 
@@ -476,14 +469,14 @@ static int accept_link(struct rstream_link *link)
 	if (err)
 		return err;
 	rdma_set_ack_timeout(id, rstream_link_set(link->ln)->ack_timeout);
-	hello_apply(link, &req->hello);
+	hello_apply(link, &req->fields);
 	err = rstream_qp_create(link);
 	if (err)
 		return err;
-	hello_fill(link, &t.rep);
+	hello_fill(link, 0, &t.rep);
 	if (!transcript_ends(&t, id, false, req->qpn, link->qp.num))
 		return -EPROTO;
-	t.rep.proof = cpu_to_be64(transcript_hash(&t, PROOF_REP, &link->ticket, false));
+	hello_fill(link, transcript_hash(&t, PROOF_REP, &link->ticket, false), &t.rep);
 	link_keys(link, &t);
 	conn_param(link, &t.rep, &param);
 	rdma_lock_handler(id);
@@ -493,26 +486,23 @@ static int accept_link(struct rstream_link *link)
 }
 
 /*
- * Does the REQ in @t come from the other end of an existing connection?  Return: NONE, with
- * @ticket, @name and @t filled in, or the reason why not.
+ * Does @req come from the other end of an existing connection?  Return: NONE, with @ticket and
+ * @name filled in, or the reason why not.
  */
-static enum rstream_reason req_whose(struct rstream_link_net *ln,
-				     const struct rdma_cm_id *id, u32 qpn,
-				     struct transcript *t,
+static enum rstream_reason req_whose(const struct rstream_request *req,
 				     struct rstream_ticket *ticket,
 				     struct rstream_peer_name *name)
 {
-	__be64 proof = t->req.proof;
+	struct transcript t = { .req = req->hello };
 
-	ticket->ours.token = be64_to_cpu(t->req.token);
-	ticket->theirs.token = be64_to_cpu(t->req.own_token);
-	if (!rstream_link_ops->find(ln->net, ticket, name))
+	ticket->ours.token = req->fields.token;
+	ticket->theirs.token = req->fields.own_token;
+	if (!rstream_link_ops->find(req->ln->net, ticket, name))
 		return RSTREAM_R_LINK_UNKNOWN;
-	t->req.proof = 0;
-	if (!transcript_ends(t, id, false, qpn, 0) ||
-	    be64_to_cpu(proof) != transcript_hash(t, PROOF_REQ, ticket, false))
+	t.req.proof = 0;
+	if (!transcript_ends(&t, req->id, false, req->qpn, 0) ||
+	    req->fields.proof != transcript_hash(&t, PROOF_REQ, ticket, false))
 		return RSTREAM_R_LINK_UNAUTHENTICATED;
-	t->req.proof = proof;
 	return RSTREAM_R_NONE;
 }
 
@@ -524,14 +514,13 @@ static struct rstream_link *link_requested(const struct rstream_request *req,
 					   struct rstream_ticket *ticket,
 					   enum rstream_reason *reason)
 {
-	struct transcript t = { .req = req->hello };
 	struct rstream_link_net *ln = req->ln;
 	bool drained = rstream_link_drained(ln->net);
 	struct rstream_link *link = NULL;
 	struct rstream_peer_name name;
 	struct rstream_peer *peer;
 
-	*reason = req_whose(ln, req->id, req->qpn, &t, ticket, &name);
+	*reason = req_whose(req, ticket, &name);
 	if (*reason)
 		return NULL;
 	*reason = RSTREAM_R_LINK_BUSY;
@@ -540,7 +529,7 @@ static struct rstream_link *link_requested(const struct rstream_request *req,
 		return NULL;
 	/* the active side of a pair never changes */
 	if (!peer->active || peer->self)
-		link = rstream_life_new(peer, NULL, req->hello.slot);
+		link = rstream_life_new(peer, NULL, req->fields.slot);
 	rstream_peer_put(peer);
 	/* the drain may begin or end meanwhile */
 	if (!link && (drained || rstream_link_drained(ln->net)))
@@ -651,12 +640,10 @@ static int connect_request(struct rstream_link_net *ln, struct rdma_cm_id *id,
 	enum rstream_reason reason = RSTREAM_R_LINK_MALFORMED;
 	struct rstream_peer_name name;
 	struct rstream_ticket ticket;
-	struct transcript t = {};
 
-	if (hello_valid(hello, event->param.conn.private_data_len)) {
+	if (hello_valid(hello, event->param.conn.private_data_len, &req.fields)) {
 		req.hello = *hello;
-		t.req = *hello;
-		reason = req_whose(ln, id, req.qpn, &t, &ticket, &name);
+		reason = req_whose(&req, &ticket, &name);
 		if (!reason && !request_add(ln, &req, &name))
 			reason = RSTREAM_R_LINK_BUSY;
 	}

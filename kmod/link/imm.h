@@ -47,6 +47,18 @@ struct rstream_notice {
 
 static_assert(sizeof(struct rstream_notice) == 8);
 
+static inline void rstream_notice_write(struct rstream_notice *n, __be32 imm, u32 len)
+{
+	n->imm = imm;
+	n->len = cpu_to_be32(len);
+}
+
+static inline void rstream_notice_read(const struct rstream_notice *n, __be32 *imm, u32 *len)
+{
+	*imm = n->imm;
+	*len = be32_to_cpu(n->len);
+}
+
 static inline __be32 rstream_imm(enum rstream_imm_type type, u8 number, u32 id)
 {
 	return cpu_to_be32((u32)type << RSTREAM_IMM_TYPE_SHIFT |

@@ -73,8 +73,7 @@ static bool read_notice(struct rstream_link *link, const struct ib_wc *wc, unsig
 		return false;
 	ib_dma_sync_single_for_cpu(ib, link->qp.ctrl_dma + off, RSTREAM_CTRL_BYTES,
 				   DMA_BIDIRECTIONAL);
-	*imm = n->imm;
-	*len = be32_to_cpu(n->len);
+	rstream_notice_read(n, imm, len);
 	ib_dma_sync_single_for_device(ib, link->qp.ctrl_dma + off, RSTREAM_CTRL_BYTES,
 				      DMA_BIDIRECTIONAL);
 	return true;

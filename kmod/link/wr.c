@@ -121,8 +121,7 @@ static void notice(struct rstream_link *link, __be32 imm, u32 len)
 
 	wr->opcode = IB_WR_SEND;
 	n = slot_memory(link, &dma);
-	n->imm = imm;
-	n->len = cpu_to_be32(len);
+	rstream_notice_write(n, imm, len);
 	slot_sge(link, n, dma, sizeof(*n));
 }
 

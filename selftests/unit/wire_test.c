@@ -3,6 +3,7 @@
  * The numbers that two hosts must agree on, as protocol.rst and links.rst write
  * them down.  Here they are written once more: the other tests use the names.
  */
+#include "cm_data.h"
 #include "imm.h"
 #include "record.h"
 #include "tap.h"
@@ -151,4 +152,133 @@ TEST(wire__immediate_types)
 	EXPECT_EQ(RSTREAM_IMM_FREED, 5);
 	EXPECT_EQ(RSTREAM_IMM_RQ_CREDIT, 6);
 	EXPECT_EQ(RSTREAM_IMM_READY, 7);
+	EXPECT_EQ(RSTREAM_IMM_PROBE, 8);
+	EXPECT_EQ(RSTREAM_IMM_PROBE_ACK, 9);
+	EXPECT_EQ(RSTREAM_IMM_RENEW, 10);
+}
+
+TEST(wire__notice)
+{
+	static const u8 want[] = { 0x71, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef };
+	struct rstream_notice n;
+	__be32 imm = 0;
+	u32 len = 0;
+
+	EXPECT_FIELD(rstream_notice, imm, 0, 4);
+	EXPECT_FIELD(rstream_notice, len, 4, 4);
+	EXPECT_EQ(sizeof(n), sizeof(want));
+	rstream_notice_write(&n, rstream_imm(RSTREAM_IMM_READY, 0x12, 0x34567), 0x89abcdef);
+	EXPECT(!memcmp(&n, want, sizeof(want)));
+	rstream_notice_read(&n, &imm, &len);
+	EXPECT(!memcmp(&imm, want, 4));
+	EXPECT_EQ(len, 0x89abcdef);
+}
+
+TEST(wire__cm_layouts)
+{
+	EXPECT_EQ(RSTREAM_CM_MAGIC, 0x5253544c);
+	EXPECT_EQ(RSTREAM_CM_VERSION, 3);
+	EXPECT_EQ(RSTREAM_CM_BAD_REQ, 1);
+	EXPECT_EQ(RSTREAM_CM_BAD_TOKEN, 2);
+	EXPECT_EQ(RSTREAM_CM_BUSY, 3);
+	EXPECT_EQ(RSTREAM_CM_DRAINED, 4);
+	EXPECT_FIELD(rstream_cm_hello, magic, 0, 4);
+	EXPECT_FIELD(rstream_cm_hello, version, 4, 1);
+	EXPECT_FIELD(rstream_cm_hello, slot, 5, 1);
+	EXPECT_FIELD(rstream_cm_hello, rq_depth, 6, 2);
+	EXPECT_FIELD(rstream_cm_hello, token, 8, 8);
+	EXPECT_FIELD(rstream_cm_hello, own_token, 16, 8);
+	EXPECT_FIELD(rstream_cm_hello, link_id, 24, 4);
+	EXPECT_FIELD(rstream_cm_hello, reserved, 28, 4);
+	EXPECT_FIELD(rstream_cm_hello, key, 32, 8);
+	EXPECT_FIELD(rstream_cm_hello, proof, 40, 8);
+	EXPECT_FIELD(rstream_cm_reject, magic, 0, 4);
+	EXPECT_FIELD(rstream_cm_reject, version, 4, 1);
+	EXPECT_FIELD(rstream_cm_reject, why, 5, 1);
+	EXPECT_FIELD(rstream_cm_reject, reserved, 6, 2);
+}
+
+static const struct rstream_cm_fields cm_sample = {
+	.token = 0x1122334455667788,
+	.own_token = 0x99aabbccddeeff01,
+	.key = 0x0123456789abcdef,
+	.proof = 0xfedcba9876543210,
+	.link_id = 0x0a0b0c0d,
+	.rq_depth = 0x1234,
+	.slot = 0x0e,
+};
+
+static const u8 cm_bytes[] = {
+	'R', 'S', 'T', 'L', 3, 0x0e, 0x12, 0x34,
+	0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
+	0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0x01,
+	0x0a, 0x0b, 0x0c, 0x0d, 0, 0, 0, 0,
+	0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+	0xfe, 0xdc, 0xba, 0x98, 0x76, 0x54, 0x32, 0x10,
+};
+
+TEST(wire__cm_hello)
+{
+	struct rstream_cm_hello hello;
+	struct rstream_cm_fields got;
+
+	EXPECT_EQ(sizeof(hello), sizeof(cm_bytes));
+	memset(&hello, 0xff, sizeof(hello));
+	rstream_cm_hello_write(&hello, &cm_sample);
+	EXPECT(!memcmp(&hello, cm_bytes, sizeof(cm_bytes)));
+
+	memset(&got, 0xff, sizeof(got));
+	memcpy(&hello, cm_bytes, sizeof(cm_bytes));
+	EXPECT(rstream_cm_hello_read(&hello, sizeof(hello), &got));
+	EXPECT_EQ(got.token, cm_sample.token);
+	EXPECT_EQ(got.own_token, cm_sample.own_token);
+	EXPECT_EQ(got.key, cm_sample.key);
+	EXPECT_EQ(got.proof, cm_sample.proof);
+	EXPECT_EQ(got.link_id, cm_sample.link_id);
+	EXPECT_EQ(got.rq_depth, cm_sample.rq_depth);
+	EXPECT_EQ(got.slot, cm_sample.slot);
+}
+
+TEST(wire__cm_hello_of_others)
+{
+	struct rstream_cm_hello hello;
+	struct rstream_cm_fields got;
+	unsigned int at, bit;
+
+	EXPECT(!rstream_cm_hello_read(NULL, sizeof(hello), &got));
+	memcpy(&hello, cm_bytes, sizeof(cm_bytes));
+	EXPECT(!rstream_cm_hello_read(&hello, sizeof(hello) - 1, &got));
+	EXPECT(rstream_cm_hello_read(&hello, 255, &got));	/* rdma_cm pads it */
+	for (at = 0; at < 5; at++) {			/* magic, version */
+		for (bit = 0; bit < 8; bit++) {
+			memcpy(&hello, cm_bytes, sizeof(cm_bytes));
+			((u8 *)&hello)[at] ^= 1 << bit;
+			EXPECT(!rstream_cm_hello_read(&hello, sizeof(hello), &got));
+		}
+	}
+}
+
+TEST(wire__cm_reject)
+{
+	static const u8 want[] = { 'R', 'S', 'T', 'L', 3, 4, 0, 0 };
+	struct rstream_cm_reject rej;
+	unsigned int at;
+
+	EXPECT_EQ(sizeof(rej), sizeof(want));
+	memset(&rej, 0xff, sizeof(rej));
+	rstream_cm_reject_write(&rej, RSTREAM_CM_DRAINED);
+	EXPECT(!memcmp(&rej, want, sizeof(want)));
+	EXPECT_EQ(rstream_cm_reject_read(&rej, sizeof(rej)), RSTREAM_CM_DRAINED);
+	EXPECT_EQ(rstream_cm_reject_read(&rej, 255), RSTREAM_CM_DRAINED);
+	EXPECT_EQ(rstream_cm_reject_read(&rej, sizeof(rej) - 1), 0);
+	EXPECT_EQ(rstream_cm_reject_read(NULL, sizeof(rej)), 0);
+	for (at = 0; at < 4; at++) {
+		memcpy(&rej, want, sizeof(want));
+		((u8 *)&rej)[at] ^= 1;
+		EXPECT_EQ(rstream_cm_reject_read(&rej, sizeof(rej)), 0);
+	}
+	/* a later version is understood, too */
+	memcpy(&rej, want, sizeof(want));
+	rej.version = 4;
+	EXPECT_EQ(rstream_cm_reject_read(&rej, sizeof(rej)), RSTREAM_CM_DRAINED);
 }
