@@ -84,7 +84,7 @@ deb:
 	scripts/build-deb
 
 check-deb:
-	scripts/check-deb
+	scripts/check-deb $(RELEASE)
 
 debug-kernel:
 	scripts/install-deps kernels
@@ -147,7 +147,8 @@ help:
 	@echo "bench-plot    draws the results of \"make bench\", SVG files in build/bench/streams/"
 	@echo "doc           this documentation and the manual pages as HTML, in build/doc/"
 	@echo "deb           Debian packages, rdmastream-dkms and rdmastream-tools, in build/deb/"
-	@echo "check-deb     as root: install, load, upgrade and purge them in a separate Debian"
+	@echo "check-deb     as root: install, load, upgrade and purge them in a separate Debian;"
+	@echo "              RELEASE=bookworm or trixie, by default that of this machine"
 	@echo "debug-kernel  build a kernel with KASAN and so on for QEMU: ten minutes; make check"
 	@echo "              does not need it"
 	@echo "clean         remove everything that was built; distclean: the kernels, too"
