@@ -453,7 +453,8 @@ void rstream_qp_query(struct rstream_link *link)
  * in error with both queues flushed guarantees this.
  *
  * Before the connection is established, nothing was posted but receives and perhaps RQ_CREDIT, both
- * in memory that is unmapped after the QP is destroyed.  It is not drained then: qedr never flushes a QP that has not reached RTR.
+ * in memory that is unmapped after the QP is destroyed.  It is not drained then: qedr never flushes
+ * a QP that has not reached RTR.
  */
 void rstream_qp_drain(struct rstream_link *link)
 {

@@ -10,9 +10,9 @@
  * QUEUE_MAX only if they are large; then the quantum is an equal share of it.  A ring with
  * nothing in flight and few bytes to send does not queue.
  *
- * A scheduled ring posts as soon as its stream can; but a program may own the socket for as long as
- * it likes.  So a turn ends after TURN_MS while others wait; it may post a quantum all the same when
- * it comes.
+ * A scheduled ring posts as soon as its stream can; but a program may own the socket for as long
+ * as it likes.  So a turn ends after TURN_MS while others wait.  When such a stream comes late, it
+ * may post a quantum all the same.
  *
  * Owns the queue of waiting rings and the list of scheduled ones; all with link->lock held.  Called
  * by txring.c, by msg.c when there are slots or credits again, and by streams (yield).
@@ -24,7 +24,7 @@
 #define QUANTUM		SZ_32K		/* the smallest ring of a busy stream */
 #define SHARE_MIN	SZ_256K		/* if the share is smaller, QUANTUM is used */
 #define SMALL_MAX	SZ_4K		/* bytes that need not queue */
-#define TURN_MS		20		/* see above */
+#define TURN_MS		20
 
 /*
  * Return: bytes of the link in flight, up to 64 KiB more than the true number, because not all
