@@ -12,9 +12,9 @@
  *     link->lock while the link is alive; cancelled with _sync, the first four by link_down_work(),
  *     the others, which may wait for the device, by link_end_work().  trim_work, which follows
  *     later, holds a reference; free_work is queued when the last one is dropped.
- *  2. Completion handlers: once the link is BROKEN they do nothing; napi_disable() and a grace
- *     period wait for polling.  Events of the QP: rdma_destroy_qp() waits for them, then event_work
- *     is cancelled.
+ *  2. Completion handlers: none runs after the drain, or before there is one on a QP that is new;
+ *     napi_disable() and a grace period wait for polling.  Events of the QP: rdma_destroy_qp()
+ *     waits for them, then event_work is cancelled.
  *  3. Handlers of the cm_id: rdma_destroy_id() waits for a running one, and none follows.
  *     setup_work, which creates the queues: queued by a handler, or when the link takes over a
  *     request, under setup_lock while @closing is false; cancelled with _sync once that is set.
@@ -433,6 +433,7 @@ static void link_down_work(struct work_struct *work)
 {
 	struct rstream_link *link = container_of(work, struct rstream_link,
 						 life.down_work);
+	bool is_new;
 
 	mutex_lock(&link->cm.setup_lock);
 	link->cm.closing = true;
@@ -443,8 +444,10 @@ static void link_down_work(struct work_struct *work)
 	cancel_delayed_work_sync(&link->sched.turn_work);
 	cancel_work_sync(&link->life.up_work);
 
+	is_new = rstream_qp_is_new(link);
 	rstream_cm_disconnect(link);
-	rstream_qp_drain(link);
+	if (!is_new)
+		rstream_qp_drain(link);
 	rstream_txring_unmap(link);
 	spin_lock_bh(&link->lock);
 	rstream_link_attempt_over(link);

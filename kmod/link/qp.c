@@ -449,16 +449,27 @@ void rstream_qp_query(struct rstream_link *link)
 }
 
 /*
- * After return, the HCA no longer accesses memory of this host's streams for the link.  Only a QP
- * in error with both queues flushed guarantees this.
- *
- * Before the connection is established, nothing was posted but receives and perhaps RQ_CREDIT, both
- * in memory that is unmapped after the QP is destroyed.  It is not drained then: qedr never flushes
- * a QP that has not reached RTR.
+ * Is the queue pair as it was created, with nothing but receives?  Their memory is unmapped after
+ * the queue pair is destroyed, so it need not be drained; and qedr never flushes one that has not
+ * reached RTR.  To be asked before rdma_disconnect().
+ */
+bool rstream_qp_is_new(struct rstream_link *link)
+{
+	struct ib_qp_init_attr init = {};
+	struct ib_qp_attr attr = {};
+
+	return link->qp.ib && link->life.setup == RSTREAM_SETUP_CONNECT &&
+	       !ib_query_qp(link->qp.ib, &attr, IB_QP_STATE, &init) &&
+	       attr.qp_state == IB_QPS_INIT;
+}
+
+/*
+ * After return, the HCA no longer accesses this host's memory for the link.  Only a QP in error
+ * with both queues flushed guarantees this.
  */
 void rstream_qp_drain(struct rstream_link *link)
 {
-	if (!link->qp.ib || link->life.setup == RSTREAM_SETUP_CONNECT)
+	if (!link->qp.ib)
 		return;
 	ib_drain_qp(link->qp.ib);
 	spin_lock_bh(&link->lock);

@@ -14,6 +14,7 @@ void rstream_qp_exit(void);
 /* All may sleep.  Only link->cm.setup_work creates the queue pair. */
 int rstream_qp_create(struct rstream_link *link);
 void rstream_qp_query(struct rstream_link *link);
+bool rstream_qp_is_new(struct rstream_link *link);
 void rstream_qp_drain(struct rstream_link *link);
 void rstream_qp_destroy(struct rstream_link *link);
 
