@@ -11,20 +11,15 @@ import os
 import socket
 import struct
 import sys
-import time
 
-from streams import listening, new, receive
+from streams import listening, new, receive, wait_until
 
 FIRST, MORE, PAGE = 20000, 32768, 4096
 data = bytes((i * 7 + i // 251) % 255 + 1 for i in range(FIRST + MORE))
 
 
 def wait_for(path):
-    limit = time.monotonic() + 200
-    while not os.path.exists(path):
-        if time.monotonic() > limit:
-            sys.exit(f"{path} does not come")
-        time.sleep(0.02)
+    wait_until(lambda: os.path.exists(path), 200, f"{path} does not come")
 
 
 def say(path):

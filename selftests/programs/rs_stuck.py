@@ -13,18 +13,9 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import streams
 from withheld import PAGE, Withheld
-
-
-def wait_until(what, seconds, why):
-    limit = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > limit:
-            sys.exit(why)
-        time.sleep(0.1)
 
 
 def main():
@@ -39,7 +30,7 @@ def main():
         server.sendall(server.recv(5, socket.MSG_WAITALL))
         client.recv(5, socket.MSG_WAITALL)
         pairs.append((client, server))
-    wait_until(lambda: streams.framed() >= 2 * n, 60, "there are no records")
+    streams.wait_until(lambda: streams.framed() >= 2 * n, 60, "there are no records")
     withheld = Withheld(n)
     threads = [threading.Thread(target=client.sendall, args=(withheld.page(i),), daemon=True)
                for i, (client, _) in enumerate(pairs)]

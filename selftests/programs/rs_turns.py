@@ -37,6 +37,13 @@ def serve(port):
                 key.fileobj.close()
 
 
+def on_rings(clients):
+    """Bytes go until they go by rings."""
+    for client in clients:
+        client.sendall(b"x")
+    return sum(each["tx"]["carrier"] == "ring" for each in streams.told()) == len(clients)
+
+
 def occupy(client, page):
     client.sendall(bytes(EACH))
     client.sendall(page)
@@ -61,10 +68,7 @@ def send(address, port, n, seconds):
         client.connect((address, int(port)))
         client.sendall(bytes(20000))
         clients.append(client)
-    while sum(each["tx"]["carrier"] == "ring" for each in streams.told()) < len(clients):
-        for client in clients:
-            client.sendall(b"x")
-        time.sleep(0.1)
+    streams.wait_until(lambda: on_rings(clients), streams.LIMIT, "not all have rings")
     client = clients.pop()
     streams.write_file(RATE, 4000000)
     withheld = Withheld(n)

@@ -22,6 +22,15 @@ def write_file(path, what):
         file.write(str(what))
 
 
+def wait_until(what, seconds, why):
+    """Ends the program, and says why, if this does not come true in time."""
+    limit = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > limit:
+            sys.exit(why)
+        time.sleep(0.1)
+
+
 def tcp_now(name):
     """A number of TCP's in /proc/net/sockstat, such as "mem", pages, or "orphan", sockets."""
     with open("/proc/net/sockstat", encoding="ascii") as file:

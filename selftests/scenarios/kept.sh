@@ -3,8 +3,7 @@
 # vm: n=2 kernels=6.12,6.1,debug timeout=200
 # A link dies before the SWITCH to its ring has come.  What has landed is copied, so that the
 # ring's memory is free.  What is spliced from that copy is right, even after the stream has left
-# the ring.  Likewise if the connection was reset, and the program
-# keeps the socket.
+# the ring.  Likewise if the connection was reset, and the program keeps the socket.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
