@@ -462,6 +462,24 @@ static void link_down_work(struct work_struct *work)
 	queue_work(rstream_wqs[RSTREAM_WQ_END], &link->life.end_work);
 }
 
+/* Has the peer requested the link, and ended it soon, or caused its end? */
+static bool ended_young(const struct rstream_link *link)
+{
+	if (link->active || time_after(jiffies, link->made_at + RSTREAM_YOUNG))
+		return false;
+	switch (link->end) {
+	case RSTREAM_END_DRAINED:
+	case RSTREAM_END_DEVICE:
+	case RSTREAM_END_UNUSED:
+	case RSTREAM_END_UNUSED_RINGS:
+	case RSTREAM_END_NET:
+	case RSTREAM_END_NET_RINGS:
+		return false;
+	default:
+		return true;
+	}
+}
+
 /* No stream waits for this, which may take long: for the device, or for rdma_cm's retries. */
 static void link_end_work(struct work_struct *work)
 {
@@ -485,6 +503,8 @@ static void link_end_work(struct work_struct *work)
 	rstream_rmb_trim(link);
 	spin_lock_bh(&ln->lock);
 	rstream_host_del_link(ln, link->peer->host);
+	if (ended_young(link))
+		rstream_host_add_young(ln, link->peer->host);
 	ln->n_attached--;
 	spin_unlock_bh(&ln->lock);
 	rstream_link_put(link);

@@ -34,6 +34,8 @@
 #define RSTREAM_PATHS_MAX	8	/* addresses of one peer that are remembered */
 #define RSTREAM_ADDRS_MAX	32	/* own RDMA addresses that are considered */
 #define RSTREAM_NAMED_MAX	32	/* attempts a second to addresses from HELLOs */
+#define RSTREAM_YOUNG		(30 * HZ)	/* a link that ends sooner counts as young */
+#define RSTREAM_YOUNG_MAX	128U	/* of these of an address, in as much time, at least */
 
 /*
  * Slots of the two queues.  See rstream_dev_depth() for the inequalities
@@ -138,6 +140,8 @@ struct rstream_link_net {
 	unsigned long addrs_at;
 	unsigned long named_since;	/* @lock; jiffies, start of the current second */
 	unsigned int n_named;		/* @lock; attempts in it to addresses from HELLOs */
+	u64 young_since;		/* @lock; jiffies, when @n_young was last reset */
+	u16 n_young[256];		/* @lock; see peer_host.c, by bucket of @hosts */
 };
 
 /*

@@ -131,11 +131,48 @@ void rstream_host_del_attempt(struct rstream_link_net *ln, struct rstream_host *
 	host->n_connecting--;
 }
 
+/*
+ * The number of links that a host requested and that ended young, since that was last reset.  Other
+ * limits are on what exists at once, but a link also takes work of this host and of its device.
+ * Counted for each bucket of the table, because a host exists only while it has connections: others
+ * in the bucket of one that is at the limit have to wait, too.
+ */
+static u16 *host_young(struct rstream_link_net *ln, const struct rstream_host *host)
+{
+	u64 now = get_jiffies_64();
+
+	static_assert(ARRAY_SIZE(ln->n_young) == ARRAY_SIZE(ln->hosts));
+	lockdep_assert_held(&ln->lock);
+	if (time_after64(now, ln->young_since + RSTREAM_YOUNG)) {
+		ln->young_since = now;
+		memset(ln->n_young, 0, sizeof(ln->n_young));
+	}
+	return &ln->n_young[bucket(ln, &host->addr) - ln->hosts];
+}
+
+/* Twice as many as an address may have at once. */
+static unsigned int young_most(const struct rstream_link_net *ln)
+{
+	unsigned int each = READ_ONCE(rstream_link_set(ln)->links_per_address);
+
+	return clamp(2 * each, RSTREAM_YOUNG_MAX, U16_MAX);
+}
+
+void rstream_host_add_young(struct rstream_link_net *ln, const struct rstream_host *host)
+{
+	u16 *n = host_young(ln, host);
+
+	if (*n < U16_MAX)
+		++*n;
+}
+
 bool rstream_host_add_request(struct rstream_link_net *ln, struct rstream_host *host)
 {
 	unsigned int most = rstream_account_most(ln, RSTREAM_REQUESTS_MAX, RSTREAM_REQUEST_BYTES);
 
 	lockdep_assert_held(&ln->lock);
+	if (*host_young(ln, host) >= young_most(ln))
+		return false;
 	if (host->n_requests >= host_share(ln->n_requests, most, 2))
 		return false;
 	ln->n_requests++;

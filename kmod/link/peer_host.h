@@ -20,6 +20,9 @@ void rstream_host_del_attempt(struct rstream_link_net *ln, struct rstream_host *
 bool rstream_host_add_request(struct rstream_link_net *ln, struct rstream_host *host);
 void rstream_host_del_request(struct rstream_link_net *ln, struct rstream_host *host);
 
+/* A link that @host has requested has ended young. */
+void rstream_host_add_young(struct rstream_link_net *ln, const struct rstream_host *host);
+
 /* An attempt to an address from a HELLO, if that is allowed in this second. */
 bool rstream_host_add_named(struct rstream_link_net *ln, struct rstream_host *host);
 

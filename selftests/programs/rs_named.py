@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Peers that make this host send requests: to addresses that they name, and as often as they can.
-Prints TAP.
+And peers that make links as often as they can.  Prints TAP.
 
 A case passes if requests go only where they may, no more often than security.rst says, and if
 others get links meanwhile.  Needs root, the module, this host's RDMA addresses in ADDR4_0 and
@@ -17,7 +17,8 @@ import struct
 import sys
 import time
 
-from rs_end import MAGIC, SIZE, WAIT, Address, Linked, dump, gid, party, said_hello, setting, until
+from rs_end import (MAGIC, SIZE, WAIT, Address, End, Linked, Refused, counters, dump, gid,
+                    new_instance, party, said_hello, setting, until)
 from rs_peer import LINK, chosen, expect, ip, record, run
 from streams import pair, ring_size, take_turns
 
@@ -243,6 +244,39 @@ def named_at_once(tun):
             print(f"# {most} attempts at once")
             expect(most == wanted, f"{wanted} attempts at once, not {most}")
         others_get_links(tun)
+
+
+def brief_link(remote):
+    """Return: does this host accept a link that the peer at that address makes, and ends?"""
+    instance = new_instance()
+    named, ticket = said_hello(remote, instance=instance)
+    end = End(ticket, Linked.host)
+    try:
+        end.connect()
+    except Refused:
+        return False
+    finally:
+        end.close()
+        named.sock.close()
+        named.peer.close()
+    until(lambda: all(link["peer"] != instance.hex() for link in dump("links")), "its end")
+    return True
+
+
+def named_young(tun):
+    """Of the links that an address makes, 128 in 30 s may end at once, whoever makes them."""
+    time.sleep(31)              # what earlier cases have made is forgotten
+    before = counters()["reason:link-busy"]
+    begin = time.monotonic()
+    n = 0
+    while brief_link(tun):
+        n += 1
+        expect(n < 200, "a link to be refused")
+    print(f"# {n} links in {time.monotonic() - begin:.1f} s, then none")
+    expect(n >= 128, f"128 links or a few more, not {n}")
+    expect(counters()["reason:link-busy"] == before + 1, "reason link-busy")
+    expect(brief_link(Address(tun, "10.78.0.3")), "a link of another address")
+    until(lambda: brief_link(tun), "a link after the 30 s", 60)
 
 
 def named_tried(tun):

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # vm: n=1 kernels=6.12,6.1,debug timeout=300 seed=1
 # Peers make this host send requests to addresses that they name, as many as they can: where these
-# may go, and how many there are.  From the environment: ONLY (the cases whose names match).
+# may go, and how many there are; or they make many links.  From the environment: ONLY (the cases
+# whose names match).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/lib.sh"
 
