@@ -149,15 +149,16 @@ enum rstream_link_event {
  *		credit, otherwise because the link has resources again
  * @sent:	a post with RSTREAM_POST_NOTIFY has completed
  * @event:	something has happened to a link that the stream uses
+ * @waiter:	where links keep what belongs to a stream while it waits for its peer; at first NULL
  * @find:	is there a connection with these tokens?  Called before a link is
  *		accepted; fills in the secrets of @ticket, and the name of the peer
  *
  * Links know nothing else about streams.
  *
  * All but @find are called in softirq or process context with bottom halves disabled, under
- * link->lock or peer->lock.  They only store values, wake tasks and queue work.  They never take a
- * socket lock, and never call a function of this file.  The stream's memory and its sock are
- * valid during the call, because a stream is removed from the tables
+ * link->lock or peer->lock; @waiter under peer->lock.  They only store values, wake tasks and queue
+ * work.  They never take a socket lock, and never call a function of this file.  The stream's
+ * memory and its sock are valid during the call, because a stream is removed from the tables
  * (rstream_rxring_release(), rstream_txring_close(), rstream_waiter_forget()) before its sock
  * is freed.  @find is called in any context, without a lock.
  */
@@ -166,6 +167,7 @@ struct rstream_link_ops {
 	void (*space)(struct rstream *rs, struct rstream_txring *ring, bool credit);
 	void (*sent)(struct rstream *rs);
 	void (*event)(struct rstream *rs, enum rstream_link_event ev);
+	struct rstream_waiter **(*waiter)(struct rstream *rs);
 	bool (*find)(struct net *net, struct rstream_ticket *ticket,
 		     struct rstream_peer_name *name);
 };

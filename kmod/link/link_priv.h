@@ -6,7 +6,6 @@
 #ifndef RSTREAM_LINK_PRIV_H
 #define RSTREAM_LINK_PRIV_H
 
-#include <linux/hashtable.h>
 #include <linux/idr.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -192,9 +191,8 @@ struct rstream_peer {
 	spinlock_t lock;		/* bh; guards everything below */
 	struct list_head links;		/* link->peer_list, newest first */
 	unsigned int n_links;
-	DECLARE_HASHTABLE(waiters, 6);
+	struct list_head asking, notified;	/* waiters, see waiter.c */
 	unsigned int n_waiters;
-	struct list_head asking, notified;	/* the same waiters: see waiter.c */
 	unsigned int n_asking;
 	struct rstream_path paths[RSTREAM_PATHS_MAX];
 	struct rstream_path *trying;	/* the path that peer_work() is trying, without the lock */

@@ -61,7 +61,6 @@ static struct rstream_peer *peer_new(struct net *net,
 	refcount_set(&peer->ref, 1);
 	spin_lock_init(&peer->lock);
 	INIT_LIST_HEAD(&peer->links);
-	hash_init(peer->waiters);
 	INIT_LIST_HEAD(&peer->asking);
 	INIT_LIST_HEAD(&peer->notified);
 	INIT_DELAYED_WORK(&peer->work, peer_work);

@@ -14,6 +14,7 @@ struct rstream;
 struct rstream_link;
 struct rstream_peer;
 struct rstream_rxring;
+struct rstream_waiter;
 
 /**
  * struct rstream_peer_name - identity of a peer

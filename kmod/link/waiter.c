@@ -15,14 +15,10 @@
 /* Number of waiters to notify before giving up the lock and the CPU for a moment. */
 #define NOTIFY_MAX	64U
 
-static struct rstream_waiter *waiter_find(struct rstream_peer *peer, struct rstream *rs)
+/* The waiter of @rs, NULL if it does not wait.  A stream has one peer, whose lock guards this. */
+static struct rstream_waiter **waiter_of(struct rstream *rs)
 {
-	struct rstream_waiter *w;
-
-	hash_for_each_possible(peer->waiters, w, node, (unsigned long)rs)
-		if (w->rs == rs)
-			return w;
-	return NULL;
+	return rstream_link_ops->waiter(rs);
 }
 
 static void waiter_set_notified(struct rstream_peer *peer, struct rstream_waiter *w, bool notified)
@@ -40,7 +36,7 @@ struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstr
 	struct rstream_waiter *w;
 
 	lockdep_assert_held(&peer->lock);
-	w = waiter_find(peer, rs);
+	w = *waiter_of(rs);
 	if (w) {
 		if (w->notified)
 			waiter_set_notified(peer, w, false);
@@ -52,7 +48,7 @@ struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstr
 		return NULL;
 	}
 	w->rs = rs;
-	hash_add(peer->waiters, &w->node, (unsigned long)rs);
+	*waiter_of(rs) = w;
 	list_add_tail(&w->list, &peer->asking);
 	peer->n_waiters++;
 	peer->n_asking++;
@@ -61,7 +57,7 @@ struct rstream_waiter *rstream_waiter_add(struct rstream_peer *peer, struct rstr
 
 static void waiter_del(struct rstream_peer *peer, struct rstream_waiter *w)
 {
-	hash_del(&w->node);
+	*waiter_of(w->rs) = NULL;
 	list_del(&w->list);
 	peer->n_waiters--;
 	peer->n_asking -= !w->notified;
@@ -126,7 +122,7 @@ void rstream_waiter_failed(struct rstream_peer *peer, struct rstream *rs)
 	struct rstream_waiter *w;
 
 	spin_lock_bh(&peer->lock);
-	w = waiter_find(peer, rs);
+	w = *waiter_of(rs);
 	if (w && !w->notified)
 		waiter_notify(peer, w, RSTREAM_LINK_EV_FAILED);
 	spin_unlock_bh(&peer->lock);
@@ -137,7 +133,7 @@ void rstream_waiter_forget(struct rstream_peer *peer, struct rstream *rs)
 	struct rstream_waiter *w;
 
 	spin_lock_bh(&peer->lock);
-	w = waiter_find(peer, rs);
+	w = *waiter_of(rs);
 	if (w)
 		waiter_del(peer, w);
 	spin_unlock_bh(&peer->lock);

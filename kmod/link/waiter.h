@@ -6,7 +6,6 @@
 #include "link_priv.h"
 
 struct rstream_waiter {
-	struct hlist_node node;
 	struct list_head list;		/* peer->asking or peer->notified */
 	struct rstream *rs;
 	bool notified;			/* of a failure, since it last asked */

@@ -915,10 +915,16 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 	}
 }
 
+static struct rstream_waiter **link_waiter(struct rstream *rs)
+{
+	return &rs->hello.waiter;
+}
+
 const struct rstream_link_ops rstream_ring_ops = {
 	.data = ring_data,
 	.space = ring_space,
 	.sent = ring_sent,
 	.event = link_event,
+	.waiter = link_waiter,
 	.find = rstream_ticket_find,
 };

@@ -22,6 +22,7 @@ struct socket;
 /* The two HELLOs of a connection. */
 struct rstream_handshake {
 	struct rstream_peer *peer;	/* that the peer's names, referenced; NULL: none */
+	struct rstream_waiter *waiter;	/* for links, see struct rstream_link_ops; peer->lock */
 	struct rstream_peer_name name;	/* its instance, addresses of the connection */
 	u32 end;		/* TCP sequence number after ours */
 	u16 cm_port;		/* in the peer's, host order */

@@ -58,6 +58,7 @@ struct rstream {
 	wait_queue_head_t wait;
 	atomic_t up, failed, lost, dead, data, space;
 	bool bad;
+	struct rstream_waiter *waiter;
 	struct rstream_ticket ticket;
 	struct rstream_peer_name peer_name;
 	struct list_head list;
@@ -135,6 +136,11 @@ void rstream_event_link(struct net *net, const struct rstream_link_change *link)
 {
 }
 
+static struct rstream_waiter **link_waiter(struct rstream *rs)
+{
+	return &rs->waiter;
+}
+
 static bool ticket_find(struct net *net, struct rstream_ticket *ticket,
 			struct rstream_peer_name *name)
 {
@@ -160,6 +166,7 @@ static const struct rstream_link_ops ops = {
 	.space = ring_space,
 	.sent = ring_sent,
 	.event = link_event,
+	.waiter = link_waiter,
 	.find = ticket_find,
 };
 

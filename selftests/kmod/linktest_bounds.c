@@ -25,6 +25,7 @@
 struct rstream {
 	wait_queue_head_t wait;
 	atomic_t up, failed;
+	struct rstream_waiter *waiter;
 	struct rstream_ticket ticket;
 	struct rstream_peer_name name;
 	struct rstream_peer_route route;
@@ -72,6 +73,11 @@ static void link_event(struct rstream *rs, enum rstream_link_event ev)
 	wake_up(&rs->wait);
 }
 
+static struct rstream_waiter **link_waiter(struct rstream *rs)
+{
+	return &rs->waiter;
+}
+
 static bool ticket_find(struct net *net, struct rstream_ticket *ticket,
 			struct rstream_peer_name *name)
 {
@@ -97,6 +103,7 @@ const struct rstream_link_ops linktest_bounds_ops = {
 	.space = ring_space,
 	.sent = ring_sent,
 	.event = link_event,
+	.waiter = link_waiter,
 	.find = ticket_find,
 };
 
