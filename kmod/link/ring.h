@@ -100,9 +100,7 @@ void rstream_sched_wait_end(struct tx_ring *ring);
 /* Schedules rings from the head of the queue, as many as slots, credits and bytes allow. */
 void rstream_sched_next(struct rstream_link *link);
 void rstream_sched_turn_work(struct work_struct *work);
-/* A scheduled ring loses its turn. */
-void rstream_sched_end(struct tx_ring *ring);
-/* ... because it has posted what it could, or has nothing to post; @next: schedule the next one. */
+/* A scheduled ring has posted what it could, or has nothing to post; @next: schedule the next. */
 void rstream_sched_yield(struct tx_ring *ring, bool next);
 
 /* txring.c: the slab of frags, without the lock */

@@ -94,7 +94,7 @@ void rstream_sched_wait_end(struct tx_ring *ring)
 	ring->pub.link->sched.n_waiting--;
 }
 
-void rstream_sched_end(struct tx_ring *ring)
+static void sched_end(struct tx_ring *ring)
 {
 	list_del_init(&ring->sched_node);
 	WRITE_ONCE(ring->pub.scheduled, false);
@@ -108,7 +108,7 @@ void rstream_sched_yield(struct tx_ring *ring, bool next)
 	ring->turn_lost = false;
 	if (!ring->pub.scheduled)
 		return;
-	rstream_sched_end(ring);
+	sched_end(ring);
 	if (next && rstream_link_alive(link))
 		rstream_sched_next(link);
 }
@@ -152,7 +152,7 @@ void rstream_sched_turn_work(struct work_struct *work)
 	list_for_each_entry_safe(ring, next, &link->sched.scheduled, sched_node) {
 		if (time_before(jiffies, ring->turn_at + msecs_to_jiffies(TURN_MS)))
 			break;
-		rstream_sched_end(ring);
+		sched_end(ring);
 		ring->turn_lost = true;
 	}
 	if (rstream_link_alive(link))

@@ -1002,14 +1002,10 @@ static void tx_ask_link(struct rstream_link *link, struct rstream_balance *balan
 void rstream_txring_sweep(struct rstream_link *link, struct rstream_balance *balance)
 {
 	unsigned int n, all = link->tx.n_busy;
-	struct tx_ring *ring, *next;
 
 	lockdep_assert_held(&link->lock);
 	link->probe.sweeps++;
 	tx_ask_link(link, balance);
-	/* a scheduled ring that has not posted by now loses its turn */
-	list_for_each_entry_safe(ring, next, &link->sched.scheduled, sched_node)
-		rstream_sched_end(ring);
 	for (n = 1; n <= all && link->tx.n_busy; n++) {
 		tx_look(link, list_first_entry(&link->tx.busy, struct tx_ring, busy));
 		if (!rstream_link_pause(link, n))
