@@ -33,7 +33,10 @@ static void frag_release(struct rstream_frag *frag)
 	rstream_wr_unmap(frag);
 	if (frag->page)
 		put_page(frag->page);
-	net_zcopy_put(frag->uarg);
+	if (frag->uarg && frag->sq_seq)
+		rstream_zcopy_sent(frag->uarg);
+	else
+		net_zcopy_put(frag->uarg);
 }
 
 void rstream_frag_free(struct rstream_frag *frag)

@@ -27,6 +27,7 @@ extern const struct api_case address_cases[], connect_cases[], listen_cases[],
 extern struct rs_kind kind;		/* of the sockets under test */
 extern struct rs_kind server_kind;	/* of those that listen: the same, or not */
 extern const char *host;		/* address to meet at */
+extern bool in_place;			/* zero-copy sends are not copied, soon */
 
 /* A connected pair: [0] the client's socket, [1] what accept() returned, or,
  * with -x, the other way round.

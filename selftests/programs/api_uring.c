@@ -50,9 +50,8 @@ static void ring_make(void)
 	ring.cqes = (void *)(cq + p.cq_off.cqes);
 }
 
-/* Submit one; @id comes back with its result. */
-static void submit(int id, int op, int fd, const void *buf, size_t len,
-		   int flags)
+/* Submit one; @id comes back with its result.  @how: flags of the operation */
+static void submit_for(int id, int op, int fd, const void *buf, size_t len, int flags, int how)
 {
 	unsigned int at = *ring.sq_tail & *ring.sq_mask;
 	struct io_uring_sqe *sqe = &ring.sqes[at];
@@ -63,10 +62,16 @@ static void submit(int id, int op, int fd, const void *buf, size_t len,
 	sqe->addr = (unsigned long)buf;
 	sqe->len = len;
 	sqe->msg_flags = flags;
+	sqe->ioprio = how;
 	sqe->user_data = id;
 	ring.array[at] = at;
 	__atomic_store_n(ring.sq_tail, *ring.sq_tail + 1, __ATOMIC_RELEASE);
 	EXPECT(syscall(__NR_io_uring_enter, ring.fd, 1, 0, 0, NULL, 0) == 1);
+}
+
+static void submit(int id, int op, int fd, const void *buf, size_t len, int flags)
+{
+	submit_for(id, op, fd, buf, len, flags, 0);
 }
 
 static bool have_result(void)
@@ -233,6 +238,35 @@ static void zero_copy(void)
 	note("then %x", flags);
 }
 
+/* The notification for a send without copy says whether it was one. */
+static bool was_copied(const int fd[2])
+{
+	static char out[16384], in[sizeof(out)];
+	unsigned int flags;
+	int res;
+
+	submit_for(1, IORING_OP_SEND_ZC, fd[0], out, sizeof(out), MSG_WAITALL,
+		   IORING_SEND_ZC_REPORT_USAGE);
+	EXPECT(result(1, &flags) == sizeof(out) && flags & IORING_CQE_F_MORE);
+	EXPECT(recv(fd[1], in, sizeof(in), MSG_WAITALL) == sizeof(in));
+	res = result(1, &flags);
+	EXPECT(flags & IORING_CQE_F_NOTIF);
+	EXPECT(!res || res == (int)IORING_NOTIF_USAGE_ZC_COPIED);
+	return res;
+}
+
+static void reports_copies(void)
+{
+	int fd[2];
+
+	ring_make();
+	pair(fd);
+	if (in_place)
+		EXPECT_SOON(!was_copied(fd));
+	else
+		was_copied(fd);
+}
+
 static void closes(void)
 {
 	char buf[8];
@@ -261,6 +295,7 @@ const struct api_case uring_cases[] = {
 	CASE(messages),
 	CASE(large),
 	CASE(zero_copy),
+	CASE(reports_copies),
 	CASE(closes),
 	{ NULL, NULL },
 };

@@ -17,7 +17,7 @@ enum { FAILED = 1, SKIPPED = 4 };
 
 static const char usage[] =
 "rs_api [-k KIND] [-s KIND] [-x] [-l HOST] [-t SECONDS] [-w ROUNDS]\n"
-"       [-S COMMAND] [-R FILE | -C FILE] [-f NAME]\n"
+"       [-z] [-S COMMAND] [-R FILE | -C FILE] [-f NAME]\n"
 "  -k KIND   tcp4 tcp6 inet inet6 rds4 rds6\n"
 "  -s KIND   of the listening end, if it is another one\n"
 "  -x        the first of a pair is what accept() returned\n"
@@ -25,6 +25,7 @@ static const char usage[] =
 "  -t        limit of one case\n"
 "  -w        exchange so many bytes on a new pair first, one at a time, then\n"
 "            64 KiB each way: lets the carrier change\n"
+"  -z        zero-copy sends are not copied\n"
 "  -S        runs COMMAND where a case says \"now\": changes the carrier\n"
 "  -R FILE   record what cases note: the answers of plain TCP\n"
 "  -C FILE   cases must note what FILE has\n"
@@ -32,6 +33,7 @@ static const char usage[] =
 
 struct rs_kind kind, server_kind;
 const char *host;
+bool in_place;
 static const char *turn_command, *filter = "", *notes_from;
 static FILE *notes_to;
 static int warm, crossed;
@@ -258,7 +260,7 @@ static const char *options(int argc, char **argv)
 	int c;
 
 	rs_kind_parse("tcp4", &kind);
-	while ((c = getopt(argc, argv, "k:s:xl:t:w:S:R:C:f:")) != -1) {
+	while ((c = getopt(argc, argv, "k:s:xl:t:w:zS:R:C:f:")) != -1) {
 		if (c == 'k' && rs_kind_parse(optarg, &kind))
 			continue;
 		if (c == 's' && rs_kind_parse(optarg, &server_kind))
@@ -271,6 +273,8 @@ static const char *options(int argc, char **argv)
 			limit = atoi(optarg);
 		else if (c == 'w')
 			warm = atoi(optarg);
+		else if (c == 'z')
+			in_place = true;
 		else if (c == 'S')
 			turn_command = optarg;
 		else if (c == 'R')

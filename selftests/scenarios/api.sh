@@ -52,8 +52,8 @@ held=$!
 ok "a link comes up" wait_for 30 has_link 0
 wait_for 30 test -e "$tmp/go.held"
 mark 0
-api "ring carrier" -k rds4 -l "$ADDR4_0" -w 20 -C "$tmp/tcp4"
-api "ring carrier, IPv6" -k inet6 -l "$ADDR6_0" -w 20 -C "$tmp/tcp6" -x
+api "ring carrier" -k rds4 -l "$ADDR4_0" -w 20 -z -C "$tmp/tcp4"
+api "ring carrier, IPv6" -k inet6 -l "$ADDR6_0" -w 20 -z -C "$tmp/tcp6" -x
 [ -n "${ONLY-}" ] ||
 	ok "rings carried bytes" test "$(grown 0 ring-tx-bytes)" -gt 1000000
 

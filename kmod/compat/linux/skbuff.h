@@ -19,6 +19,21 @@ static inline bool rstream_uarg_is_msgzc(const struct ubuf_info *uarg)
 #endif
 }
 
+/*
+ * Drops the reference on @uarg of data that a device has read in place.  As net_zcopy_put(), which
+ * io_uring takes for a copy, because it names no packet: it only looks whether there is one.
+ */
+static inline void rstream_zcopy_sent(struct ubuf_info *uarg)
+{
+	static struct sk_buff packet;
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+	uarg->callback(&packet, uarg, true);
+#else
+	uarg->ops->complete(&packet, uarg, true);
+#endif
+}
+
 /* 6.16: one more argument, for device memory ("net: devmem: Implement TX path") */
 static inline struct ubuf_info *
 rstream_msg_zerocopy_realloc(struct sock *sk, size_t size, struct ubuf_info *uarg)
