@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What has arrived can be counted and peeked at, as with TCP, even if a span ends within.
 
-usage: rs_behind ADDRESS SIZE
+usage: rs_behind ADDRESS SIZE, a multiple of 10,000
 
 Both ends are of this host.  They exchange bytes, so that the streams have left their records.  Then
 SIZE bytes are sent, more than a span has left; nothing else arrives until all of them are counted
 (FIONREAD), then peeked at, and read.  Then as many come to a program that polls for SO_RCVLOWAT
-bytes, and to one that polls with EPOLLET and reads only when all are there; then the end.
+bytes, and to one that polls with EPOLLET and reads only when all are there, and then some more;
+then the end.
 """
 import os
 import select
@@ -46,14 +47,19 @@ def poll_for(sock, data, least):
         sys.exit(f"SO_RCVLOWAT: {len(got)} of {len(data)} bytes are right")
 
 
-def edges_for(sock, data):
-    """Reads when all are here, and waits for a further event as long as they are not."""
+def edges_for(sock, data, send_more):
+    """Waits for a further event as long as not all are here.  Then for one for the same again."""
     with select.epoll() as epoll:
         epoll.register(sock, select.EPOLLIN | select.EPOLLET)
         while unread(sock) < len(data):
             if not epoll.poll(LIMIT):
                 sys.exit(f"EPOLLET: no event after {unread(sock)} of {len(data)} bytes")
-    if receive(sock, len(data)) != data:
+        while epoll.poll(0.1):
+            pass
+        send_more(data[:1000])
+        if not epoll.poll(LIMIT):
+            sys.exit(f"EPOLLET: no event for 1000 bytes more than {len(data)}")
+    if receive(sock, len(data) + 1000) != data + data[:1000]:
         sys.exit("EPOLLET: what is read is not what was sent")
 
 
@@ -79,12 +85,13 @@ def main():
         sys.exit("not all can be peeked at")
     if seen != data:
         sys.exit(f"{len(seen)} of {size} bytes are peeked at")
-    if receive(ours, size) != data:
-        sys.exit("what is read is not what was sent")
-    if unread(ours):
-        sys.exit(f"{unread(ours)} bytes are counted after the last")
+    for at in range(0, size, 10000):
+        if receive(ours, 10000) != data[at:at + 10000]:
+            sys.exit(f"what is read at {at} is not what was sent")
+        if unread(ours) != size - at - 10000:
+            sys.exit(f"{unread(ours)} bytes are counted when {size - at - 10000} are left")
     send(theirs, data)
-    edges_for(ours, data)
+    edges_for(ours, data, theirs.sendall)
     theirs.sendall(data[:1000])     # what is short of SO_RCVLOWAT is announced at the end
     sender = send(theirs, data)
     threading.Thread(target=lambda: (sender.join(), theirs.shutdown(socket.SHUT_WR))).start()

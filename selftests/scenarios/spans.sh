@@ -29,6 +29,17 @@ ok "slow readers" in_spans inet inet --read-delay 1000
 ok "large chunks" in_spans rds6 rds6 -w 1M -r 1M
 ok "small chunks" in_spans inet inet -w 700 -r 900
 
+behind() {	# NAME
+	local n
+	for n in 100000 300000 1000000; do
+		ok "$1: $n bytes are counted, peeked at and read" rs_behind "$ADDR4_0" $n
+	done
+}
+sysctl -q -w net.core.rmem_max=8388608
+set_net loopback=1
+behind "behind the end of a span"
+set_net loopback=0
+
 # Streams that wait for a link, and get it.
 both_spans() { [ "$(grown 0 spans)" -gt 0 ] && [ "$(grown 1 spans)" -gt 0 ]; }
 returns() {	# NAME HINDER MEND
@@ -67,11 +78,9 @@ for steps in "back:200000 LINK" "back:$all LINK" "LINK forth:150000 back:200000"
 	ok "much is unread: $steps" rs_unread "$ADDR4_0" $all ${steps/%LINK*/} "$again" ${steps/#*LINK/}
 done
 
+# the streams return to records after each span, because there may be a ring
 use prelude
-sysctl -q -w net.core.rmem_max=8388608
-for n in 100000 300000 1000000; do
-	ok "behind the end of a span: $n bytes are counted, peeked at and read" rs_behind "$ADDR4_0" $n
-done
+behind "behind HELLO"
 set_net loopback=0
 ok "no socket is left" wait_for 20 no_sockets
 done_testing
