@@ -24,6 +24,7 @@ static int __net_init net_init(struct net *net)
 	rn->net = net;
 	get_random_bytes(rn->instance, sizeof(rn->instance));
 	rstream_stream_net_init(rn);
+	rstream_option_server_net_init(rn);
 	err = rstream_mib_net_init(net);
 	if (err)
 		return err;
@@ -46,6 +47,7 @@ static void __net_exit net_exit(struct net *net)
 {
 	struct rstream_net *rn = rstream_net(net);
 
+	rstream_option_server_net_exit(rn);
 	rstream_link_net_exit(net);
 	rstream_sysctl_net_exit(rn);
 	rstream_mib_net_exit(net);

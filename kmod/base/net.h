@@ -8,6 +8,7 @@
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
@@ -94,8 +95,10 @@ struct rstream_net {
 	struct rstream_link_net *links;
 
 	/* option_server.c */
-	struct mutex hook_lock;		/* guards hook_users */
+	struct mutex hook_lock;		/* guards the next two */
 	unsigned int hook_users;	/* listeners (and connects to v4-mapped addresses) */
+	bool hooked;
+	struct delayed_work unhook_work;
 
 	/*
 	 * stream.c: all streams of the namespace by number, the latest of a list first, and by

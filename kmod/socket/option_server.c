@@ -3,7 +3,8 @@
  * The TCP option of a server.  We replace the listener's icsk_af_ops: conn_request sees the SYN;
  * syn_recv_sock sees it, too (by TCP_SAVE_SYN), and the segment that completes the handshake.
  * SYN-ACKs have no full socket, so a LOCAL_OUT hook adds the option, also to the SYNs that
- * option_client.c leaves to it.  The hook is registered only while a namespace needs it.
+ * option_client.c leaves to it.  The hook is registered only while a namespace needs it,
+ * and for some seconds after that.
  */
 #include <linux/filter.h>
 #include <linux/ip.h>
@@ -25,6 +26,9 @@
 #include "ipsec.h"
 #include "option_hook.h"
 #include "rules.h"
+
+/* How long the hook stays when nobody needs it any more. */
+#define UNHOOK_PAUSE	(10 * HZ)
 
 static siphash_key_t answer_key __ro_after_init;	/* see server_nonce() */
 
@@ -370,23 +374,54 @@ int rstream_option_server_get(struct net *net)
 	int err = 0;
 
 	mutex_lock(&rn->hook_lock);
-	if (!rn->hook_users)
+	if (!rn->hooked)
 		err = nf_register_net_hooks(net, opt_hooks,
 					    ARRAY_SIZE(opt_hooks));
-	if (!err)
+	if (!err) {
+		rn->hooked = true;
 		rn->hook_users++;
+	}
 	mutex_unlock(&rn->hook_lock);
 	return err;
 }
 
+static void unhook_work(struct work_struct *work)
+{
+	struct rstream_net *rn = container_of(to_delayed_work(work), struct rstream_net,
+					      unhook_work);
+
+	mutex_lock(&rn->hook_lock);
+	if (rn->hooked && !rn->hook_users) {
+		nf_unregister_net_hooks(rn->net, opt_hooks, ARRAY_SIZE(opt_hooks));
+		rn->hooked = false;
+	}
+	mutex_unlock(&rn->hook_lock);
+}
+
+/*
+ * The first hook of the host, and the end of the last one, patch the kernel's code, which
+ * interrupts all CPUs.  So programs must not cause that with each listen() or connect().
+ */
 void rstream_option_server_put(struct net *net)
 {
 	struct rstream_net *rn = rstream_net(net);
 
 	mutex_lock(&rn->hook_lock);
 	if (!--rn->hook_users)
-		nf_unregister_net_hooks(net, opt_hooks, ARRAY_SIZE(opt_hooks));
+		mod_delayed_work(system_long_wq, &rn->unhook_work, UNHOOK_PAUSE);
 	mutex_unlock(&rn->hook_lock);
+}
+
+void rstream_option_server_net_init(struct rstream_net *rn)
+{
+	mutex_init(&rn->hook_lock);
+	INIT_DELAYED_WORK(&rn->unhook_work, unhook_work);
+}
+
+/* The namespace has no sockets any more. */
+void rstream_option_server_net_exit(struct rstream_net *rn)
+{
+	flush_delayed_work(&rn->unhook_work);
 }
 
 int rstream_option_server_listen(struct rstream *rs)

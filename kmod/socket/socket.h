@@ -20,6 +20,8 @@ int rstream_stream_init(void);
 void rstream_stream_exit(void);
 void rstream_stream_net_init(struct rstream_net *rn);
 void rstream_option_server_init(void);
+void rstream_option_server_net_init(struct rstream_net *rn);
+void rstream_option_server_net_exit(struct rstream_net *rn);
 int rstream_af_init(void);
 void rstream_af_exit(void);
 

@@ -455,7 +455,6 @@ void rstream_stream_net_init(struct rstream_net *rn)
 	int i;
 
 	spin_lock_init(&rn->streams_lock);
-	mutex_init(&rn->hook_lock);
 	for (i = 0; i < ARRAY_SIZE(rn->numbered); i++)
 		INIT_HLIST_HEAD(&rn->numbered[i]);
 	for (i = 0; i < ARRAY_SIZE(rn->tokens); i++)
