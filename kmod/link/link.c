@@ -354,8 +354,11 @@ struct rstream_link *rstream_link_find(struct net *net,
 void rstream_link_proven(struct rstream_link *link)
 {
 	spin_lock_bh(&link->lock);
-	if (link->state == RSTREAM_LINK_CONNECTING && link->life.setup >= RSTREAM_SETUP_REGISTERED)
+	if (link->state == RSTREAM_LINK_CONNECTING &&
+	    link->life.setup >= RSTREAM_SETUP_REGISTERED) {
 		rstream_link_peer_ready(link);
+		rstream_msg_say_ready(link);	/* ahead of data, also with iWARP */
+	}
 	spin_unlock_bh(&link->lock);
 }
 

@@ -175,9 +175,10 @@ static void answer_probe(struct rstream_link *link)
 void rstream_msg_say_ready(struct rstream_link *link)
 {
 	lockdep_assert_held(&link->lock);
-	/* a peer can take all slots, by messages whose receives are returned */
+	/* a peer can take all slots, by messages whose receives are returned, or all credits */
 	if (!rstream_link_alive(link) || link->life.setup != RSTREAM_SETUP_REGISTERED ||
-	    !rstream_wr_room(link) || (link->iwarp && !link->active && !link->life.peer_ready))
+	    !rstream_wr_room(link) || !link->msg.credits ||
+	    (link->iwarp && !link->active && !link->life.peer_ready))
 		return;
 	link->life.setup = RSTREAM_SETUP_READY;
 	link->msg.credits--;
