@@ -38,7 +38,8 @@
 #include "qp.h"
 
 #define LISTEN_BACKLOG	64
-#define LISTEN_PAUSE	(2 * HZ)
+#define LISTEN_PAUSE	(2 * HZ)	/* after a failure */
+#define UNLISTEN_PAUSE	HZ
 #define RNR_RETRIES	3	/* not needed, see msg.c on receive credits */
 
 /* ---- private data ---- */
@@ -687,9 +688,9 @@ static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
 }
 
 /*
- * Listens for both families, or those that the kernel supports.  If that fails for one, a use after
- * LISTEN_PAUSE retries.  The same if the namespace may not listen, because rdma_cm would do so on
- * the devices of the host, too.
+ * Listens for both families, or those that the kernel supports.  If that fails for one, a later use
+ * retries, LISTEN_PAUSE after that.  The same if the namespace may not listen, because rdma_cm
+ * would do so on the devices of the host, too.
  */
 int rstream_cm_listen(struct rstream_link_net *ln)
 {
@@ -722,17 +723,22 @@ out:
 	return err;
 }
 
+/*
+ * The listener comes and goes with a namespace's sockets, and each time takes rdma_cm's lock, which
+ * is that of all.  So programs must not cause that as often as they like.
+ */
 void rstream_cm_unlisten(struct rstream_link_net *ln)
 {
 	int i;
 
 	mutex_lock(&ln->listen_lock);
-	WRITE_ONCE(ln->listen_again, 0);
 	WRITE_ONCE(ln->listening, false);
 	for (i = 0; i < ARRAY_SIZE(ln->listen); i++) {
-		if (ln->listen[i])
-			rdma_destroy_id(ln->listen[i]);
+		if (!ln->listen[i])
+			continue;
+		rdma_destroy_id(ln->listen[i]);
 		ln->listen[i] = NULL;
+		WRITE_ONCE(ln->listen_again, get_jiffies_64() + UNLISTEN_PAUSE);
 	}
 	mutex_unlock(&ln->listen_lock);
 }

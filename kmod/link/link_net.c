@@ -14,6 +14,9 @@
 #include "device.h"
 #include "qp.h"
 
+/* How many namespaces start or end to listen at the same time. */
+#define LISTEN_MOST	4
+
 struct workqueue_struct *rstream_wqs[RSTREAM_WQS];
 const struct rstream_link_ops *rstream_link_ops;
 
@@ -54,26 +57,42 @@ void rstream_link_net_drain(struct net *net, bool on)
 	links_break(ln, RSTREAM_END_DRAINED, RSTREAM_END_DRAINED);
 }
 
+/* Jiffies until the namespace may listen again. */
+static unsigned long listen_wait(const struct rstream_link_net *ln)
+{
+	u64 at = READ_ONCE(ln->listen_again), now = get_jiffies_64();
+
+	return at > now ? at - now : 0;
+}
+
+static void listen_soon(struct rstream_link_net *ln)
+{
+	mod_delayed_work(rstream_wqs[RSTREAM_WQ_LISTEN], &ln->listen_work, listen_wait(ln));
+}
+
 static void listen_or_not(struct rstream_link_net *ln)
 {
 	unsigned long ms = rstream_link_set(ln)->link_idle_ms;
 
 	if (atomic_read(&ln->users)) {
-		rstream_cm_listen(ln);
+		if (listen_wait(ln))
+			listen_soon(ln);
+		else
+			rstream_cm_listen(ln);
 		return;
 	}
 	/* do not pin a namespace that is unused; the initial one always exists */
 	if (!net_eq(ln->net, &init_net)) {
 		links_break(ln, RSTREAM_END_UNUSED, RSTREAM_END_UNUSED_RINGS);
-	} else if (!list_empty_careful(&ln->links)) {
-		queue_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work,
+	} else if (READ_ONCE(ln->listening) && !list_empty_careful(&ln->links)) {
+		queue_delayed_work(rstream_wqs[RSTREAM_WQ_LISTEN], &ln->listen_work,
 				   msecs_to_jiffies(ms));
 		return;
 	}
 	rstream_cm_unlisten(ln);
 	smp_mb();	/* pairs with rstream_link_net_use(): one sees the other */
 	if (atomic_read(&ln->users))
-		rstream_cm_listen(ln);
+		listen_soon(ln);
 }
 
 static void link_listen_work(struct work_struct *work)
@@ -101,9 +120,8 @@ void rstream_link_net_use(struct net *net, struct mem_cgroup *memcg)
 	rstream_account_to(ln, memcg);
 	atomic_inc(&ln->users);
 	smp_mb__after_atomic();	/* pairs with listen_or_not() */
-	if (!READ_ONCE(ln->listening) &&
-	    time_after_eq64(get_jiffies_64(), READ_ONCE(ln->listen_again)))
-		mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work, 0);
+	if (!READ_ONCE(ln->listening))
+		listen_soon(ln);
 }
 
 void rstream_link_net_unuse(struct net *net)
@@ -111,10 +129,11 @@ void rstream_link_net_unuse(struct net *net)
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	unsigned long ms = 0;
 
-	if (net_eq(net, &init_net))
+	/* nothing far ahead may take the place of work that is to listen */
+	if (net_eq(net, &init_net) && READ_ONCE(ln->listening))
 		ms = rstream_link_set(ln)->link_idle_ms;
 	if (atomic_dec_and_test(&ln->users))
-		mod_delayed_work(rstream_wqs[RSTREAM_WQ_REQUESTS], &ln->listen_work,
+		mod_delayed_work(rstream_wqs[RSTREAM_WQ_LISTEN], &ln->listen_work,
 				 msecs_to_jiffies(ms));
 }
 
@@ -187,6 +206,7 @@ static int wqs_init(void)
 {
 	static const char * const names[] = {
 		[RSTREAM_WQ_REQUESTS] = "requests",
+		[RSTREAM_WQ_LISTEN] = "listen",
 		[RSTREAM_WQ_SETUP] = "setup",
 		[RSTREAM_WQ_REGISTER] = "register",
 		[RSTREAM_WQ_MEMORY] = "memory",
@@ -205,7 +225,9 @@ static int wqs_init(void)
 	static_assert(ARRAY_SIZE(names) == RSTREAM_WQS);
 	for (i = 0; i < RSTREAM_WQS; i++) {
 		flags = WQ_UNBOUND | WQ_SYSFS | (reclaim & BIT(i) ? WQ_MEM_RECLAIM : 0);
-		rstream_wqs[i] = alloc_workqueue("rdmastream_%s", flags, 0, names[i]);
+		rstream_wqs[i] = alloc_workqueue("rdmastream_%s", flags,
+						 i == RSTREAM_WQ_LISTEN ? LISTEN_MOST : 0,
+						 names[i]);
 		if (!rstream_wqs[i]) {
 			wqs_exit();
 			return -ENOMEM;

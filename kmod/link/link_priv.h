@@ -261,7 +261,8 @@ struct rstream_link {
  * time, for all namespaces.  So there is one for each thing that a work may block on for long.
  */
 enum rstream_wq {
-	RSTREAM_WQ_REQUESTS,	/* rdma_cm: attempts, requests, listeners */
+	RSTREAM_WQ_REQUESTS,	/* rdma_cm: attempts, requests */
+	RSTREAM_WQ_LISTEN,	/* its listeners; few at a time */
 	RSTREAM_WQ_SETUP,	/* queue pairs; with iWARP, connects that take minutes */
 	RSTREAM_WQ_REGISTER,	/* the first memory of a link */
 	RSTREAM_WQ_MEMORY,	/* further memory */

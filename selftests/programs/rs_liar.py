@@ -531,28 +531,33 @@ def lesser_instance():
 
 
 @contextlib.contextmanager
-def counted_runs():
-    """Yields a function: how often the worker of the streams has run."""
+def counted(event, only="0"):
+    """Yields a function: how often the event has been traced.  @only: a filter, "0": none"""
     trace = "/sys/kernel/tracing/"
     if not os.path.isdir(trace + "events"):
         subprocess.run(["mount", "-t", "tracefs", "tracefs", trace], check=True)
-    worker, = (addr for addr, name in symbols() if name == "on_work")
 
-    def runs():
-        count = 0
+    def count():
+        n = 0
         for cpu in os.listdir(trace + "per_cpu"):
             with open(f"{trace}per_cpu/{cpu}/stats", encoding="ascii") as file:
                 said = dict(line.split(":", 1) for line in file)
-            count += int(said["entries"]) + int(said["overrun"])
-        return count
-    event = trace + "events/workqueue/workqueue_execute_start/"
-    write_file(event + "filter", f"function == 0x{worker}")
+            n += int(said["entries"]) + int(said["overrun"])
+        return n
+    event = f"{trace}events/{event}/"
+    write_file(event + "filter", only)
     write_file(trace + "trace", "")
     write_file(event + "enable", 1)
     try:
-        yield runs
+        yield count
     finally:
         write_file(event + "enable", 0)
+
+
+def runs_of_streams():
+    """counted(): how often the worker of the streams has run."""
+    worker, = (address for address, name in symbols() if name == "on_work")
+    return counted("workqueue/workqueue_execute_start", f"function == 0x{worker}")
 
 
 def link_failures_are_told_once(tun):
@@ -562,7 +567,7 @@ def link_failures_are_told_once(tun):
         stack.enter_context(setting("links_per_address", 1))
         for _ in range(100):
             many.append(said_hello(tun, instance=name)[0])
-        runs = stack.enter_context(counted_runs())
+        runs = stack.enter_context(runs_of_streams())
         for each in many:
             each.peer.write(record(LINK))
         time.sleep(5)
@@ -578,6 +583,32 @@ def link_failures_are_told_once(tun):
             each.peer.close()
         first.leave()
         liar.forgotten()
+
+
+CHURN = """
+import socket, time
+for _ in range(200):
+    with socket.socket(proto=257) as sock:
+        sock.listen()
+        time.sleep(0.01)
+    time.sleep(0.01)
+"""
+
+
+def link_listener_in_a_loop(_):
+    """A program in a namespace cannot make rdma_cm's listener come and go all the time."""
+    subprocess.run(["ip", "netns", "add", "churn"], check=True)
+    try:
+        begin = time.monotonic()
+        with counted("rdma_cma/cm_id_destroy") as ends:
+            subprocess.run(["ip", "netns", "exec", "churn", sys.executable, "-c", CHURN],
+                           check=True)
+            count, passed = ends(), time.monotonic() - begin
+        print(f"# {count} ids have ended in {passed:.1f} s")
+        # once a second: for IPv4, IPv6, and one for each of two devices
+        expect(count <= 6 * (passed + 1), f"few ids to end, not {count}")
+    finally:
+        subprocess.run(["ip", "netns", "del", "churn"], check=True)
 
 
 def link_attempts_are_shared(tun):
