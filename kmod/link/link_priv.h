@@ -203,6 +203,7 @@ struct rstream_peer {
 	bool drained;			/* the peer is, as far as known */
 	bool asked;			/* the peer has requested a link since the last attempt */
 	u64 hurried_at;			/* 64-bit jiffies; when a request lets the peer be tried */
+	u64 retried_at;			/* likewise; when the end of a drain does */
 	const char *why;		/* why the last link ended; NULL: none has */
 	u64 why_at;			/* 64-bit jiffies */
 	struct delayed_work work;	/* holds a reference while it is pending */
@@ -352,7 +353,7 @@ unsigned long rstream_path_longest(struct rstream_peer *peer);
 void rstream_path_works(struct rstream_path *path);
 void rstream_path_failed(struct rstream_path *path, bool refused);
 void rstream_path_again(struct rstream_path *path);
-void rstream_paths_hurry(struct rstream_peer *peer, u64 at);
+void rstream_paths_hurry(struct rstream_peer *peer, u64 at, bool all);
 void rstream_path_broke(struct rstream_link *link);
 
 /* msg.c, rxring.c and txring.c, with link->lock held unless noted */

@@ -363,10 +363,10 @@ void rstream_path_again(struct rstream_path *path)
 }
 
 /*
- * Lets all paths be tried at @at (64-bit jiffies), and forgets failures; if @at is 0, now, and also
- * forgets links that broke.
+ * Lets all paths be tried at @at (64-bit jiffies), and forgets failures.  @all: also links that
+ * broke, and what may be tried before @at remains so; otherwise, only what is due.
  */
-void rstream_paths_hurry(struct rstream_peer *peer, u64 at)
+void rstream_paths_hurry(struct rstream_peer *peer, u64 at, bool all)
 {
 	struct rstream_path *path;
 	int i;
@@ -377,10 +377,10 @@ void rstream_paths_hurry(struct rstream_peer *peer, u64 at)
 		path->agains = 0;
 		path->fails = 0;
 		path->refused = 0;
-		if (!at)
+		if (all)
 			path->flaps = 0;
 		/* an attempt that is due earlier remains so */
-		if (!at || !rstream_path_wait(path) || path->retry_at > at)
+		if (path->retry_at > at || (!all && !rstream_path_wait(path)))
 			path->retry_at = at;
 	}
 }

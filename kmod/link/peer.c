@@ -18,6 +18,8 @@
 
 /* Pause after a further link could not be established. */
 #define MORE_PAUSE	(30 * HZ)
+/* At least between attempts because a drain is over. */
+#define RETRY_PAUSE	(HZ / 10)
 /* Delay of an attempt that the peer has requested. */
 #define ASKED_MS	100
 /* waiter_to_try() looks at this many waiters of each list, peer->notified and peer->asking. */
@@ -589,11 +591,14 @@ void rstream_peer_addrs(struct rstream_peer *peer, const u8 addrs[][16],
 
 /* ---- events that expedite an attempt ---- */
 
-/* Makes the next attempt at @at (64-bit jiffies; 0: now), regardless of earlier failures. */
-static void peer_hurry(struct rstream_peer *peer, u64 at)
+/*
+ * Makes the next attempt at @at (64-bit jiffies), regardless of earlier failures; @all: as in
+ * rstream_paths_hurry().
+ */
+static void peer_hurry(struct rstream_peer *peer, u64 at, bool all)
 {
 	lockdep_assert_held(&peer->lock);
-	rstream_paths_hurry(peer, at);
+	rstream_paths_hurry(peer, at, all);
 	peer->more_at = 0;
 	peer_schedule(peer);
 }
@@ -613,7 +618,20 @@ static void peer_asked(struct rstream_peer *peer)
 	if (peer->hurried_at > now)	/* one is due */
 		return;
 	peer->hurried_at = max(now + msecs_to_jiffies(ASKED_MS), peer->hurried_at + HZ);
-	peer_hurry(peer, peer->hurried_at);
+	peer_hurry(peer, peer->hurried_at, false);
+}
+
+/*
+ * The drain of this host is over.  The root of a namespace can cause that as often as it likes,
+ * hence RETRY_PAUSE.
+ */
+static void peer_retry(struct rstream_peer *peer)
+{
+	u64 now = get_jiffies_64();
+
+	if (peer->retried_at <= now)
+		peer->retried_at = max(now, peer->retried_at + RETRY_PAUSE);
+	peer_hurry(peer, peer->retried_at, true);
 }
 
 void rstream_peer_asks(struct rstream_peer *peer)
@@ -706,7 +724,7 @@ void rstream_peers_retry(struct rstream_link_net *ln)
 		peer = NULL;
 		while ((peer = rstream_peer_next(ln, &ln->peers[i], peer))) {
 			spin_lock_bh(&peer->lock);
-			peer_hurry(peer, 0);
+			peer_retry(peer);
 			spin_unlock_bh(&peer->lock);
 		}
 	}
