@@ -36,6 +36,8 @@
 #include "base/stats.h"
 #include "stream.h"
 
+/* How long not to return to records again only because there is a link. */
+#define RETURN_PAUSE	(HZ / 10)
 /* How often the length of a span doubles. */
 #define SPAN_GROWTH	4
 
@@ -102,6 +104,7 @@ bool rstream_plain_one_way(struct rstream *rs)
 static void span_leave(struct rstream *rs)
 {
 	rs->plain.ring = false;
+	rs->plain.left_at = tcp_jiffies32;
 	clear_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	rstream_span_leave(&rs->plain.phase);
 	rstream_plain_want_hello(rs);
@@ -113,6 +116,8 @@ static void span_leave(struct rstream *rs)
 /*
  * Can we expect to grant a ring, or to be granted one?  Don't return to records while the program
  * leaves much unread: the peer's HELLO follows that data, and we may send little until it arrives.
+ * Therefore, don't return often only because there is a link, either: it may have no memory for
+ * rings.
  */
 static bool ring_likely(struct rstream *rs, bool paused)
 {
@@ -122,6 +127,8 @@ static bool ring_likely(struct rstream *rs, bool paused)
 		return false;
 	if (rs->plain.ring || rs->rx.fin || !rs->hello.peer)
 		return rs->plain.ring && !rs->rx.fin;
+	if (tcp_jiffies32 - rs->plain.left_at < RETURN_PAUSE)
+		return false;
 	link = rstream_peer_link(rs->hello.peer, 0);
 	if (!link)
 		return false;

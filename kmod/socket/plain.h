@@ -25,6 +25,7 @@ struct rstream_plain {
 	bool reset;		/* TCP has ended with an error */
 	bool ring;		/* a ring may be possible: return to records when the span ends */
 	bool other;		/* what follows @clear is not PLAIN */
+	u32 left_at;		/* tcp_jiffies32 when we last returned from a span */
 	/* this many bytes after phase.rx_end are whole spans, with their PLAIN records */
 	u64 clear;
 	u64 behind;		/* bytes of these that have arrived, without PLAIN; if @more */

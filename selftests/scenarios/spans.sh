@@ -78,9 +78,16 @@ for steps in "back:200000 LINK" "back:$all LINK" "LINK forth:150000 back:200000"
 	ok "much is unread: $steps" rs_unread "$ADDR4_0" $all ${steps/%LINK*/} "$again" ${steps/#*LINK/}
 done
 
-# the streams return to records after each span, because there may be a ring
+# The streams return to records now and then, because there may be a ring.
 use prelude
 behind "behind HELLO"
+spans_of() {	# BYTES: how often both ends have left their records
+	mark 0
+	rs_stream -b -k inet -l "$ADDR4_0" -n "$1" -t 60 >/dev/null || return
+	echo "$(grown 0 spans) times"
+	[ "$(grown 0 spans)" -gt 2 ] && [ "$(grown 0 spans)" -lt 40 ]
+}
+ok "they return rarely, although there is a link" spans_of 64M
 set_net loopback=0
 ok "no socket is left" wait_for 20 no_sockets
 done_testing
