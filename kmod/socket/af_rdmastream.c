@@ -564,6 +564,13 @@ static void __maybe_unused rstream_splice_eof(struct socket *sock)
 	rstream_uncork(rstream_of(sock->sk), true);
 }
 
+/* ---- SO_RCVBUF ---- */
+
+static void __maybe_unused rstream_set_rcvbuf(struct sock *sk, int val)
+{
+	rstream_ops_set_rcvbuf(rstream_of(sk)->tcp_ops, sk, val);
+}
+
 const struct proto_ops rstream_proto_ops = {
 	.family = PF_INET,
 	.owner = THIS_MODULE,
@@ -587,6 +594,7 @@ const struct proto_ops rstream_proto_ops = {
 	.set_rcvlowat = rstream_set_rcvlowat,
 	RSTREAM_SENDPAGE
 	RSTREAM_SPLICE_EOF
+	RSTREAM_SET_RCVBUF
 	RSTREAM_PEEK_OFF
 };
 

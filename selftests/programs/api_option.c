@@ -155,6 +155,22 @@ static void buffers(void)
 	}
 }
 
+/* Newer kernels limit the window, too. */
+static void buffer_clamps_window(void)
+{
+	int fd = rs_socket(&kind, 0), both[2];
+
+	set_int(fd, SOL_SOCKET, SO_RCVBUF, 100000);
+	note("fresh %d", get_int(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP));
+	pair(both);
+	for (int i = 0; i < 2; i++) {
+		set_int(both[i], SOL_SOCKET, SO_RCVBUF, 100000);
+		/* by how much depends on the packets that have arrived */
+		note("limited %d", get_int(both[i], IPPROTO_TCP, TCP_WINDOW_CLAMP) <=
+				   get_int(both[i], SOL_SOCKET, SO_RCVBUF));
+	}
+}
+
 static void keepalive(void)
 {
 	int fd[2];
@@ -348,6 +364,7 @@ const struct api_case option_cases[] = {
 	CASE(malformed),
 	CASE(rules),
 	CASE(buffers),
+	CASE(buffer_clamps_window),
 	CASE(keepalive),
 	CASE(info_counts),
 	CASE(info_unsent),

@@ -66,6 +66,22 @@ static inline ssize_t rstream_ops_sendpage(const struct proto_ops *ops,
 #define RSTREAM_SPLICE_EOF
 #endif
 
+/* 7.x: SO_RCVBUF limits TCP's window, too */
+#ifdef RSTREAM_HAVE_SET_RCVBUF	/* see flags.mk */
+#define RSTREAM_SET_RCVBUF	.set_rcvbuf = rstream_set_rcvbuf,
+static inline void rstream_ops_set_rcvbuf(const struct proto_ops *ops, struct sock *sk,
+					  int val)
+{
+	ops->set_rcvbuf(sk, val);
+}
+#else
+#define RSTREAM_SET_RCVBUF
+static inline void rstream_ops_set_rcvbuf(const struct proto_ops *ops, struct sock *sk,
+					  int val)
+{
+}
+#endif
+
 /* 6.9: TCP supports SO_PEEK_OFF (05ea491641d3) */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define RSTREAM_PEEK_OFF
