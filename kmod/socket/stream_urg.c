@@ -71,6 +71,8 @@ int rstream_urg_recv(struct rstream *rs, struct msghdr *msg, size_t len,
 
 	if (sock_flag(rs->sk, SOCK_URGINLINE) || rs->urg.state != RSTREAM_URG_NEW)
 		return -EINVAL;		/* as in TCP, if there is nothing to read out of band */
+	if (rs->sk->sk_state == TCP_CLOSE && !rs->rx.fin)
+		return -ENOTCONN;	/* reset */
 	rstream_ring_landed(rs);
 	if (!rstream_rxq_urg_here(rs) ||
 	    !rstream_plain_recv_pull(rs, rs->urg.at - rs->rx.consumed))

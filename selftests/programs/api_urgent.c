@@ -221,6 +221,44 @@ static void then_the_end(void)
 	note("urgent %zd", recv(fd[1], buf, 8, MSG_OOB));
 }
 
+/* A reset loses it, unless the end has arrived before. */
+static void then_a_reset(void)
+{
+	struct linger now = { .l_onoff = 1 };
+	char buf[8];
+	int fd[2];
+
+	pair(fd);
+	EXPECT(send(fd[0], "ab", 2, MSG_OOB) == 2);
+	await(fd[1], POLLPRI);
+	EXPECT(!setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
+	close(fd[0]);
+	await(fd[1], POLLHUP);
+	EXPECT_ERRNO(recv(fd[1], buf, 8, MSG_OOB), ENOTCONN);
+	set_int(fd[1], SOL_SOCKET, SO_OOBINLINE, 1);
+	EXPECT_ERRNO(recv(fd[1], buf, 8, MSG_OOB), EINVAL);
+	set_int(fd[1], SOL_SOCKET, SO_OOBINLINE, 0);
+	note("error %d", get_int(fd[1], SOL_SOCKET, SO_ERROR));
+	EXPECT_ERRNO(recv(fd[1], buf, 8, MSG_OOB), ENOTCONN);
+}
+
+static void then_the_end_and_a_reset(void)
+{
+	struct linger now = { .l_onoff = 1 };
+	char buf[8];
+	int fd[2];
+
+	pair(fd);
+	EXPECT(send(fd[0], "ab", 2, MSG_OOB) == 2);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	await(fd[1], POLLPRI);
+	await(fd[1], POLLRDHUP);
+	EXPECT(!setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
+	close(fd[0]);
+	await(fd[1], POLLERR);
+	note("urgent %zd", recv(fd[1], buf, 8, MSG_OOB));
+}
+
 static void both_ways(void)
 {
 	char buf[8];
@@ -259,6 +297,8 @@ const struct api_case urgent_cases[] = {
 	CASE(signals),
 	CASE(selects),
 	CASE(then_the_end),
+	CASE(then_a_reset),
+	CASE(then_the_end_and_a_reset),
 	CASE(both_ways),
 	CASE(not_any_more),
 	{ NULL, NULL },
