@@ -558,10 +558,10 @@ static int rstream_release(struct socket *sock)
 	return now ? ops->release(sock) : 0;
 }
 
-/* sendfile() has reached end of file early: no more data follows MSG_MORE. */
+/* sendfile() has reached end of file early: no more data follows MSG_MORE.  TCP_CORK remains. */
 static void __maybe_unused rstream_splice_eof(struct socket *sock)
 {
-	rstream_uncork(rstream_of(sock->sk), true);
+	rstream_uncork(rstream_of(sock->sk), false);
 }
 
 /* ---- SO_RCVBUF ---- */

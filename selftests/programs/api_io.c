@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -321,6 +322,26 @@ static void file_ends_early(void)
 	EXPECT(least < 150);	/* TCP would wait for 200 ms */
 }
 
+/* The end of the file is not the end of TCP_CORK. */
+static void corked_file_ends_early(void)
+{
+	int file = memfd_create("api", 0), fd[2], n;
+	char buf[1000] = "";
+	uint64_t start;
+	off_t at = 0;
+
+	EXPECT(write(file, buf, sizeof(buf)) == sizeof(buf));
+	pair(fd);
+	set_int(fd[0], IPPROTO_TCP, TCP_CORK, 1);
+	start = rs_now_ms();
+	EXPECT(sendfile(fd[0], file, &at, 5000) == sizeof(buf));
+	usleep(50000);
+	/* unless this machine stood still */
+	EXPECT(!ioctl(fd[1], SIOCINQ, &n) && (!n || rs_now_ms() - start > 150));
+	set_int(fd[0], IPPROTO_TCP, TCP_CORK, 0);
+	EXPECT(recv(fd[1], buf, sizeof(buf), MSG_WAITALL) == sizeof(buf));
+}
+
 static void splice_both_ways(void)
 {
 	int a[2], b[2], fd[2];
@@ -386,6 +407,7 @@ const struct api_case io_cases[] = {
 	CASE(epoll_edge),
 	CASE(file_sent),
 	CASE(file_ends_early),
+	CASE(corked_file_ends_early),
 	CASE(splice_both_ways),
 	CASE(buffers_set),
 	{ NULL, NULL },
