@@ -359,33 +359,13 @@ static int rstream_getname(struct socket *sock, struct sockaddr *addr, int peer)
 
 /* ---- poll ---- */
 
-/* Has all of the stream arrived?  Without the lock, while others read. */
-static bool all_here(const struct rstream *rs)
-{
-	u64 ready;
-
-	/* pairs with rstream_rx_fin() */
-	if (!smp_load_acquire(&rs->rx.fin))
-		return false;
-	ready = rstream_rxq_ready(rs);
-	smp_rmb();	/* pairs with rstream_recv_consume() */
-	return ready + READ_ONCE(rs->rx.consumed) >= READ_ONCE(rs->rx.fin_at);
-}
-
-/* Has TCP's FIN arrived, and before it nothing but spans that are still in TCP's queue? */
-static bool ends_behind(const struct rstream *rs)
-{
-	return READ_ONCE(rs->plain.more) && READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN &&
-	       READ_ONCE(rs->plain.phase.rx) == RSTREAM_SPAN && !READ_ONCE(rs->plain.other);
-}
-
 static __poll_t poll_framed(const struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 	u8 down = READ_ONCE(rs->shutdown);
 	__poll_t mask = 0;
 
-	if (all_here(rs) || ends_behind(rs))
+	if (rstream_recv_end_here(rs))
 		down |= RCV_SHUTDOWN;
 	if (READ_ONCE(sk->sk_state) == TCP_CLOSE && !rstream_rxq_ring_owes(rs) &&
 	    READ_ONCE(sk->sk_shutdown) == SHUTDOWN_MASK)

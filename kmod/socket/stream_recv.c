@@ -549,16 +549,40 @@ static void tell_time(struct sock *sk, struct msghdr *msg, ktime_t stamp)
 	consume_skb(skb);
 }
 
-/* TCP_INQ, also for io_uring; at end of file 1, as with TCP. */
+/* Has all of the stream arrived? */
+static bool all_here(const struct rstream *rs)
+{
+	u64 ready;
+
+	/* pairs with rstream_rx_fin() */
+	if (!smp_load_acquire(&rs->rx.fin))
+		return false;
+	ready = rstream_rxq_ready(rs);
+	smp_rmb();	/* pairs with rstream_recv_consume() */
+	return ready + READ_ONCE(rs->rx.consumed) >= READ_ONCE(rs->rx.fin_at);
+}
+
+/* Has TCP's FIN arrived, and before it nothing but spans that are still in TCP's queue? */
+static bool ends_behind(const struct rstream *rs)
+{
+	return READ_ONCE(rs->plain.more) && READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN &&
+	       READ_ONCE(rs->plain.phase.rx) == RSTREAM_SPAN && !READ_ONCE(rs->plain.other);
+}
+
+/* Has the end of the stream arrived, with all that precedes it? */
+bool rstream_recv_end_here(const struct rstream *rs)
+{
+	return all_here(rs) || ends_behind(rs);
+}
+
+/* TCP_INQ, also for io_uring.  As with TCP, the end counts as a byte. */
 static void tell_inq(struct rstream *rs, struct msghdr *msg)
 {
 	bool asked = tcp_sk(rs->sk)->recvmsg_inq;
 
 	if (!asked && !msg->msg_get_inq)
 		return;
-	msg->msg_inq = min_t(u64, rstream_rxq_here(rs), INT_MAX);
-	if (!msg->msg_inq && rstream_rx_eof(&rs->rx))
-		msg->msg_inq = 1;
+	msg->msg_inq = min_t(u64, rstream_rxq_here(rs) + rstream_recv_end_here(rs), INT_MAX);
 	if (asked)
 		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq),
 			 &msg->msg_inq);

@@ -14,6 +14,7 @@ int rstream_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 int rstream_recv_begin(struct rstream *rs, struct socket *sock, int flags);
 
 void rstream_recv_accepted(struct rstream *rs);
+bool rstream_recv_end_here(const struct rstream *rs);	/* without the lock, while others read */
 
 /* For readers.  Held. */
 size_t rstream_recv_next(struct rstream *rs, size_t len, u64 *ahead, bool peek);

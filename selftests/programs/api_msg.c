@@ -486,6 +486,26 @@ static void inq_told(void)
 	note_control(fd[1], 1, 0);
 }
 
+/* The end counts as a byte. */
+static void inq_told_before_end(void)
+{
+	int fd[2];
+
+	pair(fd);
+	set_int(fd[1], IPPROTO_TCP, TCP_INQ, 1);
+	turn();
+	EXPECT(send(fd[0], "abcdefgh", 8, 0) == 8);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	await(fd[1], POLLRDHUP);
+	note_control(fd[1], 3, 0);
+	turn();
+	note_control(fd[1], 2, MSG_PEEK);
+	note_control(fd[1], 4, 0);
+	note_control(fd[1], 1, 0);
+	note_control(fd[1], 1, 0);
+	note_control(fd[1], 1, 0);
+}
+
 static void inq_told_beside_urgent(void)
 {
 	int fd[2];
@@ -711,6 +731,7 @@ const struct api_case msg_cases[] = {
 	CASE(send_timeout_counts),
 	CASE(peek_offset),
 	CASE(inq_told),
+	CASE(inq_told_before_end),
 	CASE(inq_told_beside_urgent),
 	CASE(no_time_of_socket),
 	CASE(time_told),
