@@ -227,12 +227,13 @@ static int wait_room(struct rstream *rs, long *timeo)
 	return err;
 }
 
-/* Check control messages, as TCP does. */
-static bool control_valid(struct sock *sk, struct msghdr *msg)
+/* Check control messages, as TCP does.  Return: 0 or an errno. */
+static int control_check(struct sock *sk, struct msghdr *msg)
 {
 	struct sockcm_cookie sockc = { .tsflags = READ_ONCE(sk->sk_tsflags) };
+	int err = msg->msg_controllen ? sock_cmsg_send(sk, msg, &sockc) : 0;
 
-	return !sock_cmsg_send(sk, msg, &sockc);
+	return err ? sk_stream_error(sk, msg->msg_flags, rstream_tcp_cmsg_error(err)) : 0;
 }
 
 /* At the end of a prelude or span, PLAIN or HELLO may have to go out: is what follows plain? */
@@ -270,12 +271,13 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 	struct ubuf_info *uarg;
 	ssize_t n;
 	u64 most;
-	int err = 0;
+	int err;
 
 	if (urgent && rs->hello.in && !rs->hello.urg)
 		return -EOPNOTSUPP;
-	if (msg->msg_controllen && !control_valid(sk, msg))
-		return sk_stream_error(sk, msg->msg_flags, -EINVAL);
+	err = control_check(sk, msg);
+	if (err)
+		return err;
 	uarg = msg->msg_flags & MSG_ZEROCOPY ? rstream_zerocopy_begin(rs, msg) : NULL;
 	if (IS_ERR(uarg))
 		return PTR_ERR(uarg);

@@ -126,6 +126,27 @@ static void control_sent(void)
 	result("short", sendmsg(fd[0], &msg, 0));
 }
 
+/* The error of a control message that is not for everybody. */
+static void control_forbidden(void)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd[2];
+
+	pair(fd);
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SO_MARK;
+	result("root", sendmsg(fd[0], &msg, 0));
+	EXPECT(!setuid(65534));
+	result("nobody", sendmsg(fd[0], &msg, 0));
+}
+
 static void many_messages(void)
 {
 	static char out[64], in[64];
@@ -716,6 +737,7 @@ const struct api_case msg_cases[] = {
 	CASE(flags),
 	CASE(message_names),
 	CASE(control_sent),
+	CASE(control_forbidden),
 	CASE(many_messages),
 	CASE(more_held),
 	CASE(corked),

@@ -63,6 +63,19 @@ static inline int rstream_tcp_sendpage_zc(struct sock *sk, struct page *page,
 	return ret;
 }
 
+/*
+ * What TCP's send calls return for @err of a control message.  6.16: that error ("net: devmem:
+ * preserve sockc_err")
+ */
+static inline int rstream_tcp_cmsg_error(int err)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+	return -EINVAL;
+#else
+	return err;
+#endif
+}
+
 /* Sends an ACK with the current window.  Socket lock held. */
 static inline void rstream_tcp_ack(struct sock *sk)
 {
