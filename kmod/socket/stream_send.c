@@ -333,12 +333,17 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 }
 
 /* MSG_FASTOPEN: as TCP, which would connect, or notice that an earlier connect() has succeeded. */
-static int already_connected(const struct sock *sk)
+static int already_connected(const struct sock *sk, const struct msghdr *msg)
 {
+	const struct sockaddr *addr = msg->msg_name;
+	bool whole = msg->msg_namelen >= (int)sizeof(addr->sa_family);
 	struct socket *sock = sk->sk_socket;
 
-	if (!(READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_fastopen) & TFO_CLIENT_ENABLE))
+	if (!(READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_fastopen) & TFO_CLIENT_ENABLE) ||
+	    (addr && whole && addr->sa_family == AF_UNSPEC))
 		return -EOPNOTSUPP;
+	if (addr && !whole)
+		return -EINVAL;
 	if (sock->state != SS_CONNECTING)
 		return -EISCONN;
 	if (sk->sk_state != TCP_CLOSE)
@@ -352,7 +357,7 @@ static int send_framed(struct rstream *rs, struct msghdr *msg, bool pages)
 	int err = 0;
 
 	if (unlikely(msg->msg_flags & MSG_FASTOPEN))
-		err = already_connected(rs->sk);
+		err = already_connected(rs->sk, msg);
 	if (err)
 		return err;
 	if (!pages && rstream_tx_plain(rs) && !tx_over(rs)) {

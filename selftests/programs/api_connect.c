@@ -398,6 +398,25 @@ static void fastopen_twice(void)
 	EXPECT_ERRNO(send(fd[0], "fast", 4, MSG_FASTOPEN | MSG_NOSIGNAL), EISCONN);
 }
 
+/* The address does not matter any more, but it is checked. */
+static void fastopen_twice_with_address(void)
+{
+	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	int fd[2], how = MSG_FASTOPEN | MSG_NOSIGNAL;
+	union rs_addr addr;
+	socklen_t len;
+
+	pair(fd);
+	len = rs_addr(&kind, host, 9, &addr);
+	EXPECT_ERRNO(sendto(fd[0], "fast", 4, how, &addr.sa, len), EISCONN);
+	EXPECT_ERRNO(sendto(fd[0], "fast", 4, how, &addr.sa, 2), EISCONN);
+	EXPECT_ERRNO(sendto(fd[0], "fast", 4, how, &addr.sa, 1), EINVAL);
+	EXPECT_ERRNO(sendto(fd[0], "fast", 4, how, &none, sizeof(none)), EOPNOTSUPP);
+	EXPECT_ERRNO(sendto(fd[0], "fast", 4, how, &none, 1), EINVAL);
+	EXPECT(send(fd[0], "x", 1, 0) == 1);	/* still connected */
+	await_bytes(fd[1], 1);
+}
+
 /* TCP notices only in this call that the connection is there. */
 static void fastopen_when_connected(void)
 {
@@ -585,6 +604,7 @@ const struct api_case connect_cases[] = {
 	CASE(listen_instead),
 	CASE(fastopen_instead),
 	CASE(fastopen_twice),
+	CASE(fastopen_twice_with_address),
 	CASE(fastopen_when_connected),
 	CASE(send_while_connecting),
 	CASE(recv_while_connecting),
