@@ -562,6 +562,9 @@ const struct proto_ops rstream_proto_ops = {
 	.getname = rstream_getname,
 	.poll = rstream_poll,
 	.ioctl = rstream_ioctl,
+#ifdef CONFIG_COMPAT
+	.compat_ioctl = rstream_compat_ioctl,
+#endif
 	.gettstamp = sock_gettstamp,
 	.listen = rstream_listen,
 	.shutdown = rstream_shutdown,

@@ -92,6 +92,14 @@ int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	return put_user((int)min_t(s64, n, INT_MAX), (int __user *)arg);
 }
 
+#ifdef CONFIG_COMPAT
+/* Of 32-bit programs, for what differs there: routes.  Others then arrive in rstream_ioctl(). */
+int rstream_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	return rstream_ops_of(sock)->compat_ioctl(sock, cmd, arg);
+}
+#endif
+
 /* ---- SO_RCVLOWAT ---- */
 
 int rstream_set_rcvlowat(struct sock *sk, int val)

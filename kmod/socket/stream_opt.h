@@ -10,6 +10,7 @@ struct sock;
 struct socket;
 
 int rstream_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
+int rstream_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 int rstream_setsockopt(struct socket *sock, int level, int optname,
 		       sockptr_t optval, unsigned int optlen);
 int rstream_getsockopt(struct socket *sock, int level, int optname,
