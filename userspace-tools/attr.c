@@ -14,7 +14,7 @@ static void note(struct attrs *a, const struct nlattr *attr)
 {
 	unsigned int type = mnl_attr_get_type(attr);
 
-	if (type < sizeof(a->tb) / sizeof(a->tb[0]))
+	if (type <= ATTRS_MAX)
 		a->tb[type] = attr;
 	if (type > a->max)
 		a->max = type;

@@ -45,7 +45,7 @@ static struct group {
 	const char *kind, *prefix;
 	unsigned int attr;
 	const struct item *(*item_of)(uint64_t);
-	struct watched counters[64];
+	struct watched counters[ATTRS_MAX];
 } groups[] = {
 	{ "counter", "", RDMASTREAM_A_STATS_COUNTERS, counter_item, { { 0 } } },
 	{ "reason", "reason:", RDMASTREAM_A_STATS_REASONS, reason_item,
@@ -55,6 +55,10 @@ static struct group {
 };
 
 #define N_GROUPS	(sizeof(groups) / sizeof(groups[0]))
+
+_Static_assert(RDMASTREAM_A_COUNTERS_MAX <= ATTRS_MAX &&
+	       RDMASTREAM_A_REASON_COUNTERS_MAX <= ATTRS_MAX,
+	       "rsctl stats does not see all counters of the netlink spec");
 
 /*
  * @t: NULL for JSON.  A counter's attribute is its place in the list plus one.
@@ -69,7 +73,7 @@ static void show(struct table *t, const struct group *g, const struct nlattr *ne
 	char *name;
 
 	attrs_nested(&a, nest);
-	for (i = 1; i <= a.max && i < sizeof(a.tb) / sizeof(a.tb[0]); i++) {
+	for (i = 1; i <= a.max && i <= ATTRS_MAX; i++) {
 		if (!attr_uint(&a, i, &val))
 			continue;
 		if (!val && !opt.stats && !opt.details)
@@ -142,7 +146,7 @@ static void watch_group(struct table *t, unsigned int g, const struct attrs *a,
 	unsigned int i;
 
 	attrs_nested(&list, a->tb[groups[g].attr]);
-	for (i = 1; (item = groups[g].item_of(i - 1)) && i <= 64; i++) {
+	for (i = 1; (item = groups[g].item_of(i - 1)) && i <= ATTRS_MAX; i++) {
 		if (!attr_uint(&list, i, &val))
 			continue;
 		w = &groups[g].counters[i - 1];

@@ -105,11 +105,13 @@ int genl_listen(int (*ready)(void), int (*told)(const struct nlmsghdr *msg));
 
 /* ---- attr.c: attributes by number; NULL where one is left out ---- */
 
+#define ATTRS_MAX	64		/* types above it are not seen */
+
 struct attrs {
 	const struct nlmsghdr *msg;	/* one of both is NULL */
 	const struct nlattr *nest;
 	unsigned int max;
-	const struct nlattr *tb[64 + 1];
+	const struct nlattr *tb[ATTRS_MAX + 1];
 };
 
 void attrs_of(struct attrs *a, const struct nlmsghdr *msg);
