@@ -6,7 +6,6 @@
 #   needs      Debian packages, in one line
 #   limit      time limit of the run, seconds, in one line
 #   memory     MiB of each guest, in one line (1024)
-#   stock      the kernel of Debian that it needs, if User-Mode Linux lacks something
 #   least      bytes that its load must move by RDMA in each guest
 #   alone      yes: only one way at a time can have members
 #   settings   of the module, if its page recommends some: an array of NAME=VALUE
