@@ -80,6 +80,27 @@ static DEFINE_SPINLOCK(streams_lock);
 static struct rstream ends[2];
 static bool stopping;
 
+/* ---- results ---- */
+
+static atomic_t n_results;
+
+void linktest_ok(bool good, const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+
+	va_start(args, fmt);
+	vaf.va = &args;
+	pr_info("linktest: %sok %d - %pV\n", good ? "" : "not ",
+		atomic_inc_return(&n_results), &vaf);
+	va_end(args);
+}
+
+void linktest_done(void)
+{
+	pr_info("linktest: 1..%d\n", atomic_read(&n_results));
+}
+
 /* ---- what the link side calls ---- */
 
 static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
@@ -692,7 +713,7 @@ static int run(void *arg)
 	}
 	if (!err)
 		err = run_rounds(rs);
-	pr_info("%sok 1 - linktest %s (%d)\n", err ? "not " : "", rs->name, err);
+	linktest_ok(!err, "%s (%d)", rs->name, err);
 	spin_lock_bh(&streams_lock);
 	list_del_init(&rs->list);
 	spin_unlock_bh(&streams_lock);

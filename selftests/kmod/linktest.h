@@ -4,8 +4,12 @@
 
 #include "link/link.h"
 
-/* linktest_bounds.c: what role=bounds does, and who its streams are. */
+/* TAP in the kernel log.  Each line begins with the module's name. */
+__printf(2, 3) void linktest_ok(bool good, const char *fmt, ...);
+void linktest_done(void);
+
+/* linktest_bounds.c: what role=bounds does, and its streams. */
 extern const struct rstream_link_ops linktest_bounds_ops;
-int linktest_bounds(const char *addr, int cm_port);
+void linktest_bounds(const char *addr, int cm_port);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Reaches the bounds that are numbers: peers, requests for links, sending ends of rings, and
  * memory for cells beyond rmb_max.  The host has links with itself, as its peers at addresses
- * that nobody has.
+ * that no host has.
  *
  * Stands in for the streams as linktest.c does, with one for each address, but no ring is
  * ever granted: a sending end is opened as if its GRANT had come.
@@ -35,19 +35,12 @@ struct rstream {
 static struct rstream hosts[HOSTS];
 static struct rstream_txring **opened;
 static unsigned int n_opened, last_id;
-static unsigned int n_cases, n_failed;
-
-static void result(bool good, const char *what)
-{
-	n_failed += !good;
-	pr_info("linktest: %sok %u - %s\n", good ? "" : "not ", ++n_cases, what);
-}
 
 static void is(unsigned long has, unsigned long wanted, const char *what)
 {
 	if (has != wanted)
 		pr_info("linktest: # %lu, not %lu\n", has, wanted);
-	result(has == wanted, what);
+	linktest_ok(has == wanted, "%s", what);
 }
 
 /* ---- what the link side calls ---- */
@@ -197,15 +190,15 @@ static void peers_of_ipv6(void)
 	}
 	is(n, 256, "IPv6: a network of others is one address");
 	set_v6(&remote, 0x20010db8, 3, 1);
-	result(more(&local, &remote, 0), "IPv6: another one is another");
+	linktest_ok(more(&local, &remote, 0), "IPv6: another one is another");
 	set_v6(&remote, 0x20010db8, 1, 2);
 	is(most(&local, &remote, 0), 256, "IPv6: so many of one neighbour");
 	set_v6(&remote, 0x20010db8, 1, 3);
 	is(most(&local, &remote, 0), 256, "IPv6: neighbours do not share");
 	set_v6(&remote, 0xfe800000, 0, 2);
 	is(most(&local, &remote, 1), 256, "IPv6: so many of a neighbour's link-local address");
-	result(!more(&local, &remote, 1) && more(&local, &remote, 2),
-	       "IPv6: the same at another interface is another");
+	linktest_ok(!more(&local, &remote, 1) && more(&local, &remote, 2),
+		    "IPv6: the same at another interface is another");
 	no_peers();
 }
 
@@ -249,8 +242,8 @@ static void requests_of_all(struct rstream_link_net *ln)
 	is(all, 256, "requests: so many of all addresses");
 	is(ln->n_requests, 256, "requests: as many are counted");
 	host = address(ln, 1000);
-	result(host && !rstream_host_add_request(ln, host),
-	       "requests: then none of another address is accepted");
+	linktest_ok(host && !rstream_host_add_request(ln, host),
+		    "requests: then none of another address is accepted");
 	for (i = 0; i < n; i++) {
 		while (asking[i]->n_requests)
 			rstream_host_del_request(ln, asking[i]);
@@ -477,12 +470,14 @@ static void ends_of_link(struct rstream_link_net *ln, const char *addr, int cm_p
 	u64 none, all;
 	int err;
 
-	result(meet(&hosts[0], 100, addr, cm_port), "ends: a link");
+	linktest_ok(meet(&hosts[0], 100, addr, cm_port), "ends: a link");
 	none = sweeps_ns(&hosts[0]);
 	is(fill_link(&hosts[0], 0, &err), 16384, "ends: so many of one link");
 	all = sweeps_ns(&hosts[0]);
-	pr_info("linktest: # %d sweeps without ends: %llu ns, with all: %llu ns\n", SWEEPS, none, all);
-	result(all <= 8 * none + 100 * NSEC_PER_USEC, "ends: a sweep does not walk through them");
+	pr_info("linktest: # %d sweeps without ends: %llu ns, with all: %llu ns\n",
+		SWEEPS, none, all);
+	linktest_ok(all <= 8 * none + 100 * NSEC_PER_USEC,
+		    "ends: a sweep does not walk through them");
 	is(-err, ENOMEM, "ends: then none is opened");
 	if (n_opened)
 		is(-instead_of_closed(&hosts[0]), ENOMEM, "ends: nor for one that is not freed");
@@ -501,8 +496,8 @@ static void ends_of_all(struct rstream_link_net *ln, const char *addr, int cm_po
 		is(-err, ENOMEM, "ends: then none is opened");
 	}
 	is(atomic_read(&ln->n_ends), 262144, "ends: so many of all addresses");
-	result(meet(&hosts[4], 105, addr, cm_port) && !fill_link(&hosts[4], 0, &err) &&
-	       err == -ENOMEM, "ends: then none of another address is opened");
+	linktest_ok(meet(&hosts[4], 105, addr, cm_port) && !fill_link(&hosts[4], 0, &err) &&
+		    err == -ENOMEM, "ends: then none of another address is opened");
 	if (n_opened)
 		rstream_txring_close(opened[--n_opened]);
 	nothing_is_left(ln, "ends: nothing of them is left");
@@ -527,14 +522,13 @@ static void cells_beyond(struct rstream_link_net *ln, const char *addr, int cm_p
 	bytes = atomic_long_read(&ln->rmb_bytes);
 	pr_info("linktest: # %ld bytes, %u of %u without memory\n", bytes, refused, HOSTS);
 	is(served, HOSTS, "cells: each address gets some");
-	result(refused >= HOSTS - 1, "cells: none gets as many as it wants");
-	result(bytes > SZ_4M && bytes <= SZ_8M + SZ_64K, "cells: 8 MiB at most");
+	linktest_ok(refused >= HOSTS - 1, "cells: none gets as many as it wants");
+	linktest_ok(bytes > SZ_4M && bytes <= SZ_8M + SZ_64K, "cells: 8 MiB at most");
 	*rmb_max = old;
 	nothing_is_left(ln, "cells: nothing of them is left");
 }
 
-/* Return: how many cases have failed, or no memory. */
-int linktest_bounds(const char *addr, int cm_port)
+void linktest_bounds(const char *addr, int cm_port)
 {
 	struct rstream_link_net *ln = rstream_net(&init_net)->links;
 
@@ -549,9 +543,8 @@ int linktest_bounds(const char *addr, int cm_port)
 		ends_of_all(ln, addr, cm_port);
 		cells_beyond(ln, addr, cm_port);
 		rstream_link_net_unuse(&init_net);
-		pr_info("linktest: 1..%u\n", n_cases);
+		linktest_done();
 	}
 	kvfree(opened);
 	kvfree(peers);
-	return n_failed;
 }
