@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Runs linktest.ko between VM 0 (client) and VM 1 (server), then in VM 0 alone.
+# Runs linktest.ko between VM 0 (client) and VM 1 (server), or in VM 0 alone.  By hand: nothing runs
+# this script, and make check only runs role=bounds, as scenario bounds.
 #
 # usage: selftests/vm/run -n 2 -k KERNEL -- selftests/kmod/linktest.sh MODULE CASE
 # CASE: data, self, loss, drop, idle, small (little receive memory)
