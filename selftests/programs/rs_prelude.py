@@ -348,12 +348,12 @@ INSTANCE = bytes(range(16))
 
 
 def again(**kwargs):
-    """A HELLO of the peer that is like its first one."""
+    """A HELLO of the peer that repeats its first one."""
     return hello(ROLE_SYN, **{"instance": INSTANCE, "caps": CAP_PLAIN, **kwargs})
 
 
 def reasons(name):
-    """How often a reason has been counted."""
+    """How often the host has counted a reason."""
     out = subprocess.run(["rsctl", "-s", "-o", "stats"], check=True, text=True,
                          capture_output=True).stdout
     return sum(int(line.split()[1]) for line in out.splitlines()
@@ -361,7 +361,7 @@ def reasons(name):
 
 
 class Spanned:
-    """HELLOs are exchanged behind the peer's prelude, and it knows PLAIN."""
+    """A connection with HELLOs, behind the peer's prelude; the peer knows PLAIN."""
 
     def __init__(self, tun, **kwargs):
         self.served = begun(tun, late=FULL)
@@ -376,7 +376,7 @@ class Spanned:
         return kind, self.peer.read(size)
 
     def left(self):
-        """Our PLAIN.  Return: how long the span is, and bytes in records before."""
+        """The host sends PLAIN.  Return: length of the span, and the bytes in records before it."""
         before = b""
         while True:
             kind, payload = self.record()
@@ -386,7 +386,7 @@ class Spanned:
             before += payload if kind == DATA else b""
 
     def leaves(self):
-        """We leave records by ourselves, once we know that there will be no ring."""
+        """The host leaves records by itself, once it knows that there will be no ring."""
         stop = time.monotonic() + LIMIT
         kind = DATA
         while kind != PLAIN:
@@ -400,7 +400,7 @@ class Spanned:
         return struct.unpack("!Q", payload)[0]
 
     def comes_back(self):
-        """A GRANT that is of no use is answered, from out of a span."""
+        """A GRANT that the host cannot use is answered, even from within a span."""
         self.peer.write(record(GRANT, struct.pack("!IIIIQIIQ", 1, 1, 1, 1, 4096, 65536, 0, 0)))
         expect(read_hello(self.peer).startswith(MAGIC), "HELLO at once")
         kind, payload = self.record()
@@ -410,7 +410,7 @@ class Spanned:
         expect(receive(self.sock, len(data)) == data, "the peer's bytes")
 
     def refused(self, said, reason, before=b""):
-        """... and the reason is named."""
+        """The host resets the connection because of this, and counts the reason."""
         was = reasons(reason)
         self.peer.write(said)
         self.served.reset(before)
@@ -418,7 +418,7 @@ class Spanned:
 
 
 def span_of_ours(tun):
-    """Its bytes are plain, the next ones are longer; the peer need not have answered."""
+    """A span of the host is plain, the next ones are longer; the peer need not have answered."""
     span = Spanned(tun)
     size = span.leaves()
     expect(size == 65536, "64 KiB")
@@ -439,7 +439,7 @@ def span_of_ours(tun):
 
 
 def span_of_peer(tun):
-    """Ours is the answer, although there is nothing to send."""
+    """The host answers a span with one, although it has nothing to send."""
     span = Spanned(tun)
     span.peer.write(plain(5) + b"plain")
     span.gets(b"plain")
@@ -457,7 +457,7 @@ def span_of_peer(tun):
 
 
 def span_shutdown(tun):
-    """What has arrived before both directions are shut down can be read, spans behind it, too."""
+    """Data that arrived before both directions were shut down can be read, also in spans."""
     span = Spanned(tun)
     span.peer.write(plain(65536) + 3 * FULL)
     span.gets(3 * FULL)
@@ -470,7 +470,7 @@ def span_shutdown(tun):
 
 
 def span_in_pieces(tun):
-    """Every border is at every place of a segment; bytes of the program look like HELLO."""
+    """Spans that arrive in pieces; bytes of the program look like HELLO."""
     for size in (1, 7, 8, 23):
         span = Spanned(tun)
         said, bytes_ = b"", b""
@@ -488,7 +488,7 @@ def span_in_pieces(tun):
 
 
 def span_looks_like_hello(tun):
-    """Bytes like HELLO's around the place of HELLO, while we look for it."""
+    """Bytes like those of HELLO around its place, while the host looks for it."""
     for n in range(1, 9):
         for tail in (plain(4) + b"next" + again(), again()):
             for cut in (1, 3, 1400):
@@ -505,7 +505,7 @@ def span_looks_like_hello(tun):
 
 
 def span_interrupted(tun):
-    """The peer has heard that we come back: it need not reach its span's end."""
+    """A peer that knows that the host returns to records may leave its span before the end."""
     span = Spanned(tun)
     span.leaves()
     span.comes_back()
@@ -517,7 +517,7 @@ def span_interrupted(tun):
 
 
 def span_hello_not_due(tun):
-    """In a span nobody looks for HELLO without reason."""
+    """In a span, the host looks for HELLO only when it can come."""
     span = Spanned(tun)
     said = span.peer.said(again()) * 2 + plain(9)
     span.peer.write(plain(len(said) + 1) + said)
@@ -527,7 +527,7 @@ def span_hello_not_due(tun):
 
 
 def span_rounds(tun):
-    """More often than is counted in a byte."""
+    """More spans than a byte can count."""
     span = Spanned(tun)
     for _ in range(300):
         span.peer.write(plain(1) + b"." + again())
@@ -538,7 +538,7 @@ def span_rounds(tun):
 
 
 def span_window(tun):
-    """That of a HELLO counts, however much has come before."""
+    """The window of a HELLO counts, however much has come before it."""
     span = Spanned(tun)
     span.peer.write(plain(1) + b"." + again(window=1 << 61) + record(DATA, b"framed"))
     span.gets(b".framed")
@@ -552,7 +552,7 @@ def span_not_agreed(tun):
 
 
 def span_agreed_before(tun):
-    """What our HELLO has said counts, not the setting."""
+    """What the HELLO of the host has said counts, not a setting that has changed since."""
     served = reaches_end(tun)
     with setting("prelude", 0):
         served.peer.write(FULL + again() + plain(5) + b"plain")
@@ -567,7 +567,7 @@ def span_malformed(tun):
 
 
 def span_and_record(tun):
-    """Behind a span comes PLAIN or HELLO."""
+    """Only PLAIN or HELLO may follow a span."""
     for bad in (record(DATA, b"framed"), record(ACK_REC, struct.pack("!QQ", 0, 1 << 20)),
                 end(PRELUDE + 1), record(GRANT, bytes(40)), record(100, b"unknown"), bytes(16),
                 plain(0), again(size=10), MAGIC + bytes(72)):
@@ -580,7 +580,7 @@ def span_and_record(tun):
 
 
 def span_too_early(tun):
-    """PLAIN again before ours is said, and behind the stream's end."""
+    """PLAIN before the host has answered the last one, HELLO without a span, PLAIN behind FIN."""
     Spanned(tun).refused((plain(1) + b"." + again()) * 2, "bad-record", b"..")
     Spanned(tun).refused(again(), "bad-record")
     span = Spanned(tun)
@@ -589,14 +589,14 @@ def span_too_early(tun):
 
 
 def span_other_peer(tun):
-    """Who comes back is who was here."""
+    """After a span, HELLO must be from the same peer."""
     for other in ({"token": 78}, {"secret": b"x" * 16}, {"instance": b"y" * 16}):
         Spanned(tun).refused(plain(1) + b"." + again(**other), "bad-hello", b".")
     Spanned(tun).refused(plain(1) + b"." + again(versions=(9, 9)), "version", b".")
 
 
 def span_cut(tun):
-    """TCP's FIN is the stream's in a span and at its end, but not in what must follow."""
+    """TCP's FIN ends the stream in a span or at its end, but not within what must follow."""
     for k in (0, 1, 8, 15):
         for mark in (plain(5), again()):
             span = Spanned(tun)
@@ -629,7 +629,7 @@ def until_unread(sock, n):
 
 
 def span_lowat(tun):
-    """SO_RCVLOWAT counts what is queued, in the span, and behind its end, but no PLAIN."""
+    """SO_RCVLOWAT counts bytes that are queued, in the span, and behind its end, but not PLAIN."""
     text = os.urandom(40000)
     for peek_first in (True, False):
         span = Spanned(tun)
@@ -655,7 +655,7 @@ def span_lowat(tun):
 
 
 def span_end_behind(tun):
-    """TCP's FIN behind the end of a span that nobody has read is an event; TCP_INQ."""
+    """Behind the end of an unread span, TCP_INQ counts bytes, and TCP's FIN is an event."""
     span = Spanned(tun)
     span.sock.setsockopt(socket.IPPROTO_TCP, TCP_INQ, 1)
     span.peer.write(plain(5) + b".span" + plain(65536) + b"x" * 10)
@@ -668,7 +668,7 @@ def span_end_behind(tun):
 
 
 def span_peer_ends(tun):
-    """In its span, before ours: what we send goes on."""
+    """The peer ends in its span, before that of the host: the host can go on sending."""
     span = Spanned(tun)
     span.leaves()
     span.peer.write(plain(5) + b"span")
@@ -684,7 +684,7 @@ def span_peer_ends(tun):
 
 
 def span_ends_unread(tun):
-    """... before its HELLO, behind what nobody has read: our own end is told by a record."""
+    """The peer ends before its HELLO, behind unread data: the host ends its stream with FIN."""
     span = Spanned(tun)
     span.leaves()
     span.comes_back()
@@ -700,7 +700,7 @@ def span_ends_unread(tun):
 
 
 def span_without_answer(tun):
-    """It owes HELLO, and sends ever more, which nobody reads: what is kept is bounded."""
+    """A peer that owes HELLO and sends ever more, unread, cannot make the host keep all of it."""
     span = Spanned(tun)
     span.leaves()
     span.comes_back()
@@ -717,7 +717,7 @@ def span_without_answer(tun):
 
 
 def span_grant_and_end(tun):
-    """A GRANT, and the FIN behind it: our records go on without a window."""
+    """The peer sends GRANT, then FIN: records of the host continue without a window."""
     span = Spanned(tun)
     span.leaves()
     grant = record(GRANT, struct.pack("!IIIIQIIQ", 1, 1, 1, 1, 4096, 65536, 0, 0))
@@ -731,7 +731,7 @@ def span_grant_and_end(tun):
 
 
 def span_answer_and_end(tun):
-    """TCP is full when PLAIN is to be answered, and then the program ends."""
+    """TCP has no room for the answer to PLAIN, and then the program ends."""
     with setting("ring_mode", 2), setting("ring_threshold", 1 << 30):
         span = Spanned(tun, window=1 << 20, caps=CAP_PLAIN | CAP_RDMA)     # there may be a ring
         answer_and_end(span)
@@ -751,7 +751,7 @@ def answer_and_end(span):
 
 
 def span_mark(tun):
-    """TCP's urgent byte is in the span; segments with records have its mark already."""
+    """The urgent byte is in the span; segments with records before it carry the mark already."""
     for cut in (5, 16, 19, 20):
         span = Spanned(tun)
         span.leaves()
@@ -766,7 +766,7 @@ def span_mark(tun):
 
 
 def span_mark_in_next(tun):
-    """... or behind the end of one that the program has yet to read."""
+    """The urgent byte is behind the end of a span that the program has yet to read."""
     span = Spanned(tun)
     span.leaves()
     span.peer.write(plain(2 * PRELUDE) + FULL + FULL[:-8])
@@ -776,7 +776,7 @@ def span_mark_in_next(tun):
 
 
 def span_mark_far(tun):
-    """... or behind more than a window: its byte can be read before all others."""
+    """The urgent byte is behind more than a window: it can be read before all other bytes."""
     span = Spanned(tun)
     span.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     text = os.urandom(65536)
@@ -797,7 +797,7 @@ def span_mark_in_record(tun):
 
 
 def span_mark_behind(tun):
-    """... or in the record that follows a span."""
+    """An urgent byte in the record that follows a span is refused."""
     for urgent in (18, 24, 33):
         span = Spanned(tun)
         span.leaves()
@@ -812,7 +812,7 @@ def unsent(sock):
 
 
 def span_outq(tun):
-    """SIOCOUTQ in a span: bytes of the program's, each once."""
+    """SIOCOUTQ in a span counts each byte of the program once."""
     span = Spanned(tun)
     span.leaves()
     span.peer.until(lambda: not unsent(span.sock))
