@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Random system calls: what a program of them is, and who does what.
+ * Random system calls: what a program of them is, and what each file does.
  *
  *	rs_calls.c		the corpus, what is told, what is kept
  *	rs_calls_make.c		programs: at random, changed, from text, to text

@@ -767,7 +767,7 @@ static void child(int fd, uint32_t how)
 		break;
 	case 3:	shutdown(fd, SHUT_RDWR);
 		break;
-	case 4:	usleep(30000);		/* the last who has them */
+	case 4:	usleep(30000);		/* this thread closes them last */
 		break;
 	}
 	_exit(0);

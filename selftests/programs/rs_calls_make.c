@@ -239,7 +239,7 @@ static bool makes(int call)
 	       call == CALL_epoll;
 }
 
-/* Seldom so few that others come before there is a socket. */
+/* How many calls run alone first; seldom so few that others run before there is a socket. */
 static uint32_t rnd_alone(const struct program *p)
 {
 	uint32_t least = 0;

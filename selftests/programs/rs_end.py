@@ -120,7 +120,7 @@ class End:
                            get("key", self.half), proof)
 
     def proof(self, purpose, active, req, rep, qpns):
-        """Of the messages, as whoever is @active; @qpns: ours and the host's."""
+        """Of the messages; @active: by the end that connects; @qpns: ours and the host's."""
         gids = self.lies.get("gids", (gid(self.ours), gid(self.host)))
         qpns = self.lies.get("qpns", qpns)
         secrets = self.ticket.secret, self.ticket.host_secret
@@ -404,7 +404,7 @@ class Linked:
         self.ended(why)
 
     def ended(self, why):
-        """That was why the last link of this instance has ended; it is told when it is drained."""
+        """The last link of this instance ended for this reason; reported once it is drained."""
         def said():
             return {peer["peer"]: peer.get("end_text") for peer in dump("peers")}
 

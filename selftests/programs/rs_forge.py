@@ -15,8 +15,8 @@ bad-key      a write to memory that the other end has not registered.  Its devic
 bad-message  a message that is none of rdmastream's.  The module must end the link.
 repeated     a message with data that has come before.  The module must end the link,
              for the one whose sequence number this took is lost.
-user         as bad-key, but as the user "nobody", by a UDP socket of address SOURCE: whoever may
-             send UDP can do that.  The number of the queue pair, and the next of its
+user         as bad-key, but as the user "nobody", by a UDP socket of address SOURCE: any user
+             that may send UDP can do that.  The number of the queue pair, and the next of its
              packets, are what "rdma resource" tells everybody; an idle link keeps them.  Says how
              many packets were sent, and how many this host refused to send.
 

@@ -477,7 +477,7 @@ class Sniffer:
     """Packets from this host to RoCE's port."""
 
     def __init__(self, dev="eth0"):
-        # what is sent is seen by who wants all protocols only
+        # only a socket for all protocols sees what is sent
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
         self.sock.bind((dev, 3))
 

@@ -4,7 +4,7 @@
 
 usage: rs_invariants [-e] [-l] NAMESPACE...
 
-Of each network namespace: sockets, links and registered memory agree about who has what.  Of
+Of each network namespace: sockets, links and registered memory agree about what each has.  Of
 all of them: the two ends of a connection agree about what was sent and received, and by which
 carrier; with -l, the last namespace lies, and its connections are not compared.  They are asked
 for one after the other, so what does not agree is looked at again for some seconds.  With -e all

@@ -468,7 +468,7 @@ def link_abandoned_rings(tun):
             linked.sock.close()
         until(lambda: all(link["id"] != first.link["id"] for link in dump("links")),
               "a new link instead of one whose memory is lost")
-        # who waits for a link gets a ring again
+        # a stream that waits for a link gets a ring again
         linked = Linked(tun)
         linked.granted()
         linked.sock.close()
@@ -880,7 +880,7 @@ def link_full_for_long(tun):
 
 
 def link_end_before_data(tun):
-    """FIN comes first: who waits for the end alone is woken when the data is here, too."""
+    """A program that waits only for the end is woken when FIN and the data before it are here."""
     linked = Linked(tun)
     linked.granted()
     linked.take(0)
@@ -1074,7 +1074,7 @@ def link_reset_without_credit(tun):
 
 
 def link_credit_of_nothing(tun):
-    """Whose answers bring no space is not asked as fast as it answers."""
+    """A peer whose answers bring no space is not asked as fast as it answers."""
     with party() as liar:
         linked = liar(tun)
         linked.granted()

@@ -186,7 +186,7 @@ class Ends:
     def carriers(self, n):
         """What rsctl says of this socket: (tx, rx)."""
         ports = [self.socks[n].getsockname()[1], self.socks[n].getpeername()[1]]
-        with self.lock:         # one list will do for all who ask just now
+        with self.lock:         # one list serves all threads that ask now
             if time.monotonic() > self.listed_at + 0.3:
                 said = subprocess.run(["rsctl", "-j", "sockets"], check=True,
                                       stdout=subprocess.PIPE).stdout
@@ -459,7 +459,7 @@ def case_close_wait_sends(c):
     equal(c.near.recv(near, 1), (0, "end"), "end")
     c.cut()
     c.noticed((c.near, near))
-    equal(c.near.send(near, 100), (100, ""), "sent to one who has gone")
+    equal(c.near.send(near, 100), (100, ""), "sent after the other end has closed")
     end = time.monotonic() + LIMIT
     while not c.near.events(near, 0, 1000):
         expect(time.monotonic() < end, "a reset")

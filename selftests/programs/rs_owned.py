@@ -18,7 +18,7 @@ OWN = "/sys/module/rs_owner/parameters/own"
 
 
 def own(listener, ms):
-    """As accept() would, until it has charged somebody."""
+    """Owns the connection, as accept() does until it has charged the program."""
     with open(OWN, "w", encoding="ascii") as file:
         file.write(f"{listener.fileno()} {ms}")
 

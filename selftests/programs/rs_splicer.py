@@ -4,7 +4,7 @@
 
 usage: rs_splicer -s PORT MIB | HOST PORT
 
-With -s the other end, which sends MIB MiB to whom it accepts first.  Else one
+With -s the other end, which sends MIB MiB to its first connection.  Else one
 thread sleeps in splice() while another reads the pipe, which could hold all of a
 ring; prints bytes and milliseconds.
 """

@@ -51,7 +51,7 @@ enum { MAX_PHASES = 5 };
 
 #define STRIDE (256 << 10)	/* bytes between the places where --until may end */
 
-/* Goals of one phase, by who sends: [0] client, [1] server. */
+/* Goals of one phase, by sender: [0] client, [1] server. */
 struct phase {
 	uint64_t goal[2];
 	bool hold;	/* behind it */
@@ -60,7 +60,7 @@ struct phase {
 
 struct conn {
 	int fd;
-	struct half half[2];	/* by who sends */
+	struct half half[2];	/* by sender */
 };
 
 /* One side: the client's or the server's end of all connections. */
@@ -83,7 +83,7 @@ static struct {
 	size_t chunk[2];	/* write, read */
 	enum half_how how[2];	/* write, read */
 	bool epoll;
-	int first;		/* -1 nobody waits, else who speaks first */
+	int first;		/* the side that speaks first; -1: neither waits */
 	unsigned int read_delay;
 	const char *read_when;
 	bool half_close;
@@ -226,7 +226,7 @@ struct job {
 };
 
 /*
- * Shall @h go on beyond its goal?  Who sends decides that, at places that both
+ * Shall @h go on beyond its goal?  The sender decides that, at places that both
  * ends know.
  */
 static bool goes_on(const struct half *h)
@@ -387,7 +387,7 @@ static void hold(struct side *side)
 		usleep(20000);
 }
 
-/* Both ends derive the same seeds: from the client's port and who sends. */
+/* Both ends derive the same seeds: from the client's port and the direction. */
 static void conn_init(struct side *side, struct conn *conn, uint16_t port)
 {
 	if (opt.epoll)

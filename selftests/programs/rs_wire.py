@@ -407,7 +407,7 @@ def stalled(tun, **options):
 
 
 def server_window_probed(tun):
-    """Who waits for the peer's window asks whether the peer is still there, as TCP does."""
+    """A sender without a window asks whether the peer is still there, as TCP does."""
     served = stalled(tun)
     expect(served.peer.read(24)[0] == ACK_REC, "a probe")
     served.peer.close()
@@ -571,7 +571,7 @@ def client_agrees(tun):
     reached.sock.close()
 
 
-# Who sends at once saves segments: HELLO and first bytes are one, and the FIN of the
+# A client that sends at once saves segments: HELLO and first bytes are one, and the FIN of the
 # stream and that of TCP.  HELLO waits for a tick or two, and slow machines are not always
 # in time.  A try that begins when the one before was told by a tick, and takes as long,
 # fails as that did: hence the pauses.

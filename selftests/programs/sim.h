@@ -49,7 +49,7 @@ void world_mend(void);
 bool world_is_short(void);
 /* What the module has, to the standard output. */
 void world_tell(void);
-/* Do those who have something agree about who has what? */
+/* Do sockets, links and memory agree about what each has? */
 void world_check(void);
 /* All is well again, for good. */
 void world_calm(void);

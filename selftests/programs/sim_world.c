@@ -189,7 +189,7 @@ void world_check(void)
 		n += snprintf(text + n, sizeof(text) - n, " h%d", i);
 	fflush(stdout);
 	if (command(0, "exec %s", text))
-		sim_wrong("who has what does not agree");
+		sim_wrong("sockets, links and memory do not agree");
 	sim_note("checked");
 }
 
