@@ -408,7 +408,7 @@ static bool receive_some(struct round *r)
 			       r->rs->name, r->read, c,
 			       pattern(r->read, r->peer_seed));
 	}
-	/* who asks is answered, even if there is nothing new to say */
+	/* a sender that asks is answered, even without new credit */
 	if (want || r->read - r->credited > r->rx->size / 4) {
 		WRITE_ONCE(r->rx->want_credit, false);
 		rstream_rxring_credit(r->rx, r->read, want);

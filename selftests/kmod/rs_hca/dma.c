@@ -30,11 +30,11 @@
  * @node:	dma->maps
  * @addr:	the device's address
  * @len:	bytes
- * @dir:	who may do what
+ * @dir:	what the device may do
  * @mem:	the CPU's address
  * @copy:	what the device sees instead; NULL: @mem
  * @ref:	one of the tree's, one of each access
- * @made:	who has mapped it
+ * @made:	the stack that mapped it
  */
 struct hca_map {
 	struct rb_node node;

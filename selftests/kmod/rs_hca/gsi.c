@@ -67,7 +67,7 @@ static void set_vlan(struct hca_dev *dev, const union ib_gid *gid, struct ib_wc 
 	wc->wc_flags |= IB_WC_WITH_VLAN;
 }
 
-/* How the receiver learns who has sent it. */
+/* How the receiver learns the sender. */
 static void set_source(struct hca_dev *dev, struct hca_dev *from, const struct hca_av *av,
 		       struct ib_wc *wc)
 {

@@ -12,8 +12,8 @@
  * A packet goes to the interface with the hardware address, or to all, of the same partition.
  * Between two ports it arrives if both are up and members.
  *
- * The port's client removes the interfaces before the device goes, with the RTNL lock.  So who
- * has that lock and finds a parent, or has hca_ipoib_lock and finds an interface, finds its device.
+ * The port's client removes the interfaces before the device goes, with the RTNL lock.  So
+ * with that lock, a parent that is found has its device, and with hca_ipoib_lock an interface.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>

@@ -7,8 +7,8 @@
  * the address and calls it; the passive end answers by calling the active one.
  *
  * An end has a reference from its queue pair, one from the other end, one from queued work, and,
- * before it is accepted or rejected, one from the request.  hca_iw_lock guards who knows whom.
- * Events are told without it.
+ * before it is accepted or rejected, one from the request.  hca_iw_lock guards which ends know each
+ * other.  Events are told without it.
  */
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>

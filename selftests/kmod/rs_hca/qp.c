@@ -107,7 +107,7 @@ struct hca_wqe *hca_qp_wqe(struct hca_qp *qp)
 	struct hca_wqe *wqe = NULL;
 	unsigned long flags;
 
-	/* who posts schedules the tasklet afterwards */
+	/* posting a request schedules the tasklet afterwards */
 	if (READ_ONCE(qp->sq_next) >= READ_ONCE(qp->sq_head))
 		return NULL;
 	spin_lock_irqsave(&qp->lock, flags);

@@ -56,7 +56,7 @@ static void print(struct hca_dev *dev, const struct hca_wqe *wqe,
  * hca_report() - say what is wrong
  * @dev:	the device
  * @wqe:	the request that did it, or NULL
- * @made:	who has made what it was done to, or NULL
+ * @made:	the stack that made what it was done to, or NULL
  * @fmt:	what has happened
  */
 void hca_report(struct hca_dev *dev, const struct hca_wqe *wqe,
@@ -111,7 +111,7 @@ void hca_report_past(struct hca_dev *dev, const struct hca_wqe *wqe,
  * @kind:	what it was
  * @start:	where it was
  * @len:	how long it was
- * @made:	who had made it
+ * @made:	the stack that made it
  */
 void hca_past_add(struct hca_dev *dev, enum hca_past_kind kind, u64 start,
 		  u64 len, const struct hca_stack *made)

@@ -187,8 +187,8 @@ static bool is_lost(struct hca_qp *qp, const struct hca_wqe *wqe)
 
 /*
  * Its answer was lost, so the request is sent once more: its bytes are read from memory
- * again.  The peer, who knows the number, answers without placing them (IB specification,
- * volume 1, 9.7.5.1); with the fault "replace" it places them, but tells nobody.
+ * again.  The peer, which knows the number, answers without placing them (IB specification,
+ * volume 1, 9.7.5.1); with the fault "replace" it places them, but does not say so.
  */
 static enum hca_answer send_again(struct hca_qp *peer, struct hca_request *req)
 {

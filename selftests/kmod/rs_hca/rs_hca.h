@@ -447,7 +447,7 @@ void hca_cq_forget(struct hca_cq *cq, struct hca_qp *qp);
  * @access:	of a registration
  * @rkey:	of what is written, registered or invalidated
  * @av:		of datagrams
- * @by:		who has posted it
+ * @by:		the stack that posted it
  * @own:	its bytes, with IB_SEND_INLINE
  */
 #define HCA_INLINE_MAX	128
@@ -486,8 +486,8 @@ enum hca_stage {
 
 /*
  * struct hca_qp: a queue pair
- * @landing:	held while something of the peer's lands by it: who changes the state
- *		with it knows that nothing does any more
+ * @landing:	held while data of the peer lands by it: once the state has changed under
+ *		this lock, no more data lands
  * @sq_head:	requests posted
  * @sq_next:	the first that has not been executed
  * @sq_free:	those below are no more: their completions, or later ones, were polled

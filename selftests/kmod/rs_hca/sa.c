@@ -115,7 +115,7 @@ static u16 class_port_info(struct ib_sa_mad *mad)
 
 /**
  * hca_sa_answer() - a datagram for the subnet administrator
- * @dev:	who sent it
+ * @dev:	its sender
  * @data:	the datagram, which becomes the answer
  *
  * Return: is there an answer?

@@ -120,7 +120,7 @@ bool hca_subnet_joins(const struct hca_dev *a, const struct hca_dev *b, u16 pkey
 /**
  * hca_subnet_carries() - does a packet of a connection arrive?
  * @from:	its sender
- * @to:		whom it is for
+ * @to:		its receiver
  *
  * Each end has the LID of the other, and the index of a P_Key (IB specification, volume 1, 9.6.1).
  */
