@@ -40,7 +40,7 @@ void fuzz_plain(const u8 *data, size_t len)
 
 	bytes[0] = fuzz_byte(&in) % (BYTES + 1);
 	bytes[1] = fuzz_byte(&in) % (BYTES + 1);
-	/* who is sure has no peer that is plain TCP */
+	/* an end that is sure has no peer that is plain TCP */
 	plain_start(&w, bytes, how % 3 == 1, how % 3 == 2);
 	while (in.len && !tap_failed()) {
 		event = fuzz_byte(&in);

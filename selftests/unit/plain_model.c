@@ -118,7 +118,7 @@ void plain_start(struct world *w, const u8 bytes[2], bool sure, bool plain_tcp)
 	w->half[1].sure = sure;
 }
 
-/* Nothing is under way: who looks for HELLO now will do so for ever. */
+/* Nothing is under way: an end that looks for HELLO now will do so for ever. */
 void plain_check_quiet(const struct world *w)
 {
 	int i;

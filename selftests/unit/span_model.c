@@ -202,7 +202,7 @@ span_event *const span_events[SPAN_EVENTS] = {
 	writes, answers, begins, goes_on, comes_back, grants, switches, leaves_ring,
 };
 
-/* Nothing is under way: who looks for HELLO now will do so for ever. */
+/* Nothing is under way: an end that looks for HELLO now will do so for ever. */
 void span_check_quiet(const struct world *w)
 {
 	int i;
