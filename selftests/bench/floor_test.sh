@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Does rs_floor.ko measure, and does it leave nothing behind, whoever goes first?
+# Does rs_floor.ko measure, and does it leave nothing behind, whichever end goes first?
 #
 # usage: selftests/vm/run -n N -k KERNEL [-a kmemleak=on] -- selftests/bench/floor_test.sh MODULE
 # N: 1 or 2; with one VM it is its own peer.

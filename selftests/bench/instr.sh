@@ -57,7 +57,7 @@ add_free_hosts() {
 	done
 }
 
-# Who takes part in PATH.
+# Where the client and the server of PATH run.
 go_to() {
 	local late=0
 	[[ $1 != late-* ]] || late=1
@@ -135,7 +135,7 @@ count() {	# PATH
 	local path=$1 way=${1#@(free|late)-} shown pid status port=$((7300 + ${#seen})) load
 	seen+=.
 	go_to "$path"
-	# As SCHED_BATCH whoever wakes the other goes on until it has to wait: how often
+	# As SCHED_BATCH, an end that wakes the other goes on until it has to wait: how often
 	# they take turns would otherwise depend on next to nothing.
 	load=(chrt -b 0 "$BIN/rs_bench" -p "$port")
 	prepare "$path" >"$tmp/err" 2>&1 || return

@@ -64,8 +64,8 @@ packets_sent() {	# by soft-RoCE
 	cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
 }
 
-# floor_once PARAMETER...: "NAME VALUE" lines of rs_floor.ko as client.  Who runs
-# it, with which time limit, is a command in $floor_by.
+# floor_once PARAMETER...: "NAME VALUE" lines of rs_floor.ko as client.  The
+# command in $floor_by runs insmod, for example with a time limit.
 floor_by=()
 floor_once() {
 	"${floor_by[@]}" insmod "$FLOOR" "$@" || return

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Plugin of QEMU that counts a guest's instructions by who calls whom.
+ * Plugin of QEMU that counts a guest's instructions by caller and function.
  *
  *	-plugin profile.so,symbols=FILE,out=PREFIX
  *
@@ -95,7 +95,7 @@ static int symbol_at(uint64_t addr)
 	return low;
 }
 
-/* ---- who called whom ---- */
+/* ---- callers and functions ---- */
 
 struct node {
 	struct node *caller, *first, *next;	/* callees are a list */

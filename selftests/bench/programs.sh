@@ -150,7 +150,7 @@ proof() {	# WAY
 
 if [ "$1" = --serve ]; then
 	port=$4
-	# whoever a server becomes must be able to read what it is preloaded with
+	# whatever user a server becomes must be able to read what it is preloaded with
 	chmod 755 "$tmp"
 	cp "$BIN"/{rs_bench,*.so} "$TOOLS"/{rsctl,*.so} "$tmp"
 	BIN=$tmp TOOLS=$tmp

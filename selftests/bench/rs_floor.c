@@ -59,7 +59,7 @@ module_param(op, charp, 0444);
 MODULE_PARM_DESC(op, "rtt or write");
 static char *mode = "softirq";
 module_param(mode, charp, 0444);
-MODULE_PARM_DESC(mode, "who takes completions, at both ends: softirq, workqueue or direct");
+MODULE_PARM_DESC(mode, "context of completions, at both ends: softirq, workqueue or direct");
 static uint size = 64;
 module_param(size, uint, 0444);
 MODULE_PARM_DESC(size, "of a message");
@@ -499,7 +499,7 @@ static void stop_server(void)
 
 	if (!listener)
 		return;
-	rdma_destroy_id(listener);	/* nobody accepts any more */
+	rdma_destroy_id(listener);	/* nothing is accepted any more */
 	mutex_lock(&conns_lock);
 	list_for_each_entry(conn, &conns, node)
 		queue_close(conn);

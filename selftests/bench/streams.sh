@@ -221,7 +221,7 @@ serve_again() {	# PATH
 
 # ---- RDMA writes between the kernels ----
 
-# Who polls all the time needs a CPU for that: soft-RoCE sends on the same ones.
+# A thread that polls all the time needs a CPU for that: soft-RoCE sends on the same ones.
 floor_modes=(softirq workqueue)
 (($(nproc) == 1)) || floor_modes+=(direct)
 

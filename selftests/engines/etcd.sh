@@ -41,7 +41,7 @@ engine_work() { timeout 600 "${by[@]}" python3 "$engines/etcd.py" work "$1" "$2"
 # Clients are in guest 0, and so is the leader in the end; followers do not talk to each other.
 wanted_pair() { [ "$1" = 0 ] || [ "$2" = 0 ]; }
 is_leader() { status | grep -q "^$1 .* true "; }	# ENDPOINT
-hand_over() {	# ENDPOINT: to this member, whoever leads
+hand_over() {	# ENDPOINT: this member becomes the leader
 	local was id
 	was=$(status | awk '$3 == "true" { print $1 }')
 	id=$(status | awk -v to="$1" '$1 == to { print $2 }')

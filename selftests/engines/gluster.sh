@@ -31,7 +31,7 @@ engine_start() {
 	gluster peer probe "$(addr inet 1)" && gluster peer probe "$(addr inet 2)" && wait_for 30 connected || return
 	gluster volume create $volume replica 3 "$ADDR4_0:$home/disk/brick" "$ADDR4_1:$home/disk/brick" \
 		"$ADDR4_2:$home/disk/brick" force || return
-	# who does not answer for so long is given up
+	# a member that does not answer for so long is given up
 	gluster volume set $volume network.ping-timeout 5 && gluster volume start $volume && wait_for 60 bricks_online
 }
 

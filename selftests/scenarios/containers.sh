@@ -180,7 +180,7 @@ refuses() {	# WORDS CMD...: fails, and says so
 	[ $status != 0 ] && grep -q -- "$1" <<<"$output"
 }
 
-# ---- who may do what ----
+# ---- rights ----
 
 # A line for each.
 cat >"$tmp/try" <<'END'
@@ -278,7 +278,7 @@ else
 	skip "a cgroup" "needs a stock kernel of 6.6 or later"
 fi
 
-# ---- who may do what ----
+# ---- rights, from within ----
 
 rmb_max=$(setting host0 rmb_max)
 ok "a container without CAP_NET_ADMIN" tried within c0

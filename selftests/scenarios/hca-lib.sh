@@ -4,7 +4,7 @@
 # was before.  From the environment: HCA (the directory of rs_hca.ko; that beside MODULE's).
 
 : "${HCA:=$(dirname "$MODULE").test}"
-# shellcheck disable=SC2034	# who sources it has it
+# shellcheck disable=SC2034	# used by the scenarios that source it
 params=/sys/module/rs_hca/parameters
 
 load_hca() {	# [PARAMETER...]

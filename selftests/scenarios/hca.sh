@@ -110,8 +110,8 @@ reports() {	# DMA
 	ok "$dma: correct use causes no report" wrong good 0 there
 	ok "$dma: source is not mapped" wrong unmapped 4 "not there" "reads from .*, where nothing is mapped"
 	if [ -n "$(cat /proc/self/stack 2>/dev/null)" ]; then
-		for who in "request posted by" "made by" "ended by"; do
-			ok "$dma: source is not mapped: the report has the stack: $who" explained "$who"
+		for by in "request posted by" "made by" "ended by"; do
+			ok "$dma: source is not mapped: the report has the stack: $by" explained "$by"
 		done
 	else
 		skip "$dma: source is not mapped: the report has the stack" "a kernel without stack traces"

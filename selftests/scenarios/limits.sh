@@ -181,7 +181,7 @@ costs() {	# LEAST
 }
 # older kernels do not charge the socket, either
 [[ $(uname -r) = 6.1.* ]] ||
-	ok "an accepted connection is charged to who accepts it" costs 1200
+	ok "an accepted connection is charged to the program that accepts it" costs 1200
 use ring
 
 # ---- what is charged beside the bytes, closed sockets ----

@@ -41,7 +41,7 @@ nsenter --net=/proc/1/ns/net sysctl -q -w net.core.busy_poll=0
 kill $server
 ok "no stream remains" wait_for 40 no_streams
 
-# A program that polls for ever takes the CPU from nobody.
+# A program that polls for ever leaves the CPU to others.
 count() { timeout 3 taskset -c 0 bash -c 'trap "echo \$n" EXIT; trap exit TERM; n=0; while :; do n=$((n + 1)); done'; }
 on_bg 1 rsctl run rs_busy -s "$ADDR4_1" 7401
 server=$!
@@ -54,7 +54,7 @@ kill -STOP $server
 beside=$(count)
 kill -CONT $server
 diag "counted $alone alone, $beside beside a program that polls"
-ok "who polls does not starve others" test $((4 * beside)) -gt "$alone"
+ok "a program that polls does not starve others" test $((4 * beside)) -gt "$alone"
 wait $client
 kill $server
 ok "no stream remains at the end" wait_for 40 no_streams

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Who pays for the links of a namespace of its own: the control group of its first socket.
+# The control group of the first socket of a namespace pays for its links.
 # At its limit there are fewer rings, and nothing else happens.  Run by ../hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -63,7 +63,8 @@ ok "streams are complete" test $? = 0
 ok "at the end nothing is charged" wait_for 20 is_over
 no_group
 
-# Something else makes the socket that listens, then starts the server: who accepts is charged.
+# Something else makes the socket that listens, then starts the server.  The program that accepts is
+# charged.
 listener=host
 begin
 ok "a listener without a group: registered memory is charged" wait_for 10 pays
@@ -116,7 +117,7 @@ ok "two links: streams are complete" test $? = 0
 ok "two links: no process was killed" test "$(event oom_kill)" = 0
 ok "two links: at the end the group can be removed" wait_for 20 no_group
 
-# A group that is gone limits nobody who has none.
+# A group that is gone does not limit programs without a group.
 rm -f "$tmp"/go*
 in_all rsctl drain on >/dev/null && hurry
 begin_streams -C 1 -n 100K -t 100 --hold-at 50K --hold "$tmp/go"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The control group that pays for the links of a host has no memory left: it is above memory.high,
-# where whoever charges it is put to sleep, or at memory.max.  Links that its host is asked for, or
-# wants, are refused; rdma_cm has one worker for all hosts, and a link of another one does not wait.
+# where a task that charges it is put to sleep, or at memory.max.  Links that its host is asked for,
+# or wants, are refused; rdma_cm has one worker for all hosts, and a link of another one does not
+# wait.
 # Run by ../hca.sh.
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/../lib.sh"
@@ -38,7 +39,7 @@ hammer() {
 	done
 }
 
-# Streams between the hosts; who listens, on the one or the other, is in the group.  They pause
+# Streams between the hosts; the listener, on the one or the other, is in the group.  They pause
 # before it has no memory left.
 streams=(-k inet -e -C 4 -n 200K -t 250 --hold-at 50K --hold "$tmp/go")
 begin() {	# VM

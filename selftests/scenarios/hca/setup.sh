@@ -61,16 +61,16 @@ ok "both roles were slow" test "$(printf '%s\n' $roles | sort -u | wc -l)" = 2
 
 # It ends meanwhile, by this host or the other.
 for slow in 0 1; do
-	for who in 0 1; do
+	for host in 0 1; do
 		begin $slow 4000
-		on $who rsctl drain on >/dev/null
+		on $host rsctl drain on >/dev/null
 		# perhaps with the second attempt, of 8 s, to which the drained host says why
-		ok "hca$slow is slow, host $who is drained: the link ends" wait_for 60 no_links
+		ok "hca$slow is slow, host $host is drained: the link ends" wait_for 60 no_links
 		quick
-		on $who rsctl drain off >/dev/null
-		ok "hca$slow is slow, host $who is not drained any more: a link comes up" wait_for 30 has_link $slow
+		on $host rsctl drain off >/dev/null
+		ok "hca$slow is slow, host $host is not drained any more: a link comes up" wait_for 30 has_link $slow
 		in_all touch "$tmp/go"
-		whole_streams "hca$slow is slow, host $who is drained"
+		whole_streams "hca$slow is slow, host $host is drained"
 		rm -f "$tmp"/go*
 	done
 done
