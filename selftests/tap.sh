@@ -50,7 +50,7 @@ diag() {
 	fi | sed 's/^/# /'
 }
 
-# tap_end [summary]: the plan, and how many passed for those who read.  Return: none failed.
+# tap_end [summary]: the plan, and in words how many passed.  Return: none failed.
 # shellcheck disable=SC2120	# scripts pass one
 tap_end() {
 	echo "1..$tap_number"

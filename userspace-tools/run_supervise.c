@@ -246,7 +246,7 @@ static bool give_socket(struct shared *s)
 	return ret >= 0;
 }
 
-/* By a child: who enters a network namespace may not have the right to come back. */
+/* By a child: a process may have the right to enter a network namespace, but not to come back. */
 static bool give_from(struct shared *s, int net)
 {
 	pid_t pid = fork();

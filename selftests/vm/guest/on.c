@@ -87,7 +87,7 @@ static const char *job_file(const char *job, const char *suffix)
 	return path;
 }
 
-/* ---- who asks ---- */
+/* ---- the end that asks ---- */
 
 static volatile sig_atomic_t ended_by;
 
@@ -174,7 +174,7 @@ static int ask(const char *n, int argc, char **argv)
 	return atoi(status);
 }
 
-/* ---- who serves ---- */
+/* ---- the end that serves ---- */
 
 static struct job {
 	pid_t pid;		/* 0: free; leads a session */
