@@ -89,10 +89,10 @@ def impostor_forwards_requests(between):
 
 
 def impostor_forwards_grants(between):
-    """It has a link with each of them, and each proves what is wrong for the other.
+    """Grants of one host, forwarded to the other, are refused: their proofs are of another link.
 
-    It chooses the ids of its ends such that what the one grants names, to the other, the
-    link that this one has with it.
+    The impostor has a link with each host.  It chooses the ids of its ends so that the grant of
+    one host names, to the other one, the link between that one and the impostor.
     """
     one, two = between.active, between.passive
     named_by_one, = struct.unpack("!I", between.req[24:28])
