@@ -632,3 +632,48 @@ int rstream_plain_recv_copy(struct rstream *rs, struct msghdr *msg, size_t len)
 		rstream_hist_read(rs);
 	return n;
 }
+
+/*
+ * Find the byte that is @skip bytes after the next one in TCP's queue.  Between them, spans may end
+ * and begin.  Return: how many bytes of the stream follow there in one piece; 0 if there is none.
+ * *@seq: its TCP sequence number
+ */
+static u64 find_in_tcp(const struct rstream *rs, u64 skip, u32 *seq)
+{
+	u64 end = rs->plain.phase.rx_end, at = 0, here;
+	s64 span;
+
+	*seq = tcp_sk(rs->sk)->copied_seq + (u32)skip;
+	if (skip < rs->plain.in_tcp)
+		return rs->plain.in_tcp - skip;
+	if (rs->plain.phase.rx != RSTREAM_SPAN || rs->rx.arrived != end)
+		return 0;
+	skip -= rs->plain.in_tcp;
+	here = end_in_tcp(rs) - end;
+	while ((span = span_at(rs, at)) > 0) {
+		at += RSTREAM_PLAIN_LEN;
+		*seq = rs->plain.rx_start + (u32)(end + at + skip);
+		if (skip < span)
+			return at + skip < here ? min_t(u64, span - skip, here - at - skip) : 0;
+		skip -= span;
+		at += span;
+	}
+	return 0;
+}
+
+/*
+ * Show the program up to @len bytes that are, and stay, in TCP's queue, @skip bytes after the next
+ * one there.  So peeking takes no memory, and TCP opens its window only as the program reads.
+ * @msg: NULL to only count them.  Return: bytes, 0 if there are none, or -EFAULT.
+ */
+int rstream_plain_recv_peek(struct rstream *rs, struct msghdr *msg, size_t len, u64 skip,
+			    ktime_t *stamp)
+{
+	u64 piece;
+	u32 seq;
+
+	piece = find_in_tcp(rs, skip, &seq);
+	if (!piece)
+		return 0;
+	return rstream_tcpq_copy(rs->sk, seq, msg, min_t(u64, len, piece), stamp) ?: -EFAULT;
+}

@@ -3,6 +3,7 @@
 #ifndef RSTREAM_PLAIN_RECV_H
 #define RSTREAM_PLAIN_RECV_H
 
+#include <linux/ktime.h>
 #include <linux/types.h>
 
 #include "base/stats.h"
@@ -34,6 +35,8 @@ bool rstream_plain_recv_in_tcp(const struct rstream *rs);
 void rstream_plain_recv_more(struct rstream *rs);
 void rstream_plain_recv_refill(struct rstream *rs, u64 ahead);
 bool rstream_plain_recv_pull(struct rstream *rs, u64 end);
+int rstream_plain_recv_peek(struct rstream *rs, struct msghdr *msg, size_t len, u64 skip,
+			    ktime_t *stamp);
 int rstream_plain_recv_copy(struct rstream *rs, struct msghdr *msg, size_t len);
 
 #endif

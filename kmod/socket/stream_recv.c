@@ -237,6 +237,12 @@ static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
 	return rs->rxq.stamp;
 }
 
+/* How many bytes are here.  Only a peek sees what is behind the end of a span in TCP's queue. */
+static u64 bytes_here(const struct rstream *rs, bool peek)
+{
+	return peek && rs->plain.in_tcp ? rstream_rxq_here(rs) : rstream_rxq_ready(rs);
+}
+
 /*
  * How much a read of @len bytes may take, beginning *@ahead bytes after rx.consumed: it ends at
  * the urgent byte.  If it begins there, that byte is skipped.
@@ -245,7 +251,7 @@ size_t rstream_recv_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
 {
 	u64 at = rs->rx.consumed + *ahead;
 
-	if (rstream_rxq_at_mark(rs, at) && rstream_rxq_ready(rs) > *ahead &&
+	if (rstream_rxq_at_mark(rs, at) && bytes_here(rs, peek) > *ahead &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE)) {
 		if (peek)
 			++*ahead;
@@ -253,7 +259,7 @@ size_t rstream_recv_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
 			rstream_recv_consume(rs, 1);
 		at++;
 	}
-	if (rstream_rxq_ready(rs) <= *ahead)
+	if (bytes_here(rs, peek) <= *ahead)
 		return 0;
 	if (rs->urg.state && rs->urg.at > at)
 		len = min_t(u64, len, rs->urg.at - at);
@@ -273,58 +279,73 @@ bool rstream_recv_seen(struct rstream *rs, u64 ahead, size_t len)
 	return ahead < rs->rxq.bytes;
 }
 
-/* Take plain bytes from TCP until the queue has more than @ahead.  Return: false without memory. */
-static bool take_plain(struct rstream *rs, u64 ahead)
-{
-	u64 had;
-
-	do {	/* it may be several spans away */
-		had = rs->rxq.bytes;
-		rstream_plain_recv_refill(rs, ahead);
-		/* one byte more, because the urgent one may be skipped */
-		if (!rstream_plain_recv_pull(rs, ahead + !!rs->urg.state) &&
-		    rs->rxq.bytes <= ahead)
-			return false;
-	} while (rs->rxq.bytes <= ahead && rs->rxq.bytes != had);
-	return true;
-}
-
 /*
- * Copy what is here, at most @len bytes, beginning *@ahead bytes after rx.consumed.
+ * Show the program what is here, at most @len bytes, beginning *@ahead bytes after rx.consumed.
  * Return: bytes, 0 if there are none, or a negative errno.
  */
-static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
-		     u64 *ahead, int flags, ktime_t *stamp)
+static int peek_some(struct rstream *rs, struct msghdr *msg, size_t len,
+		     u64 *ahead, bool trunc, ktime_t *stamp)
 {
+	int n;
+
+	if (!rstream_all_records(rs))
+		rstream_plain_recv_refill(rs, *ahead);
+	len = rstream_recv_next(rs, len, ahead, true);
+	if (!len)
+		return 0;
+	if (rs->plain.in_tcp && *ahead >= rs->rxq.bytes) {
+		n = rstream_plain_recv_peek(rs, trunc ? NULL : msg, len, *ahead - rs->rxq.bytes,
+					    stamp);
+		if (n <= 0)
+			return n;
+	} else {
+		if (!trunc && !rstream_recv_seen(rs, *ahead, len))
+			return rs->error ? 0 : -ENOMEM;
+		n = rstream_recv_copy(rs, msg, len, *ahead, trunc);
+		if (n <= 0)
+			return n ?: -EFAULT;
+		*stamp = stamp_of(rs, *ahead, n);
+	}
+	*ahead += n;
+	sk_peek_offset_fwd(rs->sk, n);
+	return n;
+}
+
+/* Take plain bytes from TCP, unless the queue has some.  Return: false without memory. */
+static bool take_plain(struct rstream *rs)
+{
+	rstream_plain_recv_refill(rs, 0);
+	/* one byte more, because the urgent one may be skipped */
+	return rstream_plain_recv_pull(rs, !!rs->urg.state) || rs->rxq.bytes;
+}
+
+/* Copy what is here, at most @len bytes.  Return: as peek_some() */
+static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
+		     bool trunc, ktime_t *stamp)
+{
+	u64 ahead = 0;
 	int n;
 
 	if (!rs->plain.in_tcp && !rs->rxq.bytes && rstream_plain_recv_in_tcp(rs))
 		return 0;
 	if (rs->plain.in_tcp && !rs->rxq.bytes && !rs->urg.state && !rstream_rx_timed(rs) &&
-	    !(flags & (MSG_PEEK | MSG_TRUNC))) {
+	    !trunc) {
 		n = rstream_plain_recv_copy(rs, msg, len);
 		if (n > 0)
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	if ((rs->plain.in_tcp || !rstream_all_records(rs)) && !take_plain(rs, *ahead))
+	if ((rs->plain.in_tcp || !rstream_all_records(rs)) && !take_plain(rs))
 		return -ENOMEM;
-	len = rstream_recv_next(rs, len, ahead, flags & MSG_PEEK);
+	len = rstream_recv_next(rs, len, &ahead, false);
 	if (!len)
 		return 0;
-	if ((flags & (MSG_PEEK | MSG_TRUNC)) == MSG_PEEK && !rstream_recv_seen(rs, *ahead, len))
-		return rs->error ? 0 : -ENOMEM;
-	n = rstream_recv_copy(rs, msg, len, *ahead, flags & MSG_TRUNC);
+	n = rstream_recv_copy(rs, msg, len, 0, trunc);
 	if (n <= 0)
 		return n ?: -EFAULT;
-	*stamp = stamp_of(rs, *ahead, n);
-	if (flags & MSG_PEEK) {
-		*ahead += n;
-		sk_peek_offset_fwd(rs->sk, n);
-	} else {
-		rstream_recv_consume(rs, n);
-		sk_peek_offset_bwd(rs->sk, n);
-	}
+	*stamp = stamp_of(rs, 0, n);
+	rstream_recv_consume(rs, n);
+	sk_peek_offset_bwd(rs->sk, n);
 	return n;
 }
 
@@ -376,7 +397,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 	int n, err = 0;
 
 	/* as with TCP, a read of no bytes waits for some */
-	while (copied < len || (!len && rstream_rxq_ready(rs) <= ahead)) {
+	while (copied < len || (!len && bytes_here(rs, peek) <= ahead)) {
 		fast = len ? may_recv_fast(rs, flags) : NOT_FAST;
 		if (!fast)
 			rstream_ring_landed(rs);
@@ -388,8 +409,12 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 				break;
 			}
 		}
-		n = fast ? recv_fast(rs, msg, len - copied, fast) :
-			   recv_some(rs, msg, len - copied, &ahead, flags, stamp);
+		if (fast)
+			n = recv_fast(rs, msg, len - copied, fast);
+		else if (peek)
+			n = peek_some(rs, msg, len - copied, &ahead, flags & MSG_TRUNC, stamp);
+		else
+			n = recv_some(rs, msg, len - copied, flags & MSG_TRUNC, stamp);
 		if (n > 0) {
 			copied += n;
 			rstream_flush_due(rs);	/* the call may take long */

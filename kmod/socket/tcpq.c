@@ -2,7 +2,7 @@
 /*
  * TCP's receive queue, seen without taking anything from it.
  *
- * Socket held; never sleeps.
+ * Socket held.
  */
 #include <net/tcp.h>
 
@@ -14,6 +14,8 @@
  * @seq: sequence number of the first byte; not before what the program has read
  * @to: where to
  * @n: how many, at most
+ *
+ * It never sleeps.
  *
  * Return: how many were there
  */
@@ -40,6 +42,41 @@ unsigned int rstream_tcpq_peek(const struct sock *sk, u32 seq, u8 *to, unsigned 
 			break;
 		done += len;
 		if (done == n)
+			break;
+	}
+	return done;
+}
+
+/**
+ * rstream_tcpq_copy() - copy bytes of the queue to the program, which will read the same later
+ * @sk: the TCP socket
+ * @seq: sequence number of the first byte; not before what the program has read
+ * @msg: where to; NULL: only count them
+ * @len: how many, at most
+ * @stamp: is set to when the last of them arrived, or to 0 if that is not known
+ *
+ * It may sleep.
+ *
+ * Return: how many were copied, or -EFAULT
+ */
+int rstream_tcpq_copy(const struct sock *sk, u32 seq, struct msghdr *msg, size_t len,
+		      ktime_t *stamp)
+{
+	size_t done = 0;
+	struct sk_buff *skb;
+
+	/* from the head, as reads: where packets overlap, the first one counts */
+	skb_queue_walk(&sk->sk_receive_queue, skb) {
+		u32 off = seq + done - TCP_SKB_CB(skb)->seq, n;
+
+		if (off >= skb->len)
+			continue;
+		n = min_t(size_t, len - done, skb->len - off);
+		if (msg && skb_copy_datagram_msg(skb, off, msg, n))
+			return done ?: -EFAULT;
+		*stamp = TCP_SKB_CB(skb)->has_rxtstamp ? skb->tstamp : 0;
+		done += n;
+		if (done == len)
 			break;
 	}
 	return done;

@@ -5,6 +5,8 @@
 
 #include <net/tcp.h>
 
+struct msghdr;
+
 /* Does TCP have unread bytes?  Not tcp_inq(), which rstream_hear_all() misleads. */
 static inline bool rstream_tcpq_unread(const struct sock *sk)
 {
@@ -16,6 +18,8 @@ static inline bool rstream_tcpq_unread(const struct sock *sk)
 		       !!(TCP_SKB_CB(tail)->tcp_flags & TCPHDR_FIN);
 }
 
+int rstream_tcpq_copy(const struct sock *sk, u32 seq, struct msghdr *msg, size_t len,
+		      ktime_t *stamp);
 unsigned int rstream_tcpq_peek(const struct sock *sk, u32 seq, u8 *to, unsigned int n);
 
 #endif

@@ -468,6 +468,64 @@ static void peek_offset(void)
 	EXPECT(recv(fd[1], buf, 8, MSG_PEEK) == 5 && !memcmp(buf, "defgh", 5));
 }
 
+#define MUCH (2 << 20)
+
+static void *send_much(void *fd)
+{
+	static uint8_t out[MUCH];
+
+	pattern_fill(out, MUCH, 1, 0);
+	EXPECT(send(*(int *)fd, out, MUCH, 0) == MUCH);
+	return NULL;
+}
+
+/* Peek on from @seen, which sk_peek_off follows, until nothing new comes.  Return: up to where. */
+static size_t peek_on_from(int fd, size_t seen)
+{
+	static uint8_t buf[65536];
+	ssize_t n;
+
+	for (int pauses = 0; pauses < 30;) {
+		n = recv(fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
+		if (n < 0) {
+			EXPECT(errno == EAGAIN);
+			pauses++;
+			usleep(5000);
+			continue;
+		}
+		EXPECT(n && pattern_check(buf, n, 1, seen) == (size_t)n);
+		seen += n;
+		pauses = 0;
+	}
+	return seen;
+}
+
+/* A program that peeks on and on, and reads nothing. */
+static void peek_until_full(void)
+{
+	struct timeval limit = { .tv_usec = 50000 };
+	int off = 0, fd[2];
+	pthread_t thread;
+	size_t seen;
+	char c;
+
+	pair(fd);
+	set_int(fd[1], SOL_SOCKET, SO_RCVBUF, 65536);
+	if (setsockopt(fd[1], SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)))
+		api_skip("a kernel without SO_PEEK_OFF for TCP");
+	EXPECT(!pthread_create(&thread, NULL, send_much, &fd[0]));
+	seen = peek_on_from(fd[1], 0);
+	turn();
+	seen = peek_on_from(fd[1], seen);
+	EXPECT(seen >= 32768 && seen < MUCH);
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	EXPECT_ERRNO(recv(fd[1], &c, 1, MSG_PEEK), EAGAIN);
+	limit.tv_usec = 0;
+	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	drain(fd[1], MUCH);
+	pthread_join(thread, NULL);
+}
+
 /* Receive, and note which control messages came along. */
 static void note_control(int fd, size_t len, int how)
 {
@@ -752,6 +810,7 @@ const struct api_case msg_cases[] = {
 	CASE(recv_interrupted),
 	CASE(send_timeout_counts),
 	CASE(peek_offset),
+	CASE(peek_until_full),
 	CASE(inq_told),
 	CASE(inq_told_before_end),
 	CASE(inq_told_beside_urgent),
