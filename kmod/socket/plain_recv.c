@@ -677,3 +677,14 @@ int rstream_plain_recv_peek(struct rstream *rs, struct msghdr *msg, size_t len, 
 		return 0;
 	return rstream_tcpq_copy(rs->sk, seq, msg, min_t(u64, len, piece), stamp) ?: -EFAULT;
 }
+
+/* Does TCP's FIN follow further spans in TCP's queue, so that their end is that of the stream? */
+bool rstream_plain_recv_ends(const struct rstream *rs)
+{
+	const struct sk_buff *tail = skb_peek_tail(&rs->sk->sk_receive_queue);
+
+	return rs->plain.more && rs->plain.in_tcp && tail &&
+	       TCP_SKB_CB(tail)->tcp_flags & TCPHDR_FIN &&
+	       rs->plain.phase.rx == RSTREAM_SPAN && rs->rx.arrived == rs->plain.phase.rx_end &&
+	       end_in_tcp(rs) - rs->rx.arrived <= rs->plain.clear;
+}

@@ -37,6 +37,7 @@ void rstream_plain_recv_refill(struct rstream *rs, u64 ahead);
 bool rstream_plain_recv_pull(struct rstream *rs, u64 end);
 int rstream_plain_recv_peek(struct rstream *rs, struct msghdr *msg, size_t len, u64 skip,
 			    ktime_t *stamp);
+bool rstream_plain_recv_ends(const struct rstream *rs);
 int rstream_plain_recv_copy(struct rstream *rs, struct msghdr *msg, size_t len);
 
 #endif

@@ -311,6 +311,12 @@ static int peek_some(struct rstream *rs, struct msghdr *msg, size_t len,
 	return n;
 }
 
+/* Will nothing ever come after the next @ahead bytes, all of which are here? */
+static bool peek_ended(const struct rstream *rs, u64 ahead)
+{
+	return rs->rx.fin ? rs->rx.consumed + ahead >= rs->rx.fin_at : rstream_plain_recv_ends(rs);
+}
+
 /* Take plain bytes from TCP, unless the queue has some.  Return: false without memory. */
 static bool take_plain(struct rstream *rs)
 {
@@ -421,7 +427,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 			continue;
 		}
 		err = n;
-		if (err || copied >= target)
+		if (err || copied >= target || (peek && peek_ended(rs, ahead)))
 			break;
 		if (copied && (sk->sk_err || !timeo || signal_pending(current)))
 			break;

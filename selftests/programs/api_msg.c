@@ -526,6 +526,27 @@ static void peek_until_full(void)
 	pthread_join(thread, NULL);
 }
 
+/* Likewise up to the end. */
+static void peek_until_end(void)
+{
+	int off = 0, fd[2];
+	char buf[8];
+
+	pair(fd);
+	EXPECT(send(fd[0], "abc", 3, 0) == 3);
+	EXPECT(!shutdown(fd[0], SHUT_WR));
+	await(fd[1], POLLRDHUP);
+	turn();
+	EXPECT(recv(fd[1], buf, 8, MSG_PEEK | MSG_WAITALL) == 3 && !memcmp(buf, "abc", 3));
+	if (setsockopt(fd[1], SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off)))
+		api_skip("a kernel without SO_PEEK_OFF for TCP");
+	EXPECT(recv(fd[1], buf, 8, MSG_PEEK) == 3 && !memcmp(buf, "abc", 3));
+	EXPECT(!recv(fd[1], buf, 8, MSG_PEEK));
+	EXPECT(!recv(fd[1], buf, 8, MSG_PEEK | MSG_DONTWAIT));
+	EXPECT(recv(fd[1], buf, 8, MSG_WAITALL) == 3);
+	EXPECT(!recv(fd[1], buf, 8, MSG_PEEK));
+}
+
 /* Receive, and note which control messages came along. */
 static void note_control(int fd, size_t len, int how)
 {
@@ -811,6 +832,7 @@ const struct api_case msg_cases[] = {
 	CASE(send_timeout_counts),
 	CASE(peek_offset),
 	CASE(peek_until_full),
+	CASE(peek_until_end),
 	CASE(inq_told),
 	CASE(inq_told_before_end),
 	CASE(inq_told_beside_urgent),

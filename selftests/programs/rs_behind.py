@@ -8,16 +8,17 @@ Both ends are of this host.  They exchange bytes, so that the streams have left 
 SIZE bytes are sent, more than a span has left; nothing else arrives until all of them are counted
 (FIONREAD), then peeked at, and read.  Then as many come to a program that polls for SO_RCVLOWAT
 bytes, and to one that polls with EPOLLET and reads only when all are there, and then some more;
-then the end.
+then the end.  Then a peek waits for more bytes than come before the end.
 """
 import os
 import select
 import socket
+import struct
 import sys
 import threading
 import time
 
-from streams import pair, receive, take_turns, unread
+from streams import pair, receive, take_turns, unread, wait_until
 
 LIMIT = 20 * int(os.environ.get("SLOW", 1))
 LARGE = 1 << 20
@@ -63,6 +64,22 @@ def edges_for(sock, data, send_more):
         sys.exit("EPOLLET: what is read is not what was sent")
 
 
+def peek_to_end(address, data):
+    """Peeks at more than there will be, while the end arrives."""
+    ours, theirs = pair(address, SO_RCVBUF=2 * len(data))
+    take_turns(ours, theirs)
+    send(theirs, data).join(LIMIT)
+    wait_until(lambda: unread(ours) == len(data), LIMIT, "not all is counted before the end")
+    threading.Timer(0.2, theirs.shutdown, (socket.SHUT_WR,)).start()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", LIMIT, 0))
+    start = time.monotonic()
+    seen = ours.recv(len(data) + 1, socket.MSG_PEEK | socket.MSG_WAITALL)
+    if seen != data or time.monotonic() > start + LIMIT - 1:
+        sys.exit(f"{len(seen)} of {len(data)} bytes, up to the end, are peeked at in time")
+    if receive(ours, len(data)) != data or ours.recv(1):
+        sys.exit("what is read before the end is not what was sent")
+
+
 def main():
     address, size = sys.argv[1], int(sys.argv[2])
     # two buffers' worth, because what fills one to the brim stays with the sender
@@ -98,6 +115,7 @@ def main():
     sender = send(theirs, data)
     threading.Thread(target=lambda: (sender.join(), theirs.shutdown(socket.SHUT_WR))).start()
     poll_for(ours, data[:1000] + data, 30000)
+    peek_to_end(address, data)
 
 
 main()
