@@ -243,6 +243,20 @@ static u64 bytes_here(const struct rstream *rs, bool peek)
 	return peek && rs->plain.in_tcp ? rstream_rxq_here(rs) : rstream_rxq_ready(rs);
 }
 
+/* Take plain bytes from TCP, unless the queue has some.  Return: false without memory. */
+static bool take_plain(struct rstream *rs)
+{
+	rstream_plain_recv_refill(rs, 0);
+	return rstream_plain_recv_pull(rs, 0);
+}
+
+/* Likewise after the urgent byte, which is skipped: the queue may have had nothing else. */
+static bool skip_urgent(struct rstream *rs)
+{
+	rstream_recv_consume(rs, 1);
+	return take_plain(rs);
+}
+
 /*
  * How much a read of @len bytes may take, beginning *@ahead bytes after rx.consumed: it ends at
  * the urgent byte.  If it begins there, that byte is skipped.
@@ -255,8 +269,8 @@ size_t rstream_recv_next(struct rstream *rs, size_t len, u64 *ahead, bool peek)
 	    !sock_flag(rs->sk, SOCK_URGINLINE)) {
 		if (peek)
 			++*ahead;
-		else
-			rstream_recv_consume(rs, 1);
+		else if (!skip_urgent(rs))
+			return 0;
 		at++;
 	}
 	if (bytes_here(rs, peek) <= *ahead)
@@ -315,14 +329,6 @@ static int peek_some(struct rstream *rs, struct msghdr *msg, size_t len,
 static bool peek_ended(const struct rstream *rs, u64 ahead)
 {
 	return rs->rx.fin ? rs->rx.consumed + ahead >= rs->rx.fin_at : rstream_plain_recv_ends(rs);
-}
-
-/* Take plain bytes from TCP, unless the queue has some.  Return: false without memory. */
-static bool take_plain(struct rstream *rs)
-{
-	rstream_plain_recv_refill(rs, 0);
-	/* one byte more, because the urgent one may be skipped */
-	return rstream_plain_recv_pull(rs, !!rs->urg.state) || rs->rxq.bytes;
 }
 
 /* Copy what is here, at most @len bytes.  Return: as peek_some() */

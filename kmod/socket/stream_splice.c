@@ -121,7 +121,7 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	ssize_t n;
 
 	rstream_plain_recv_refill(rs, 0);
-	if (!rstream_plain_recv_pull(rs, 1) && !rs->rxq.bytes)
+	if (!rstream_plain_recv_pull(rs, 0))
 		return -ENOMEM;
 	len = rstream_recv_next(rs, len, &ahead, false);
 	if (!len)
