@@ -672,6 +672,7 @@ int rstream_plain_recv_peek(struct rstream *rs, struct msghdr *msg, size_t len, 
 	u64 piece;
 	u32 seq;
 
+	cond_resched();		/* the peer chooses how many spans there are */
 	piece = find_in_tcp(rs, skip, &seq);
 	if (!piece)
 		return 0;

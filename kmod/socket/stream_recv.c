@@ -184,7 +184,27 @@ int rstream_recv_status(struct rstream *rs, bool *eof)
 	return 0;
 }
 
-int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than)
+/* How many bytes are here.  Only a peek sees what is behind the end of a span in TCP's queue. */
+static u64 bytes_here(const struct rstream *rs, bool peek)
+{
+	return peek && READ_ONCE(rs->plain.in_tcp) ? rstream_rxq_here(rs) : rstream_rxq_ready(rs);
+}
+
+/* Take plain bytes from TCP, unless the queue has some.  Return: false without memory. */
+static bool take_plain(struct rstream *rs)
+{
+	rstream_plain_recv_refill(rs, 0);
+	return rstream_plain_recv_pull(rs, 0);
+}
+
+/* Likewise after the urgent byte, which is skipped: the queue may have had nothing else. */
+static bool skip_urgent(struct rstream *rs)
+{
+	rstream_recv_consume(rs, 1);
+	return take_plain(rs);
+}
+
+int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than, bool peek)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = rs->sk;
@@ -197,7 +217,7 @@ int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than)
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	add_wait_queue(sk_sleep(sk), &wait);
-	err = sk_wait_event(sk, timeo, rstream_rxq_ready(rs) > more_than ||
+	err = sk_wait_event(sk, timeo, bytes_here(rs, peek) > more_than ||
 			    rstream_rxq_over(rs), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
 	return min(err, 0);
@@ -235,26 +255,6 @@ static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
 		last -= rstream_skb_cb(skb)->len;
 	}
 	return rs->rxq.stamp;
-}
-
-/* How many bytes are here.  Only a peek sees what is behind the end of a span in TCP's queue. */
-static u64 bytes_here(const struct rstream *rs, bool peek)
-{
-	return peek && rs->plain.in_tcp ? rstream_rxq_here(rs) : rstream_rxq_ready(rs);
-}
-
-/* Take plain bytes from TCP, unless the queue has some.  Return: false without memory. */
-static bool take_plain(struct rstream *rs)
-{
-	rstream_plain_recv_refill(rs, 0);
-	return rstream_plain_recv_pull(rs, 0);
-}
-
-/* Likewise after the urgent byte, which is skipped: the queue may have had nothing else. */
-static bool skip_urgent(struct rstream *rs)
-{
-	rstream_recv_consume(rs, 1);
-	return take_plain(rs);
 }
 
 /*
@@ -396,6 +396,15 @@ static int recv_fast(struct rstream *rs, struct msghdr *msg, size_t len, enum fa
 	return n;
 }
 
+/*
+ * How many bytes the program has seen, when nothing was found behind the next @ahead.  That there
+ * are more than these is a lie of the peer, which has repeated bytes of TCP with others.
+ */
+static u64 seen(const struct rstream *rs, u64 ahead, bool peek)
+{
+	return peek && rs->plain.in_tcp ? max(ahead, rstream_rxq_here(rs)) : ahead;
+}
+
 static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		       int flags, ktime_t *stamp)
 {
@@ -448,7 +457,7 @@ static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
 		fast = NOT_FAST;
 		if (peek && timeo)
 			rstream_ring_looked(rs, true);
-		err = rstream_recv_wait(rs, &timeo, ahead);
+		err = rstream_recv_wait(rs, &timeo, seen(rs, ahead, peek), peek);
 		if (err)
 			break;
 		if (peek && copied && rstream_rxq_over(rs))

@@ -24,6 +24,6 @@ bool rstream_recv_seen(struct rstream *rs, u64 ahead, size_t len);
 void rstream_recv_consume(struct rstream *rs, size_t len);
 void rstream_recv_ack(struct rstream *rs);
 int rstream_recv_status(struct rstream *rs, bool *eof);
-int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than);
+int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than, bool peek);
 
 #endif

@@ -162,7 +162,7 @@ static ssize_t splice_framed(struct rstream *rs, struct pipe_inode_info *pipe,
 		if (err || eof)
 			break;
 		rstream_recv_ack(rs);
-		err = rstream_recv_wait(rs, &timeo, 0);
+		err = rstream_recv_wait(rs, &timeo, 0, false);
 		if (err)
 			break;
 	}
