@@ -69,6 +69,18 @@ if [ "$RDMA" = siw ]; then
 	on 1 sysctl -qw net.rdmastream.cm_port=4793
 	ok "with the same port, there is a link" want_link
 	ok "the host listens no more" wait_for 60 listens_no_more 4793
+	# what comes and goes before the worker has run must not put off what stays
+	set_net link_idle_ms=60000
+	ok "sockets come and go" python3 -c 'import socket
+for _ in range(3):
+    with socket.socket(proto=257) as sock:
+        sock.listen()'
+	rs_stream -s -k inet -p 7778 -t 900 >/dev/null 2>&1 &
+	stays=$!
+	ok "for one that stays, the host listens" wait_for 10 listens 4793
+	set_net link_idle_ms=1000
+	kill -KILL $stays
+	ok "the host listens no more then" wait_for 60 listens_no_more 4793
 	# the root of another user namespace, in a network namespace of its own
 	unshare -Urn rs_stream -s -k inet -p 7777 -t 900 >/dev/null 2>&1 &
 	elsewhere=$!
