@@ -158,10 +158,13 @@ static void buffers(void)
 /* Newer kernels limit the window, too. */
 static void buffer_clamps_window(void)
 {
-	int fd = rs_socket(&kind, 0), both[2];
+	int fd = rs_socket(&kind, 0), both[2], fresh;
 
 	set_int(fd, SOL_SOCKET, SO_RCVBUF, 100000);
-	note("fresh %d", get_int(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP));
+	fresh = get_int(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP);
+	note("fresh %d", fresh);
+	if (!fresh)		/* otherwise, it is what TCP has made of the packets */
+		return;
 	pair(both);
 	for (int i = 0; i < 2; i++) {
 		set_int(both[i], SOL_SOCKET, SO_RCVBUF, 100000);
