@@ -57,6 +57,8 @@ void await_bytes(int fd, int n);
 size_t fill(int fd);
 /* Read the @len bytes of pattern 1 that there are to come, and no more. */
 void drain(int fd, size_t len);
+/* Close @fd with a reset instead of a FIN. */
+void reset(int fd);
 /* Integer options; a failure ends the case. */
 void set_int(int fd, int level, int name, int value);
 int get_int(int fd, int level, int name);

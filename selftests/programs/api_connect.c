@@ -509,7 +509,6 @@ static void urgent_while_connecting(void)
  */
 static void ended_then_listens(bool half, int error)
 {
-	static const struct linger at_once = { .l_onoff = 1 };
 	uint16_t port, again;
 	int l = listener(&port), fd = rs_socket(&kind, SOCK_NONBLOCK), s, other;
 	char c;
@@ -523,8 +522,7 @@ static void ended_then_listens(bool half, int error)
 		EXPECT(!shutdown(s, SHUT_WR));
 		await(fd, POLLRDHUP);
 	}
-	EXPECT(!setsockopt(s, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
-	close(s);
+	reset(s);
 	await(fd, POLLERR);
 	EXPECT_ERRNO(connect_to(fd, port), error);
 

@@ -150,14 +150,11 @@ static void close_unread_resets(void)
 
 static void linger_zero_resets(void)
 {
-	struct linger linger = { .l_onoff = 1 };
 	int fd[2], err = 0;
 	socklen_t len = sizeof(err);
 
 	pair(fd);
-	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger,
-			   sizeof(linger)));
-	close(fd[1]);
+	reset(fd[1]);
 	await(fd[0], POLLERR);
 	EXPECT(rs_poll(fd[0], POLLIN, 0) & POLLHUP);
 	EXPECT(!getsockopt(fd[0], SOL_SOCKET, SO_ERROR, &err, &len));
@@ -394,14 +391,12 @@ static void shutdown_again(void)
 
 static void send_cut_by_reset(void)
 {
-	struct linger linger = { .l_onoff = 1 };
 	int fd[2], r;
 	char c;
 
 	pair(fd);
 	fill(fd[0]);
-	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-	close(fd[1]);
+	reset(fd[1]);
 	await(fd[0], POLLERR);
 	r = send(fd[0], "x", 1, MSG_NOSIGNAL);
 	note("%d %d", r, errno);

@@ -234,7 +234,6 @@ static void accept_flags(void)
 /* Died in the queue: accept() hands it out all the same. */
 static void accept_reset(void)
 {
-	struct linger linger = { .l_onoff = 1 };
 	union rs_addr addr = {};
 	socklen_t len = sizeof(addr);
 	uint16_t port;
@@ -243,8 +242,7 @@ static void accept_reset(void)
 
 	EXPECT(!connect_to(fd, port));
 	await(l, POLLIN);
-	EXPECT(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-	close(fd);
+	reset(fd);
 	fd = accept(l, &addr.sa, &len);
 	EXPECT(fd >= 0);
 	EXPECT(addr.sa.sa_family == kind.family && rs_port(&addr));
@@ -467,7 +465,6 @@ static void bind_device(void)
 /* Names before, during and after. */
 static void names(void)
 {
-	struct linger linger = { .l_onoff = 1 };
 	union rs_addr addr;
 	socklen_t len;
 	int fd[2];
@@ -487,8 +484,7 @@ static void names(void)
 	NAMES("shut", fd[0]);
 	await(fd[1], POLLRDHUP);
 	NAMES("theirs shut", fd[1]);
-	EXPECT(!setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-	close(fd[0]);
+	reset(fd[0]);
 	await(fd[1], POLLERR);
 	NAMES("reset", fd[1]);
 	fd[0] = rs_socket(&kind, 0);

@@ -101,20 +101,30 @@ static void message_names(void)
 	note("len %d", len);
 }
 
-static void control_sent(void)
+/* One byte in @msg, and a control message of SOL_SOCKET with an int, 0.  Return: that one */
+static struct cmsghdr *byte_with_int(struct msghdr *msg)
 {
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { "x", 1 };
-	struct msghdr msg = {
+	static char control[CMSG_SPACE(sizeof(int))];
+	static struct iovec iov = { "x", 1 };
+	struct cmsghdr *c;
+
+	*msg = (struct msghdr){
 		.msg_iov = &iov, .msg_iovlen = 1,
 		.msg_control = control, .msg_controllen = sizeof(control),
 	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	c = CMSG_FIRSTHDR(msg);
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	c->cmsg_level = SOL_SOCKET;
+	return c;
+}
+
+static void control_sent(void)
+{
+	struct msghdr msg;
+	struct cmsghdr *c = byte_with_int(&msg);
 	int fd[2];
 
 	pair(fd);
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = 9999;
 	result("unknown", sendmsg(fd[0], &msg, 0));
 	c->cmsg_level = IPPROTO_TCP;
@@ -129,18 +139,11 @@ static void control_sent(void)
 /* The error of a control message that is not for everybody. */
 static void control_forbidden(void)
 {
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { "x", 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	struct msghdr msg;
+	struct cmsghdr *c = byte_with_int(&msg);
 	int fd[2];
 
 	pair(fd);
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SO_MARK;
 	result("root", sendmsg(fd[0], &msg, 0));
 	EXPECT(!setuid(65534));

@@ -224,15 +224,13 @@ static void then_the_end(void)
 /* A reset loses it, unless the end has arrived before. */
 static void then_a_reset(void)
 {
-	struct linger now = { .l_onoff = 1 };
 	char buf[8];
 	int fd[2];
 
 	pair(fd);
 	EXPECT(send(fd[0], "ab", 2, MSG_OOB) == 2);
 	await(fd[1], POLLPRI);
-	EXPECT(!setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
-	close(fd[0]);
+	reset(fd[0]);
 	await(fd[1], POLLHUP);
 	EXPECT_ERRNO(recv(fd[1], buf, 8, MSG_OOB), ENOTCONN);
 	set_int(fd[1], SOL_SOCKET, SO_OOBINLINE, 1);
@@ -244,7 +242,6 @@ static void then_a_reset(void)
 
 static void then_the_end_and_a_reset(void)
 {
-	struct linger now = { .l_onoff = 1 };
 	char buf[8];
 	int fd[2];
 
@@ -253,8 +250,7 @@ static void then_the_end_and_a_reset(void)
 	EXPECT(!shutdown(fd[0], SHUT_WR));
 	await(fd[1], POLLPRI);
 	await(fd[1], POLLRDHUP);
-	EXPECT(!setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
-	close(fd[0]);
+	reset(fd[0]);
 	await(fd[1], POLLERR);
 	note("urgent %zd", recv(fd[1], buf, 8, MSG_OOB));
 }

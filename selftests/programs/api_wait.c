@@ -23,7 +23,6 @@ static void events(const char *what, int fd)
 
 static void every_state(void)
 {
-	struct linger linger = { .l_onoff = 1 };
 	uint16_t port;
 	int fd[2], l;
 	char c;
@@ -71,8 +70,7 @@ static void every_state(void)
 	pair(fd);
 	EXPECT(send(fd[1], "x", 1, 0) == 1);
 	await_bytes(fd[0], 1);
-	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-	close(fd[1]);
+	reset(fd[1]);
 	await(fd[0], POLLERR);
 	events("reset", fd[0]);
 	note("%zd", recv(fd[0], &c, 1, 0));

@@ -145,7 +145,6 @@ static void locked_memory(void)
 static void reset_before_complete(void)
 {
 	static uint8_t buf[64 * PAGE];
-	struct linger hard = { .l_onoff = 1 };
 	unsigned int calls = 0, done = 0;
 	int fd[2];
 
@@ -154,8 +153,7 @@ static void reset_before_complete(void)
 	while (calls < 200 && send(fd[0], buf, sizeof(buf), MSG_ZEROCOPY | MSG_DONTWAIT) > 0)
 		calls++;
 	EXPECT(calls);
-	EXPECT(!setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)));
-	EXPECT(!close(fd[1]));
+	reset(fd[1]);
 	await(fd[0], POLLHUP);
 	EXPECT_ERRNO(recv(fd[0], buf, 1, 0), ECONNRESET);
 	while (done < calls) {

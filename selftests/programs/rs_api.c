@@ -128,6 +128,14 @@ void drain(int fd, size_t len)
 	EXPECT(recv(fd, buf, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 }
 
+void reset(int fd)
+{
+	static const struct linger at_once = { .l_onoff = 1 };
+
+	EXPECT(!setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
+	EXPECT(!close(fd));
+}
+
 void set_int(int fd, int level, int name, int value)
 {
 	EXPECT(!setsockopt(fd, level, name, &value, sizeof(value)));
