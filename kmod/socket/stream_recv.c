@@ -190,8 +190,7 @@ static u64 bytes_here(const struct rstream *rs, bool peek)
 	return peek && READ_ONCE(rs->plain.in_tcp) ? rstream_rxq_here(rs) : rstream_rxq_ready(rs);
 }
 
-/* Take plain bytes from TCP, unless the queue has some.  Return: false without memory. */
-static bool take_plain(struct rstream *rs)
+bool rstream_recv_take_plain(struct rstream *rs)
 {
 	rstream_plain_recv_refill(rs, 0);
 	return rstream_plain_recv_pull(rs, 0);
@@ -201,7 +200,7 @@ static bool take_plain(struct rstream *rs)
 static bool skip_urgent(struct rstream *rs)
 {
 	rstream_recv_consume(rs, 1);
-	return take_plain(rs);
+	return rstream_recv_take_plain(rs);
 }
 
 int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than, bool peek)
@@ -347,7 +346,7 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	if ((rs->plain.in_tcp || !rstream_all_records(rs)) && !take_plain(rs))
+	if ((rs->plain.in_tcp || !rstream_all_records(rs)) && !rstream_recv_take_plain(rs))
 		return -ENOMEM;
 	len = rstream_recv_next(rs, len, &ahead, false);
 	if (!len)

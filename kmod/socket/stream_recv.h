@@ -17,6 +17,8 @@ void rstream_recv_accepted(struct rstream *rs);
 bool rstream_recv_end_here(const struct rstream *rs);	/* without the lock, while others read */
 
 /* For readers.  Held. */
+/* Take plain bytes from TCP, unless the queue has some.  Return: false without memory. */
+bool rstream_recv_take_plain(struct rstream *rs);
 size_t rstream_recv_next(struct rstream *rs, size_t len, u64 *ahead, bool peek);
 int rstream_recv_copy(struct rstream *rs, struct msghdr *msg, size_t len,
 		      u64 skip, bool trunc);

@@ -120,8 +120,7 @@ static ssize_t splice_some(struct rstream *rs, struct pipe_inode_info *pipe,
 	u64 ahead = 0;
 	ssize_t n;
 
-	rstream_plain_recv_refill(rs, 0);
-	if (!rstream_plain_recv_pull(rs, 0))
+	if (!rstream_recv_take_plain(rs))
 		return -ENOMEM;
 	len = rstream_recv_next(rs, len, &ahead, false);
 	if (!len)
