@@ -15,7 +15,7 @@
 /* Number of waiters to notify before giving up the lock and the CPU for a moment. */
 #define NOTIFY_MAX	64U
 
-/* The waiter of @rs, NULL if it does not wait.  A stream has one peer, whose lock guards this. */
+/* Where the waiter of @rs is, NULL if it does not wait.  The lock of its only peer guards this. */
 static struct rstream_waiter **waiter_of(struct rstream *rs)
 {
 	return rstream_link_ops->waiter(rs);
