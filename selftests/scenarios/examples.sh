@@ -45,19 +45,31 @@ if [ -e "$examples/Echo.class" ] && type -P java >/dev/null; then
 else
 	skip "a server in Java" "no java, or no javac when the programs were built"
 fi
-verified() {	# the drop-in, as systemd reads it
-	local dir=$tmp/units
-	mkdir -p "$dir/echo.service.d" && ln -s "$(type -P true)" "$dir/rsctl" || return
-	printf '[Service]\nExecStart=%s\n' "$(type -P true)" >"$dir/echo.service"
-	sed "s,+rsctl,+$dir/rsctl," "$VM_TOP/examples/systemd/rdmastream.conf" \
-		>"$dir/echo.service.d/rdmastream.conf"
-	systemd-analyze verify "$dir/echo.service" 2>&1 | tee "$tmp/said"
+# As systemd reads them.  It does not look for a command with "-", so this is left out.
+units=$tmp/units
+verified() {	# UNIT
+	systemd-analyze verify "$units/$1" 2>&1 | tee "$tmp/said"
 	[ ! -s "$tmp/said" ]
 }
+drop_in() {
+	mkdir "$units/echo.service.d" &&
+		printf '[Service]\nExecStart=%s\n' "$(type -P true)" >"$units/echo.service" || return
+	sed "s,+-rsctl,+$units/rsctl," "$VM_TOP/examples/systemd/rdmastream.conf" \
+		>"$units/echo.service.d/rdmastream.conf"
+	grep "^ExecStartPre=+$units/rsctl " "$units/echo.service.d/rdmastream.conf" &&
+		verified echo.service
+}
+of_slice() {
+	sed "s,=rsctl,=$units/rsctl," "$VM_TOP/examples/systemd/rdmastream-cgroup@.service" \
+		>"$units/rdmastream-cgroup@system.service"
+	verified rdmastream-cgroup@system.service
+}
 if type -P systemd-analyze >/dev/null; then
-	ok "the drop-in for systemd" verified
+	mkdir "$units" && ln -s "$(type -P true)" "$units/rsctl"
+	ok "the drop-in for systemd" drop_in
+	ok "the unit for a slice" of_slice
 else
-	skip "the drop-in for systemd" "no systemd-analyze"
+	skip "the units for systemd" "no systemd-analyze"
 fi
 ok "no socket is left" wait_for 20 no_sockets
 done_testing
