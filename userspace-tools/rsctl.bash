@@ -19,7 +19,8 @@ _rsctl_filter() {	# RSCTL COMMAND WORD-BEFORE
 	peer)	_rsctl_names "$1" peers peer ;;
 	reason)	_rsctl_names "$1" explain name ;;
 	carrier) _rsctl_words tcp ring ;;
-	state | mode)
+	mode)	_rsctl_words unconnected listen connecting prelude hello framed fallback closed ;;
+	state)
 		case $2 in
 		links)	_rsctl_words connecting up broken dead ;;
 		*)	_rsctl_words unconnected listen connecting prelude hello framed fallback \
@@ -29,7 +30,7 @@ _rsctl_filter() {	# RSCTL COMMAND WORD-BEFORE
 	port | sport | dport | src | dst | link) ;;
 	*)	case $2 in
 		links)	 _rsctl_words peer device port state ;;
-		sockets) _rsctl_words port sport dport src dst peer device state carrier reason ;;
+		sockets) _rsctl_words port sport dport src dst peer device state mode carrier reason ;;
 		memory)	 _rsctl_words link device ;;
 		esac ;;
 	esac

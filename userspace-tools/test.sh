@@ -305,6 +305,8 @@ if [ -x "$made" ]; then
 	completes "rsctl links device " "rxe0 siw0" "completion of a device"
 	completes "rsctl links device rxe0 and p" "peer port" "completion of another filter"
 	completes "rsctl sockets state conn" "connecting connected" "completion of a state of TCP"
+	completes "rsctl sockets m" mode "completion of the filter mode"
+	completes "rsctl sockets mode conn" connecting "completion of a mode"
 	completes "rsctl set ri" "ring_mode ring_size" "completion of a setting"
 	completes "rsctl set ring_size " "" "no completion of a value"
 	completes "rsctl explain rmb" rmb-limit "completion of a reason"
