@@ -318,11 +318,18 @@ static int want_string(const char *name, const char *word, uint16_t type,
 	return EXIT_OK;
 }
 
-/* The one peer whose id begins so. */
+static bool same_value(const struct nlattr *a, const struct nlattr *b)
+{
+	return mnl_attr_get_payload_len(a) == mnl_attr_get_payload_len(b) &&
+	       !memcmp(mnl_attr_get_payload(a), mnl_attr_get_payload(b),
+		       mnl_attr_get_payload_len(a));
+}
+
+/* The one id that begins so, which is that of a peer for each pair of addresses. */
 static int want_peer(const char *word, uint16_t type, struct wants *wants)
 {
-	const struct nlattr *id = NULL;
-	unsigned int found = 0;
+	const struct nlattr *id = NULL, *this;
+	bool several = false;
 	struct replies r;
 	struct attrs a;
 	char *hex;
@@ -336,17 +343,18 @@ static int want_peer(const char *word, uint16_t type, struct wants *wants)
 		attrs_of(&a, r.msg[i]);
 		hex = attr_hex(&a, RDMASTREAM_A_PEER_INSTANCE);
 		if (hex && begins(hex, word)) {
-			id = a.tb[RDMASTREAM_A_PEER_INSTANCE];
-			found++;
+			this = a.tb[RDMASTREAM_A_PEER_INSTANCE];
+			several |= id && !same_value(id, this);
+			id = this;
 		}
 		free(hex);
 	}
-	if (found == 1) {
+	if (id && !several) {
 		want(wants, type, mnl_attr_get_payload(id),
 		     mnl_attr_get_payload_len(id));
 	} else {
-		complain(found ? "the ids of several peers start with \"%s\"" :
-				 "no peer's id starts with \"%s\", see \"rsctl peers\"",
+		complain(several ? "the ids of several peers start with \"%s\"" :
+				   "no peer's id starts with \"%s\", see \"rsctl peers\"",
 			 word);
 		ret = EXIT_USAGE;
 	}

@@ -218,6 +218,10 @@ if [ -x "$made" ]; then
 	exits 0 "set a setting" "$made" set ring-size=64K
 	exits 2 "set a setting that does not exist" "$made" set rings 1
 	exits 2 "links of a peer that does not exist" "$made" links peer 7c
+	exits 0 "links of a peer with several pairs of addresses" "$made" links peer \
+		7b9ad415000000000000000000000000
+	exits 2 "links of several peers" "$made" links peer 7
+	says "several peers" "... says so"
 	timeout 4 "$made" stats -w >"$tmp/out" 2>"$tmp/err"
 	grep -Eq '^active-opens +3000 +[0-9.]+k?' "$tmp/out"
 	result $? "rates"

@@ -108,11 +108,17 @@ static void links(struct replies *r)
 	mnl_attr_put_u64(msg, RDMASTREAM_A_LINK_UP_MS, 864000000);
 }
 
+/* Two pairs of addresses of one peer, and another peer. */
 static void peers(struct replies *r)
 {
+	static const uint8_t other[RDMASTREAM_INSTANCE_LEN] = { 0x7d, 1 };
 	struct nlmsghdr *msg = entry(r);
 	struct nlattr *nest;
 
+	mnl_attr_put(msg, RDMASTREAM_A_PEER_INSTANCE, sizeof(other), other);
+	msg = entry(r);
+	mnl_attr_put(msg, RDMASTREAM_A_PEER_INSTANCE, sizeof(peer), peer);
+	msg = entry(r);
 	mnl_attr_put(msg, RDMASTREAM_A_PEER_INSTANCE, sizeof(peer), peer);
 	mnl_attr_put(msg, RDMASTREAM_A_PEER_ACTIVE, 0, NULL);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_LINKS, 1);
