@@ -414,6 +414,17 @@ static const struct filter_key *find_key(const struct filter_key *keys,
 	return NULL;
 }
 
+/* The kernel chooses by one value of a type, and would forget the first. */
+static bool is_twice(const struct wants *wants)
+{
+	unsigned int i;
+
+	for (i = 0; i + 1 < wants->n; i++)
+		if (wants->list[i].type == wants->list[wants->n - 1].type)
+			return true;
+	return false;
+}
+
 static void complain_key(const struct filter_key *keys, const char *command,
 			 const char *word)
 {
@@ -457,6 +468,10 @@ int filter_parse(int argc, char **argv, const struct filter_key *keys,
 		ret = want_value(key, argv[i], unequal, f);
 		if (ret)
 			return ret;
+		if (is_twice(&f->wants)) {
+			complain("%s: %s is given twice", argv[0], key->name);
+			return EXIT_USAGE;
+		}
 	}
 	return EXIT_OK;
 }

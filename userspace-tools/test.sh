@@ -91,6 +91,10 @@ exits 2 "filter by an address and an invalid port" "$rsctl" sockets src 10.0.0.1
 exits 2 "filter by an unknown service" "$rsctl" sockets dport frobnicate
 exits 2 "filters separated by or" "$rsctl" sockets dport 80 or dport 443
 exits 2 "!= with a filter that does not support it" "$rsctl" sockets carrier != ring
+exits 2 "two values of a filter" "$rsctl" sockets dport 80 and dport 443
+says "dport.* is given twice" "... says which"
+exits 2 "a mode and a state that is one" "$rsctl" sockets mode framed state closed
+exits 2 "two devices" "$rsctl" links device rxe0 device siw0
 exits 2 "a setting without a value" "$rsctl" set ring_mode
 exits 2 "a value that is not a number" "$rsctl" set ring_mode 1x
 exits 2 "a value that is too large" "$rsctl" set rmb_max 99999999999999999999G
@@ -188,6 +192,9 @@ if [ -x "$made" ]; then
 	chooses "state all mode != fallback" "$first $listener" "sockets without a mode"
 	chooses "reason != none" "$listener $mapped" "sockets without a reason"
 	chooses "peer != 7b9a" "$listener $mapped" "sockets without a peer"
+	chooses "reason != none reason != no-option" "$listener" "sockets without two reasons"
+	chooses "src 10.0.0.0/8 src != 10.77.0.3 state all state established" "$first" \
+		"sockets by several addresses and states of TCP"
 	shown "-j links device = rxe0 and port 1" '"id":5' "links of a port"
 	shown "-j links state != up" '^\[\]$' "links without a state"
 	shown "-j memory link != 5" '^\[\]$' "memory without a link"
