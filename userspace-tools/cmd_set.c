@@ -3,6 +3,7 @@
  * rsctl show, rsctl set: settings of this network namespace, those of
  * /proc/sys/net/rdmastream.  Ranges are the kernel's to know.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -168,7 +169,8 @@ static int get_value(const char *word, uint64_t *val)
 	errno = 0;
 	num = strtoull(word, &end, 0);
 	if (*word >= '0' && *word <= '9' && *end && !end[1]) {
-		unit = strchr(units, *end & ~0x20);
+		unit = isalpha((unsigned char)*end) ?
+		       strchr(units, toupper((unsigned char)*end)) : NULL;
 		if (unit) {
 			shift = 10 * (unit - units + 1);
 			end++;

@@ -97,6 +97,8 @@ exits 2 "a mode and a state that is one" "$rsctl" sockets mode framed state clos
 exits 2 "two devices" "$rsctl" links device rxe0 device siw0
 exits 2 "a setting without a value" "$rsctl" set ring_mode
 exits 2 "a value that is not a number" "$rsctl" set ring_mode 1x
+exits 2 "a value with a space behind it" "$rsctl" set ring_mode "1 "
+exits 2 "a value with two units" "$rsctl" set rmb_max 1KK
 exits 2 "a value that is too large" "$rsctl" set rmb_max 99999999999999999999G
 exits 2 "show two settings" "$rsctl" show ring_mode ring_size
 exits 2 "check without a host" "$rsctl" check
@@ -223,6 +225,7 @@ if [ -x "$made" ]; then
 	shown "show ring_s" '^ring_size +65536 +262144 +16384 to 4194304, powers of 2$' "a setting"
 	shown "show" '^family +22 +- +read-only$' "a setting that is read-only"
 	exits 0 "set a setting" "$made" set ring-size=64K
+	exits 0 "set a setting with a unit in lower case" "$made" set ring-size 64k
 	exits 2 "set a setting that does not exist" "$made" set rings 1
 	exits 2 "links of a peer that does not exist" "$made" links peer 7c
 	exits 0 "links of a peer with several pairs of addresses" "$made" links peer \
