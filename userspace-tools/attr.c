@@ -144,6 +144,23 @@ char *attr_address(const struct attrs *a, unsigned int type)
 	return endpoint_of(a->tb[type], false);
 }
 
+bool attr_in6(const struct attrs *a, unsigned int type, struct in6_addr *addr)
+{
+	static const struct in6_addr mapped = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	const struct nlattr *bytes;
+	struct attrs end;
+	size_t len;
+
+	attrs_nested(&end, a->tb[type]);
+	bytes = end.tb[RDMASTREAM_A_ENDPOINT_ADDR];
+	len = bytes ? mnl_attr_get_payload_len(bytes) : 0;
+	if (len != 4 && len != 16)
+		return false;
+	*addr = mapped;
+	memcpy(addr->s6_addr + 16 - len, mnl_attr_get_payload(bytes), len);
+	return true;
+}
+
 char *attr_word(const struct attrs *a, unsigned int type, int list)
 {
 	uint64_t val;

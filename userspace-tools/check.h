@@ -3,14 +3,21 @@
 #ifndef RSCTL_CHECK_H
 #define RSCTL_CHECK_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Addresses of a connection; IPv4 is mapped into IPv6. */
+struct ends {
+	struct in6_addr local, remote;
+};
+
 /* A socket of this namespace, as the module sees it. */
 struct seen {
 	bool found;
+	struct ends ends;
 	uint64_t mode, reason;
 	bool has_peer;
 	uint8_t peer[RDMASTREAM_INSTANCE_LEN];
@@ -37,9 +44,10 @@ struct here {
 
 int see_here(struct here *here);
 
-/* How links to a peer went. */
+/* How links to the peer of a socket went: to a host between the addresses of the socket. */
 struct links {
 	bool known;
+	bool sure;		/* it is that peer; else it is one that may be */
 	bool active, self, drained;
 	uint64_t up;
 	char why[96];		/* the last one ended */
@@ -49,7 +57,12 @@ struct links {
 	char text[192];		/* device and addresses of one that is up */
 };
 
-int see_links(const uint8_t *peer, struct links *links);
+/*
+ * If the peer establishes the links, the module does not tell its addresses before a socket has
+ * waited for a link.  So once one was requested for @seen, a peer without addresses that has a
+ * link is taken for the one.
+ */
+int see_links(const struct seen *seen, struct links *links);
 
 /* Everything below fails after some seconds without an answer. */
 #define TALK_PATIENCE	20	/* seconds */

@@ -42,6 +42,8 @@ int see_socket(ino_t inode, struct seen *seen)
 	seen->found = r.n;
 	if (r.n) {
 		attrs_of(&a, r.msg[0]);
+		attr_in6(&a, RDMASTREAM_A_SOCK_LOCAL, &seen->ends.local);
+		attr_in6(&a, RDMASTREAM_A_SOCK_REMOTE, &seen->ends.remote);
 		attr_uint(&a, RDMASTREAM_A_SOCK_MODE, &seen->mode);
 		attr_uint(&a, RDMASTREAM_A_SOCK_REASON, &seen->reason);
 		peer = a.tb[RDMASTREAM_A_SOCK_PEER];
@@ -167,6 +169,65 @@ int see_here(struct here *here)
 	return ret;
 }
 
+/* ---- links ---- */
+
+static bool is_between(const struct attrs *a, unsigned int local, unsigned int remote,
+		       const struct ends *ends)
+{
+	struct ends is;
+
+	return attr_in6(a, local, &is.local) && attr_in6(a, remote, &is.remote) &&
+	       IN6_ARE_ADDR_EQUAL(&is.local, &ends->local) &&
+	       IN6_ARE_ADDR_EQUAL(&is.remote, &ends->remote);
+}
+
+/* Is it the peer of a socket?  There is one for each pair of addresses of connections. */
+enum fit {
+	FIT_NOT,	/* its addresses are others */
+	FIT_MAYBE,	/* they are not told */
+	FIT_LINK,	/* likewise, and it has a link */
+	FIT_SURE
+};
+
+static enum fit fit(const struct nlmsghdr *msg, const struct ends *ends)
+{
+	const struct nlattr *attr;
+	struct attrs a, p;
+	uint64_t links = 0;
+
+	each_attr(attr, msg, RDMASTREAM_A_PEER_PATH) {
+		attrs_nested(&p, attr);
+		if (!p.tb[RDMASTREAM_A_PATH_TCP])
+			continue;
+		return is_between(&p, RDMASTREAM_A_PATH_LOCAL, RDMASTREAM_A_PATH_REMOTE,
+				  ends) ? FIT_SURE : FIT_NOT;
+	}
+	attrs_of(&a, msg);
+	attr_uint(&a, RDMASTREAM_A_PEER_LINKS, &links);
+	return links ? FIT_LINK : FIT_MAYBE;
+}
+
+/* Return: NULL if none fits. */
+static const struct nlmsghdr *find_peer(const struct replies *r, const struct ends *ends,
+					bool *sure)
+{
+	const struct nlmsghdr *found = NULL;
+	enum fit best = FIT_NOT, one;
+	unsigned int n = 0;
+	size_t i;
+
+	for (i = 0; i < r->n; i++) {
+		one = fit(r->msg[i], ends);
+		n += one != FIT_NOT;
+		if (one <= best)
+			continue;
+		best = one;
+		found = r->msg[i];
+	}
+	*sure = best == FIT_SURE || n == 1;
+	return found;
+}
+
 static void note_peer(struct links *l, const struct nlmsghdr *msg)
 {
 	const struct nlattr *attr;
@@ -192,6 +253,43 @@ static void note_peer(struct links *l, const struct nlmsghdr *msg)
 	}
 }
 
+/* May it be a link over a path that @peer has advertised? */
+static bool is_advertised(const struct attrs *link, const struct nlmsghdr *peer)
+{
+	struct in6_addr remote, is;
+	const struct nlattr *attr;
+	struct attrs p;
+
+	if (!attr_in6(link, RDMASTREAM_A_LINK_REMOTE, &remote))
+		return false;
+	each_attr(attr, peer, RDMASTREAM_A_PEER_PATH) {
+		attrs_nested(&p, attr);
+		if (!p.tb[RDMASTREAM_A_PATH_TCP] &&
+		    attr_in6(&p, RDMASTREAM_A_PATH_REMOTE, &is) &&
+		    IN6_ARE_ADDR_EQUAL(&is, &remote))
+			return true;
+	}
+	return false;
+}
+
+/* Of the links to a host, the one that is most probably to @peer; a link does not tell. */
+static const struct nlmsghdr *find_link(const struct replies *r, const struct nlmsghdr *peer,
+					const struct ends *ends)
+{
+	const struct nlmsghdr *found = r->n ? r->msg[0] : NULL;
+	struct attrs a;
+	size_t i;
+
+	for (i = r->n; i-- > 0; ) {
+		attrs_of(&a, r->msg[i]);
+		if (is_between(&a, RDMASTREAM_A_LINK_LOCAL, RDMASTREAM_A_LINK_REMOTE, ends))
+			return r->msg[i];
+		if (is_advertised(&a, peer))
+			found = r->msg[i];
+	}
+	return found;
+}
+
 static void note_link(struct links *l, const struct nlmsghdr *msg)
 {
 	char *local, *remote;
@@ -208,32 +306,45 @@ static void note_link(struct links *l, const struct nlmsghdr *msg)
 	free(remote);
 }
 
-int see_links(const uint8_t *peer, struct links *l)
+static int see_up(const struct seen *seen, const struct nlmsghdr *peer, struct links *l)
 {
 	uint32_t up = RDMASTREAM_LINK_STATE_UP;
+	const struct nlmsghdr *link;
+	struct wants wants = { 0 };
+	struct replies r;
+	int ret;
+
+	want(&wants, RDMASTREAM_A_LINK_PEER, seen->peer, sizeof(seen->peer));
+	want(&wants, RDMASTREAM_A_LINK_STATE, &up, sizeof(up));
+	ret = genl_ask_for(RDMASTREAM_CMD_LINK_GET, true, &wants, &r);
+	if (ret)
+		return ret;
+	link = find_link(&r, peer, &seen->ends);
+	if (!link)
+		l->up = 0;	/* it has just ended */
+	else if (l->up)
+		note_link(l, link);
+	replies_free(&r);
+	return EXIT_OK;
+}
+
+int see_links(const struct seen *seen, struct links *l)
+{
+	const struct nlmsghdr *peer;
 	struct wants wants = { 0 };
 	struct replies r;
 	int ret;
 
 	memset(l, 0, sizeof(*l));
-	want(&wants, RDMASTREAM_A_PEER_INSTANCE, peer,
-	     RDMASTREAM_INSTANCE_LEN);
+	want(&wants, RDMASTREAM_A_PEER_INSTANCE, seen->peer, sizeof(seen->peer));
 	ret = genl_ask_for(RDMASTREAM_CMD_PEER_GET, true, &wants, &r);
 	if (ret)
 		return ret;
-	if (r.n)
-		note_peer(l, r.msg[0]);
+	peer = find_peer(&r, &seen->ends, &l->sure);
+	if (peer) {
+		note_peer(l, peer);
+		ret = see_up(seen, peer, l);
+	}
 	replies_free(&r);
-	wants.n = 0;
-	want(&wants, RDMASTREAM_A_LINK_PEER, peer,
-	     RDMASTREAM_INSTANCE_LEN);
-	want(&wants, RDMASTREAM_A_LINK_STATE, &up, sizeof(up));
-	ret = genl_ask_for(RDMASTREAM_CMD_LINK_GET, true, &wants, &r);
-	if (ret)
-		return ret;
-	l->up = r.n;
-	if (r.n)
-		note_link(l, r.msg[0]);
-	replies_free(&r);
-	return EXIT_OK;
+	return ret;
 }

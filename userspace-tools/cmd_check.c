@@ -457,18 +457,20 @@ static int check_link(struct check *c)
 	struct links l;
 	int ret;
 
-	ret = see_links(c->seen.peer, &l);
+	ret = see_links(&c->seen, &l);
 	if (ret)
 		return ret;
 	if (!l.known)
-		return bad_reason("link", RDMASTREAM_REASON_NO_DEVICE);
+		return bad_reason("link", c->seen.reason ?: RDMASTREAM_REASON_NO_DEVICE);
 	if (l.self && !c->here.loopback)
 		return bad_reason("link", RDMASTREAM_REASON_LOOPBACK);
-	if (!l.up)
+	if (!l.up || !l.sure) {
 		ret = make_link(c);
+		l.up = 0;	/* until the module has seen to it */
+	}
 	while (!ret && !l.up && now_ms() < end) {
 		pause_ms(LOOK_MS);
-		ret = see_links(c->seen.peer, &l);
+		ret = see_links(&c->seen, &l);
 		if (!ret)
 			ret = see_socket(c->inode, &c->seen);
 		if (!ret && !l.up &&
@@ -494,7 +496,7 @@ static int check_rtt(struct check *c)
 	int ret;
 
 	do {
-		ret = see_links(c->seen.peer, &l);
+		ret = see_links(&c->seen, &l);
 		if (ret)
 			return ret;
 		if (l.rtt_us)
@@ -525,7 +527,7 @@ static int bad_talk(const char *step)
 static int bad_load(struct check *c)
 {
 	struct links l;
-	int ret = see_links(c->seen.peer, &l);
+	int ret = see_links(&c->seen, &l);
 
 	if (ret)
 		return ret;

@@ -6,6 +6,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/rdmastream.h>
 #include <linux/rdmastream_netlink.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -122,7 +123,9 @@ char *attr_hex(const struct attrs *a, unsigned int type);
 /* "address:port", NULL if left out; the caller frees all these */
 char *attr_endpoint(const struct attrs *a, unsigned int type);
 char *attr_address(const struct attrs *a, unsigned int type);	/* no port */
-/* The same of one attribute among several of a type. */
+/* The address as IPv6, which IPv4 is mapped into; false if left out. */
+bool attr_in6(const struct attrs *a, unsigned int type, struct in6_addr *addr);
+/* As text, of one attribute among several of a type. */
 char *endpoint_of(const struct nlattr *nest, bool port);
 /* The words that commands share; NULL if left out */
 char *attr_word(const struct attrs *a, unsigned int type, int list);

@@ -214,7 +214,7 @@ if [ -x "$made" ]; then
 	done
 	COLUMNS=80 "$made" -d devices | tr -s ' \n' ' ' >"$tmp/out"
 	says "10.77.0.1 fd77::1 2001[^ ]*:1 2001[^ ]*1111 2001[^ ]*2222 siw0" "... and nothing is lost"
-	shown "-do peers" 'path [*] > 10.77.0.2:4793  advertised  failed 2  refused 0  flaps 1  retry-ms -' \
+	shown "-do peers" 'path [*] > 10.77.2.2:4793  advertised  failed 2  refused 0  flaps 1  retry-ms -' \
 		"peers: paths"
 	shown "peers 7b9a" 'unreachable, 12.345s ago' "peers by the beginning of an id"
 	shown "-j links peer 7b state up" '"rtt_us":123' "links of a peer"
@@ -235,24 +235,46 @@ if [ -x "$made" ]; then
 	timeout 4 "$made" stats -w >"$tmp/out" 2>"$tmp/err"
 	grep -Eq '^active-opens +3000 +[0-9.]+k?' "$tmp/out"
 	result $? "rates"
+	# with_server COMMAND...: its port is the last argument, what it was sent is counted in $tmp/got
+	with_server() {
+		rm -f "$tmp/port"
+		python3 - "$tmp/port" "$tmp/got" <<-'PY' &
+			import socket, sys
+			server = socket.create_server(("127.0.0.1", 0))
+			server.settimeout(20)
+			with open(sys.argv[1], "w") as f:
+			    print(server.getsockname()[1], file=f)
+			with open(sys.argv[2], "w") as f:
+			    print(len(server.accept()[0].recv(1000)), file=f)
+		PY
+		server=$!
+		while ! [ -s "$tmp/port" ] && kill -0 $server 2>/dev/null; do sleep 0.1; done
+		"$@" "$(cat "$tmp/port")"
+		set -- $?
+		wait $server
+		return "$1"
+	}
 	# The server must be sent nothing, even though check cannot write its output.
-	python3 - "$tmp/port" "$tmp/got" <<-'PY' &
-		import socket, sys
-		server = socket.create_server(("127.0.0.1", 0))
-		server.settimeout(20)
-		with open(sys.argv[1], "w") as f:
-		    print(server.getsockname()[1], file=f)
-		with open(sys.argv[2], "w") as f:
-		    print(len(server.accept()[0].recv(1000)), file=f)
-	PY
-	server=$!
-	while ! [ -s "$tmp/port" ] && kill -0 $server 2>/dev/null; do sleep 0.1; done
-	"$made" check 127.0.0.1 "$(cat "$tmp/port")" >&- 2>"$tmp/err"
+	with_server "$made" check 127.0.0.1 >&- 2>"$tmp/err"
 	[ $? = 1 ]
 	result $? "check without stdout fails"
-	wait $server
 	cp "$tmp/got" "$tmp/out"
 	says "^0$" "... and sends the server nothing"
+	# checks CASE TEXT NAME: of test_genl.c, what the step "link" says
+	checks() {
+		with_server env RSCTL_TEST="$1" "$made" -j check 127.0.0.1 >"$tmp/out" 2>"$tmp/err"
+		jq -e --arg text "$2" \
+			'.[] | select(.step == "link") | "\(.ok) \(.reason) \(.text)" | test($text)' \
+			"$tmp/out" >/dev/null
+		result $? "$3"
+	}
+	checks "" "^true .* 10.77.0.1 > 10.77.0.2, established by this host" \
+		"check counts no links of other addresses"
+	checks passive "^true .* 10.77.0.1 > 10.77.0.2, established by the peer" \
+		"... if the peer establishes them, too"
+	checks unnamed "^true .* 10.77.1.1 > 10.77.1.2, established by the peer" \
+		"a link that the peer has established between other addresses"
+	checks limit "^false no-device" "no peer for these addresses"
 	"$made" check "[127.0.0.1]" 1 >"$tmp/out" 2>"$tmp/err"
 	says "refused" "check an address in brackets"
 	if python3 -c 'import jsonschema' 2>/dev/null; then

@@ -93,6 +93,18 @@ static void sockets(struct replies *r)
 	mnl_attr_put_u32(msg, RDMASTREAM_A_SOCK_REASON, RDMASTREAM_REASON_NO_OPTION);
 }
 
+/* By LINK_MAKE, for the first socket. */
+static bool link_made;
+
+/* What is to be different, for some tests. */
+static bool is_case(const char *name)
+{
+	const char *which = getenv("RSCTL_TEST");
+
+	return which && !strcmp(which, name);
+}
+
+/* Between other addresses of the peer, then between those of the first socket. */
 static void links(struct replies *r)
 {
 	struct nlmsghdr *msg = entry(r);
@@ -100,34 +112,82 @@ static void links(struct replies *r)
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_ID, 5);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_STATE, RDMASTREAM_LINK_STATE_UP);
 	mnl_attr_put(msg, RDMASTREAM_A_LINK_PEER, sizeof(peer), peer);
+	endpoint(msg, RDMASTREAM_A_LINK_LOCAL, "10.77.1.1", 0);
+	endpoint(msg, RDMASTREAM_A_LINK_REMOTE, "10.77.1.2", 4793);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RTT_US, 123);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_QPN, 16777215);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_PEER_QPN, 16777214);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RQ_CREDITS, 1024);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_SQ_FREE, 1024);
 	mnl_attr_put_u64(msg, RDMASTREAM_A_LINK_UP_MS, 864000000);
+	if (!link_made || is_case("unnamed"))
+		return;
+	msg = entry(r);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_ID, 6);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_STATE, RDMASTREAM_LINK_STATE_UP);
+	mnl_attr_put(msg, RDMASTREAM_A_LINK_PEER, sizeof(peer), peer);
+	endpoint(msg, RDMASTREAM_A_LINK_LOCAL, "10.77.0.1", 0);
+	endpoint(msg, RDMASTREAM_A_LINK_REMOTE, "10.77.0.2", 4793);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RTT_US, 45);
 }
 
-/* Two pairs of addresses of one peer, and another peer. */
+static struct nlmsghdr *pair(struct replies *r, bool active, unsigned int n_links)
+{
+	struct nlmsghdr *msg = entry(r);
+
+	mnl_attr_put(msg, RDMASTREAM_A_PEER_INSTANCE, sizeof(peer), peer);
+	if (active)
+		mnl_attr_put(msg, RDMASTREAM_A_PEER_ACTIVE, 0, NULL);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_LINKS, n_links);
+	return msg;
+}
+
+static void tcp_path(struct nlmsghdr *msg, const char *local, const char *remote)
+{
+	struct nlattr *nest = mnl_attr_nest_start(msg, RDMASTREAM_A_PEER_PATH);
+
+	endpoint(msg, RDMASTREAM_A_PATH_LOCAL, local, 0);
+	endpoint(msg, RDMASTREAM_A_PATH_REMOTE, remote, 4793);
+	mnl_attr_put(msg, RDMASTREAM_A_PATH_TCP, 0, NULL);
+	mnl_attr_nest_end(msg, nest);
+}
+
+/* The other host establishes links, so no addresses are told until a socket waits for a link. */
+static void passive_pairs(struct replies *r)
+{
+	struct nlmsghdr *msg;
+
+	pair(r, false, 1);
+	msg = pair(r, false, link_made && is_case("passive"));
+	if (link_made && is_case("passive"))
+		tcp_path(msg, "10.77.0.1", "10.77.0.2");
+}
+
+/* Another host, and two pairs of addresses of one, of which the second is the first socket's. */
 static void peers(struct replies *r)
 {
 	static const uint8_t other[RDMASTREAM_INSTANCE_LEN] = { 0x7d, 1 };
-	struct nlmsghdr *msg = entry(r);
+	struct nlmsghdr *msg;
 	struct nlattr *nest;
 
+	if (is_case("passive") || is_case("unnamed")) {
+		passive_pairs(r);
+		return;
+	}
+	msg = entry(r);
 	mnl_attr_put(msg, RDMASTREAM_A_PEER_INSTANCE, sizeof(other), other);
-	msg = entry(r);
-	mnl_attr_put(msg, RDMASTREAM_A_PEER_INSTANCE, sizeof(peer), peer);
-	msg = entry(r);
-	mnl_attr_put(msg, RDMASTREAM_A_PEER_INSTANCE, sizeof(peer), peer);
-	mnl_attr_put(msg, RDMASTREAM_A_PEER_ACTIVE, 0, NULL);
-	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_LINKS, 1);
+	tcp_path(msg, "10.77.3.1", "10.77.3.2");
+	tcp_path(pair(r, true, 1), "10.77.1.1", "10.77.1.2");
+	if (is_case("limit"))
+		return;
+	msg = pair(r, true, link_made);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_CONNECTING, 0);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PEER_WAITING, 3);
 	mnl_attr_put_strz(msg, RDMASTREAM_A_PEER_END_TEXT, "unreachable");
 	mnl_attr_put_u64(msg, RDMASTREAM_A_PEER_END_MS, 12345);
+	tcp_path(msg, "10.77.0.1", "10.77.0.2");
 	nest = mnl_attr_nest_start(msg, RDMASTREAM_A_PEER_PATH);
-	endpoint(msg, RDMASTREAM_A_PATH_REMOTE, "10.77.0.2", 4793);
+	endpoint(msg, RDMASTREAM_A_PATH_REMOTE, "10.77.2.2", 4793);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_FAILS, 2);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_REFUSED, 0);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_PATH_FLAPS, 1);
@@ -274,8 +334,11 @@ int genl_ask(uint8_t cmd, bool dump, struct replies *r)
 
 int genl_set(uint8_t cmd, const struct wants *wants)
 {
-	return cmd == RDMASTREAM_CMD_SETTING_SET && wants->n == 2 ? EXIT_OK :
-								    EXIT_FAILED;
+	if (cmd == RDMASTREAM_CMD_LINK_MAKE && wants->n == 1)
+		link_made = true;
+	else if (cmd != RDMASTREAM_CMD_SETTING_SET || wants->n != 2)
+		return EXIT_FAILED;
+	return EXIT_OK;
 }
 
 static struct nlmsghdr *event(struct replies *r, uint8_t cmd)
