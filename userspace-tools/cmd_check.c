@@ -28,6 +28,7 @@
 #define LINK_MS		12000
 #define RING_MS		12000
 #define LOOK_MS		50
+#define RING_LEAST	(16 * 1024)
 #define PINGS		50
 #define LOAD_FIRST	(256 * 1024)
 #define LOAD_MOST	(256ULL * 1024 * 1024)
@@ -172,16 +173,23 @@ static int check_settings(struct check *c)
 			    c->here.ring_threshold));
 }
 
+/* What a link needs: a page for credit cells, which is registered first, and then a ring. */
+static uint64_t least_memory(void)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE);
+
+	return page + (page > RING_LEAST ? page : RING_LEAST);
+}
+
 static int check_memory(struct check *c)
 {
-	uint64_t least = 64 * 1024;	/* of one RMB */
 	char *used = human_bytes(c->here.rmb_bytes);
 	char *max = human_bytes(c->here.rmb_max);
 	char *text = xprintf("%s of %s registered for rings", used, max);
 
 	free(used);
 	free(max);
-	if (c->here.rmb_max >= least)
+	if (c->here.rmb_max >= least_memory())
 		return good("memory", text);
 	return bad("memory", "rmb-limit", text,
 		   "The ceiling (see \"rsctl memory\") leaves no room for a single ring.",

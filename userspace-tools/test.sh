@@ -260,13 +260,17 @@ if [ -x "$made" ]; then
 	result $? "check without stdout fails"
 	cp "$tmp/got" "$tmp/out"
 	says "^0$" "... and sends the server nothing"
+	# says_step STEP TEXT NAME: the last check did
+	says_step() {
+		jq -e --arg step "$1" --arg text "$2" \
+			'.[] | select(.step == $step) | "\(.ok) \(.reason) \(.text)" | test($text)' \
+			"$tmp/out" >/dev/null
+		result $? "$3"
+	}
 	# checks CASE TEXT NAME: of test_genl.c, what the step "link" says
 	checks() {
 		with_server env RSCTL_TEST="$1" "$made" -j check 127.0.0.1 >"$tmp/out" 2>"$tmp/err"
-		jq -e --arg text "$2" \
-			'.[] | select(.step == "link") | "\(.ok) \(.reason) \(.text)" | test($text)' \
-			"$tmp/out" >/dev/null
-		result $? "$3"
+		says_step link "$2" "$3"
 	}
 	checks "" "^true .* 10.77.0.1 > 10.77.0.2, established by this host" \
 		"check counts no links of other addresses"
@@ -275,6 +279,10 @@ if [ -x "$made" ]; then
 	checks unnamed "^true .* 10.77.1.1 > 10.77.1.2, established by the peer" \
 		"a link that the peer has established between other addresses"
 	checks limit "^false no-device" "no peer for these addresses"
+	RSCTL_TEST=least "$made" -j check 127.0.0.1 1 >"$tmp/out" 2>"$tmp/err"
+	says_step memory "^true" "check with room for one ring"
+	RSCTL_TEST=less "$made" -j check 127.0.0.1 1 >"$tmp/out" 2>"$tmp/err"
+	says_step memory "^false rmb-limit" "check without room for a ring"
 	"$made" check "[127.0.0.1]" 1 >"$tmp/out" 2>"$tmp/err"
 	says "refused" "check an address in brackets"
 	if python3 -c 'import jsonschema' 2>/dev/null; then

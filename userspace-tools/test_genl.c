@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rsctl.h"
 
@@ -256,6 +257,16 @@ static void settings(struct replies *r)
 	mnl_attr_put(msg, RDMASTREAM_A_SETTING_READ_ONLY, 0, NULL);
 }
 
+/* The least one: a page for credit cells, and a ring. */
+static uint64_t rmb_max(void)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE), least = page + (page > 16384 ? page : 16384);
+
+	if (is_case("least"))
+		return least;
+	return is_case("less") ? least - 1 : 64 << 20;
+}
+
 static void info(struct replies *r)
 {
 	struct nlmsghdr *msg = entry(r);
@@ -264,7 +275,7 @@ static void info(struct replies *r)
 	mnl_attr_put_u8(msg, RDMASTREAM_A_INFO_DRAIN, 0);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_INFO_LINKS, 1);
 	mnl_attr_put_u64(msg, RDMASTREAM_A_INFO_RMB_BYTES, 4 << 20);
-	mnl_attr_put_u64(msg, RDMASTREAM_A_INFO_RMB_MAX, 64 << 20);
+	mnl_attr_put_u64(msg, RDMASTREAM_A_INFO_RMB_MAX, rmb_max());
 	mnl_attr_put(msg, RDMASTREAM_A_INFO_RMB_SHORT, 0, NULL);
 }
 
