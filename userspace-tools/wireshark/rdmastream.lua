@@ -217,9 +217,9 @@ local function show_record(tvb, pinfo, tree)
 	elseif layout and len > 0 then
 		show_fields(tvb(HEADER_LEN, len), sub, layout)
 		text = text .. " " .. words[name](tvb(HEADER_LEN, len))
-	end
-	if name == "PLAIN" and not pinfo.visited then
-		span_left[direction(pinfo)] = tvb(HEADER_LEN, 8):uint64():tonumber()
+		if name == "PLAIN" and not pinfo.visited then
+			span_left[direction(pinfo)] = tvb(HEADER_LEN, 8):uint64():tonumber()
+		end
 	end
 	sub:append_text(text:sub(#(name or "unknown") + 1))
 	pinfo.cols.info:append(" " .. text)

@@ -123,6 +123,17 @@ def short_pieces(n):
     return cap
 
 
+def malformed_span(n):
+    """PLAIN with a payload of @n bytes, which begins no span."""
+    cap = Capture()
+    cap.segment(True, SYN, options=b"\2\4\5\xb4" + option(1))
+    cap.segment(False, SYN | ACK, options=b"\2\4\5\xb4" + option(2))
+    cap.segment(True, ACK | PSH, hello(1), options=option(3))
+    cap.segment(False, ACK | PSH, hello(2))
+    cap.segment(True, ACK | PSH, record(12, (bytes(7) + b"\x09\0")[:n]) + record(1, b"hello"))
+    return cap
+
+
 def other():
     """Plain TCP, with an option of another length."""
     cap = Capture()
@@ -187,6 +198,9 @@ CASES = [
        [f"prelude {n}", f"prelude {n} HELLO DATA 5", "HELLO DATA 2", f"PLAIN {100 + n} span 100",
         f"span {n} DATA 2 PLAIN {n} span {n} DATA 6", f"PLAIN {20 + n} span {n}",
         "span 20 DATA 3", "DATA 3", "FIN at 100"]) for n in (1, 7, 8)),
+    *((f"a malformed PLAIN of {n} bytes",
+       lambda n=n: infos(malformed_span(n)),
+       ["HELLO", "HELLO", "PLAIN (malformed) DATA 5"]) for n in (0, 7, 9)),
     ("the fields of GRANT",
      lambda: fields(connection(), "rdmastream.type == 3", "rdmastream.link", "rdmastream.ring",
                     "rdmastream.rkey", "rdmastream.addr", "rdmastream.proof"),
