@@ -451,6 +451,22 @@ static int supervised_already(bool rules)
 	return EXIT_OK;
 }
 
+/*
+ * Since 1.24, listeners of Go are MPTCP sockets where the kernel has these, and the filter
+ * lets them pass.  Programs that ask for MPTCP themselves get it still.
+ */
+static void tell_go(void)
+{
+	const char *old = getenv("GODEBUG");
+	char *all;
+
+	if (old && strstr(old, "multipathtcp="))
+		return;
+	all = old && *old ? xprintf("%s,multipathtcp=0", old) : xprintf("multipathtcp=0");
+	setenv("GODEBUG", all, 1);
+	free(all);
+}
+
 int run_supervise(bool rules)
 {
 	int channel, listener, none, ret = EXIT_OK;
@@ -476,5 +492,6 @@ int run_supervise(bool rules)
 	close(listener);
 	close(channel);
 	setenv(SUPERVISED, "1", 1);
+	tell_go();
 	return ret;
 }

@@ -542,6 +542,32 @@ if ${CC:-cc} -static -pthread -D_GNU_SOURCE -o "$static" \
 else
 	skip "run a static program" "no static libc"
 fi
+
+# A listener of Go 1.24 or later is one of MPTCP by itself.
+go=$tmp/go
+if (cd "$tmp" && GOCACHE="$tmp/cache" GO111MODULE=off CGO_ENABLED=0 \
+	go build -o "$go" "$here/../selftests/programs/rs_echo.go") 2>/dev/null; then
+	exits 0 "run a Go program" env -u GODEBUG "$rsctl" run "$go" look
+	says "^protocol=" "... which listens"
+	! grep -q "^protocol=$mptcp$" "$tmp/out"
+	result $? "... with TCP, not MPTCP"
+else
+	skip "run a Go program" "no go"
+fi
+# godebug NAME WANTED COMMAND...: a shell that it runs sees this
+godebug() {
+	name=$1 wanted=$2
+	shift 2
+	exits 0 "$name" "$@" sh -c 'echo "<$GODEBUG>"'
+	says "^<$wanted>$" "... is \"$wanted\""
+}
+godebug "GODEBUG of a supervised program" multipathtcp=0 env -u GODEBUG "$rsctl" run -S
+godebug "GODEBUG if it was set" netdns=go,multipathtcp=0 env GODEBUG=netdns=go "$rsctl" run -S
+godebug "GODEBUG if it has a wish" multipathtcp=1 env GODEBUG=multipathtcp=1 "$rsctl" run -S
+godebug "GODEBUG in a supervisor in a supervisor" multipathtcp=0 env -u GODEBUG \
+	"$rsctl" run -S "$rsctl" run -S
+godebug "GODEBUG with the preload library" "" env -u GODEBUG "$rsctl" run
+
 if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 	export RDMASTREAM_PROTO=$mptcp
 	# given NUMBER NAME COMMAND...: so many sockets were

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-// As rs_echo.c, in Go: serve PORT, or talk HOST PORT BYTES.
+// As rs_echo.c, in Go: serve PORT, or talk HOST PORT BYTES; or look, at the protocol of a listener.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"syscall"
 )
 
 const piece = 65536
@@ -54,8 +55,23 @@ func talk(host, port string, total int) {
 	fmt.Println(done, "bytes came back")
 }
 
+func look() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	raw, err := listener.(*net.TCPListener).SyscallConn()
+	check(err)
+	err = raw.Control(func(fd uintptr) {
+		number, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_PROTOCOL)
+		check(err)
+		fmt.Printf("protocol=%d\n", number)
+	})
+	check(err)
+}
+
 func main() {
 	switch {
+	case len(os.Args) == 2 && os.Args[1] == "look":
+		look()
 	case len(os.Args) == 3 && os.Args[1] == "serve":
 		serve(os.Args[2])
 	case len(os.Args) == 5 && os.Args[1] == "talk":
@@ -63,6 +79,6 @@ func main() {
 		check(err)
 		talk(os.Args[2], os.Args[3], total)
 	default:
-		check(fmt.Errorf("usage: rs_echo_go serve PORT|talk HOST PORT BYTES"))
+		check(fmt.Errorf("usage: rs_echo_go serve PORT|talk HOST PORT BYTES|look"))
 	}
 }
