@@ -84,10 +84,11 @@ static void link_tell(const struct rstream_link *link,
 
 static const struct {
 	u8 kind;		/* enum rstream_end_kind */
+	u8 by;			/* enum rstream_end_by */
 	const char *text;
 } ends[RSTREAM_ENDS] = {
-#define X(name, kind, text) \
-	[RSTREAM_END_##name] = { RSTREAM_END_KIND_##kind, text },
+#define X(name, kind, by, text) \
+	[RSTREAM_END_##name] = { RSTREAM_END_KIND_##kind, RSTREAM_END_BY_##by, text },
 	RSTREAM_LINK_ENDS(X)
 #undef X
 };
@@ -109,6 +110,11 @@ static const struct {
 enum rstream_end_kind rstream_link_ended(const struct rstream_link *link)
 {
 	return ends[link->end].kind;
+}
+
+bool rstream_link_ended_by_host(const struct rstream_link *link)
+{
+	return ends[link->end].by == RSTREAM_END_BY_HOST;
 }
 
 bool rstream_link_flaps(const struct rstream_link *link)
@@ -155,28 +161,14 @@ void rstream_link_tell_streams(struct rstream_link *link, enum rstream_link_even
 	}
 }
 
-/* Can that be how this host notices that the peer has ended the link? */
-static bool peer_ends(enum rstream_link_end end)
-{
-	switch (end) {
-	case RSTREAM_END_PEER_BROKEN:
-	case RSTREAM_END_PEER_RESUMES:
-	case RSTREAM_END_DISCONNECTED:
-	case RSTREAM_END_QP:
-	case RSTREAM_END_WR:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Ends the link; @why is a constant text.  link_lost_work() notifies its streams. */
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end, const char *why)
 {
 	lockdep_assert_held(&link->lock);
 	if (!rstream_link_alive(link))
 		return;
-	if (time_before64(get_jiffies_64(), link->probe.renews_until) && peer_ends(end)) {
+	if (time_before64(get_jiffies_64(), link->probe.renews_until) &&
+	    ends[end].by == RSTREAM_END_BY_PEER) {
 		end = RSTREAM_END_PEER_RENEWS;
 		why = ends[end].text;
 	}

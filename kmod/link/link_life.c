@@ -465,19 +465,8 @@ static void link_down_work(struct work_struct *work)
 /* Has the peer requested the link, and ended it soon, or caused its end? */
 static bool ended_young(const struct rstream_link *link)
 {
-	if (link->active || time_after(jiffies, link->made_at + RSTREAM_YOUNG))
-		return false;
-	switch (link->end) {
-	case RSTREAM_END_DRAINED:
-	case RSTREAM_END_DEVICE:
-	case RSTREAM_END_UNUSED:
-	case RSTREAM_END_UNUSED_RINGS:
-	case RSTREAM_END_NET:
-	case RSTREAM_END_NET_RINGS:
-		return false;
-	default:
-		return true;
-	}
+	return !link->active && !rstream_link_ended_by_host(link) &&
+	       !time_after(jiffies, link->made_at + RSTREAM_YOUNG);
 }
 
 /* No stream waits for this, which may take long: for the device, or for rdma_cm's retries. */

@@ -316,6 +316,7 @@ bool rstream_link_pause(struct rstream_link *link, unsigned int n);
 void rstream_link_ends(struct rstream_link *link, enum rstream_link_end end,
 		       const char *why);
 enum rstream_end_kind rstream_link_ended(const struct rstream_link *link);
+bool rstream_link_ended_by_host(const struct rstream_link *link);
 bool rstream_link_flaps(const struct rstream_link *link);
 void rstream_link_established(struct rstream_link *link);
 void rstream_link_peer_ready(struct rstream_link *link);

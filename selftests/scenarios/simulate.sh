@@ -152,7 +152,7 @@ diag "links ended: $(sed 's/^ *//' "$tmp/ends" | paste -sd, | sed 's/,/, /g')"
 diag "reasons: $(grep ^reason: "$tmp/sums" | sed 's/^reason://' | paste -sd, | sed 's/,/, /g')"
 # What no honest peer does, as the module has it.
 against_rules() {
-	sed -n '/rxring.c, txring.c/,$s/.*FAULT, \("[^"]*"\)).*/\1/p' "$(dirname "$0")/../../kmod/link/end.h" >"$tmp/rules"
+	sed -n '/rxring.c, txring.c/,$s/.*FAULT, [A-Z]*, \("[^"]*"\)).*/\1/p' "$(dirname "$0")/../../kmod/link/end.h" >"$tmp/rules"
 	[ -s "$tmp/rules" ] || echo "kmod/link/end.h has no rules"
 	grep -Ff "$tmp/rules" "$tmp/ends"
 	grep -E '^reason:(bad-|ring-overrun|truncated).* [1-9]' "$tmp/sums"
