@@ -60,6 +60,14 @@ bool rstream_link_set_state(struct rstream_link *link,
 	return true;
 }
 
+/* One step at a time: connected, registered, READY. */
+void rstream_link_set_setup(struct rstream_link *link, enum rstream_link_setup new)
+{
+	lockdep_assert_held(&link->lock);
+	if (!WARN_ON_ONCE(new != link->life.setup + 1))
+		link->life.setup = new;
+}
+
 static void link_tell(const struct rstream_link *link,
 		      enum rstream_reason reason, const char *why)
 {
@@ -239,7 +247,7 @@ void rstream_link_established(struct rstream_link *link)
 	lockdep_assert_held(&link->lock);
 	if (link->state != RSTREAM_LINK_CONNECTING || link->life.setup != RSTREAM_SETUP_CONNECT)
 		return;
-	link->life.setup = RSTREAM_SETUP_REGISTER;
+	rstream_link_set_setup(link, RSTREAM_SETUP_REGISTER);
 	queue_work(rstream_wqs[RSTREAM_WQ_REGISTER], &link->life.register_work);
 }
 

@@ -90,7 +90,7 @@ static void link_register_work(struct work_struct *work)
 	rstream_rmb_add(link, RSTREAM_RMB_RINGS, 0);
 	spin_lock_bh(&link->lock);
 	if (rstream_link_alive(link)) {
-		link->life.setup = RSTREAM_SETUP_REGISTERED;
+		rstream_link_set_setup(link, RSTREAM_SETUP_REGISTERED);
 		rstream_msg_say_ready(link);
 		rstream_link_try_up(link);
 		link_nudge(link);

@@ -75,7 +75,7 @@ struct rstream_link_cm {
 	siphash_key_t proof_key, peer_proof_key; /* random until known */
 };
 
-/* link_life.c: bring-up and end.  [@setup: link.c, msg.c; @peer_ready: link.c] */
+/* link_life.c: bring-up and end.  [@setup, @peer_ready: link.c] */
 struct rstream_link_life {
 	u8 setup;			/* enum rstream_link_setup */
 	bool peer_ready;		/* READY or a GRANT has arrived */

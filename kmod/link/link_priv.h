@@ -307,6 +307,7 @@ struct rstream_link *rstream_life_new(struct rstream_peer *peer,
 /* link.c */
 struct rstream_link *rstream_link_next(struct rstream_link_net *ln, int id);
 bool rstream_link_set_state(struct rstream_link *link, enum rstream_link_state new);
+void rstream_link_set_setup(struct rstream_link *link, enum rstream_link_setup new);
 void rstream_link_attempt_over(struct rstream_link *link);
 void rstream_link_disconnected(struct rstream_link *link);
 void rstream_link_try_up(struct rstream_link *link);

@@ -180,7 +180,7 @@ void rstream_msg_say_ready(struct rstream_link *link)
 	    !rstream_wr_room(link) || !link->msg.credits ||
 	    (link->iwarp && !link->active && !link->life.peer_ready))
 		return;
-	link->life.setup = RSTREAM_SETUP_READY;
+	rstream_link_set_setup(link, RSTREAM_SETUP_READY);
 	link->msg.credits--;
 	rstream_wr_notice(link, RSTREAM_IMM_READY, 0);
 	rstream_wr_post(link);
