@@ -32,21 +32,11 @@ struct rstream_granted {
 					 */
 };
 
-/* Nobody can answer a GRANT before. */
+/* Has the GRANT left?  Before that, no answer to it can be valid. */
 static inline bool rstream_grant_sent(const struct rstream_granted *granted)
 {
 	return !granted->rec.type;
 }
-
-/* What the program has set that chooses a route. */
-struct rstream_route_options {
-	const void *ip;		/* IPv4 and IPv6 options, such as a source route; never read */
-	kuid_t uid;
-	u32 mark;
-	int device;		/* SO_BINDTODEVICE */
-	__be32 label;		/* flow label */
-	u8 tos, tclass;
-};
 
 /* The ring that we write to. */
 struct rstream_taken {
@@ -55,9 +45,6 @@ struct rstream_taken {
 	u64 asked_with;		/* ring bytes credited when we last asked for credit */
 	unsigned long asked_at;	/* jiffies then */
 	bool asked;		/* a credit that interrupts was requested, but has not arrived */
-	int routes;		/* rstream_route_genid() when @route was found */
-	struct rstream_route_options options;	/* likewise */
-	struct dst_entry *route;	/* the last one found to be unprotected; a reference */
 };
 
 /* All with the socket held, unless stated otherwise. */

@@ -20,6 +20,7 @@
 #include "base/route.h"
 #include "link/link.h"
 #include "ipsec.h"
+#include "stream.h"
 
 /* setsockopt(IP_XFRM_POLICY) */
 static bool has_policy(const struct sock *sk)
@@ -133,10 +134,11 @@ static bool refused(const struct sock *sk, int err)
 	return err == -EPERM;
 }
 
-static struct rstream_route_options route_options(const struct sock *sk)
+/* A route that is found now, without its @dst and @genid. */
+static struct rstream_route route_now(const struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
-	struct rstream_route_options options = {
+	struct rstream_route now = {
 		.ip = rcu_access_pointer(inet->inet_opt),
 		.uid = READ_ONCE(sk->sk_uid),
 		.mark = READ_ONCE(sk->sk_mark),
@@ -148,37 +150,29 @@ static struct rstream_route_options route_options(const struct sock *sk)
 	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
 		const struct ipv6_pinfo *np = inet6_sk(sk);
 
-		options.ip = rcu_access_pointer(np->opt);
-		options.label = READ_ONCE(np->flow_label);
-		options.tclass = READ_ONCE(np->tclass);
+		now.ip = rcu_access_pointer(np->opt);
+		now.label = READ_ONCE(np->flow_label);
+		now.tclass = READ_ONCE(np->tclass);
 	}
 #endif
-	return options;
+	return now;
 }
 
 /* Has the program set such an option since the route was found? */
 static bool options_changed(const struct rstream *rs)
 {
-	const struct rstream_route_options *was = &rs->taken.options;
-	struct rstream_route_options is = route_options(rs->sk);
+	const struct rstream_route *was = &rs->route;
+	struct rstream_route is = route_now(rs->sk);
 
 	return is.ip != was->ip || !uid_eq(is.uid, was->uid) || is.mark != was->mark ||
 	       is.device != was->device || is.label != was->label || is.tos != was->tos ||
 	       is.tclass != was->tclass;
 }
 
-static void set_route(struct rstream *rs, struct dst_entry *dst, int genid)
-{
-	struct dst_entry *old = rs->taken.route;
-
-	rs->taken.route = dst_clone(dst);
-	rs->taken.routes = genid;
-	dst_release(old);
-}
-
 void rstream_ipsec_forget(struct rstream *rs)
 {
-	set_route(rs, NULL, rs->taken.routes);
+	dst_release(rs->route.dst);
+	rs->route.dst = NULL;
 }
 
 enum rstream_reason rstream_ipsec(struct rstream *rs)
@@ -200,8 +194,10 @@ enum rstream_reason rstream_ipsec(struct rstream *rs)
 		rstream_ipsec_forget(rs);
 		return RSTREAM_R_IPSEC;
 	}
-	set_route(rs, dst, genid);
-	rs->taken.options = route_options(sk);
+	rstream_ipsec_forget(rs);
+	rs->route = route_now(sk);
+	rs->route.dst = dst_clone(dst);
+	rs->route.genid = genid;
 	return RSTREAM_R_NONE;
 }
 
@@ -215,13 +211,13 @@ bool rstream_ipsec_moved(const struct rstream *rs)
 	if (sk->sk_family == AF_INET6)
 		cookie = inet6_sk(sk)->dst_cookie;
 #endif
-	return !rs->taken.route || __sk_dst_check(sk, cookie) != rs->taken.route;
+	return !rs->route.dst || __sk_dst_check(sk, cookie) != rs->route.dst;
 }
 
 void rstream_ipsec_look(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
-	bool own = rs->taken.routes == rstream_route_genid(sock_net(sk)) || has_policy(sk) ||
+	bool own = rs->route.genid == rstream_route_genid(sock_net(sk)) || has_policy(sk) ||
 		   options_changed(rs);
 
 	if ((!rs->txring && !rs->rxring) || rstream_ipsec(rs) != RSTREAM_R_IPSEC)

@@ -3,9 +3,26 @@
 #ifndef RSTREAM_IPSEC_H
 #define RSTREAM_IPSEC_H
 
+#include <linux/types.h>
+#include <linux/uidgid.h>
 #include <net/dst.h>
 
-#include "stream.h"
+#include "base/stats.h"
+
+struct rstream;
+
+/* The route that was last found to be unprotected. */
+struct rstream_route {
+	struct dst_entry *dst;	/* a reference; NULL: none */
+	/* what the program had set that chooses a route */
+	const void *ip;		/* IPv4 and IPv6 options, such as a source route; never read */
+	kuid_t uid;
+	u32 mark;
+	int device;		/* SO_BINDTODEVICE */
+	__be32 label;		/* flow label */
+	int genid;		/* rstream_route_genid() before it was found */
+	u8 tos, tclass;
+};
 
 /* Is what @sk sends on route @dst protected?  @dst may be NULL.  Any context. */
 bool rstream_ipsec_route(const struct sock *sk, const struct dst_entry *dst);

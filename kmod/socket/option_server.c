@@ -26,6 +26,7 @@
 #include "ipsec.h"
 #include "option_hook.h"
 #include "rules.h"
+#include "stream.h"
 
 /* How long the hook stays when nobody needs it any more. */
 #define UNHOOK_PAUSE	(10 * HZ)

@@ -31,6 +31,7 @@
 #include "carrier_tcp.h"
 #include "flush.h"
 #include "handshake.h"
+#include "ipsec.h"
 #include "option_hook.h"
 #include "plain.h"
 #include "plain_recv.h"
@@ -148,6 +149,7 @@ struct rstream {
 		struct rstream_out out;
 		struct rstream_probe probe;
 		struct rstream_taken taken;
+		struct rstream_route route;
 		struct rstream_rxq rxq;
 		struct rstream_in in;
 		struct rstream_granted granted;
