@@ -14,7 +14,12 @@
 
 #define RSTREAM_HIST_BUCKETS	24	/* of microseconds: 0, 1, 2-3, 4-7, ... */
 
-enum rstream_mode_info {		/* as in the netlink spec */
+/*
+ * What a connection is for its user, as in the netlink spec.  It is derived from enum rstream_mode
+ * (stream.h) and stored nowhere: a connection in mode FRAMED is PRELUDE, HELLO, FRAMED, FALLBACK or
+ * CLOSED here, by its plain.phase, hello.in and close.state, which change independently.
+ */
+enum rstream_mode_info {
 	RSTREAM_INFO_UNCONNECTED,
 	RSTREAM_INFO_LISTEN,
 	RSTREAM_INFO_CONNECTING,	/* option sent, no answer yet */
