@@ -570,7 +570,7 @@ godebug "GODEBUG with the preload library" "" env -u GODEBUG "$rsctl" run
 
 if [ -x "$static" ] && [ "$(cat /proc/sys/net/mptcp/enabled 2>/dev/null)" = 1 ]; then
 	export RDMASTREAM_PROTO=$mptcp
-	# given NUMBER NAME COMMAND...: so many sockets were
+	# given NUMBER NAME COMMAND...: that many sockets were
 	given() {
 		want=$1 name=$2
 		shift 2

@@ -209,7 +209,7 @@ void rstream_msg_kick(struct rstream_link *link)
 		rstream_sched_next(link);
 }
 
-/* RQ_CREDIT must follow messages: has it not, for more than @most sweeps?  Called once a sweep. */
+/* Has the peer sent no RQ_CREDIT for more than @most sweeps?  Called once a sweep. */
 bool rstream_msg_overdue(struct rstream_link *link, unsigned int most)
 {
 	lockdep_assert_held(&link->lock);

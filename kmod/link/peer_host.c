@@ -67,7 +67,7 @@ void rstream_host_put(struct rstream_link_net *ln, struct rstream_host *host)
 	kfree(host);
 }
 
-/* What an address may have when all have @all of @most: the fraction 1/@part of the rest. */
+/* What one address may have, if all have @all of @most together: 1/@part of what is left. */
 static unsigned int host_share(unsigned int all, unsigned int most, unsigned int part)
 {
 	return DIV_ROUND_UP(most - min(most, all), part);

@@ -912,9 +912,9 @@ void rstream_txring_freed(struct rstream_link *link, u32 id)
 }
 
 /*
- * FREED must follow DONE: has it not, for more than @most sweeps?  Or has DONE not completed for
- * more than @done: the link must not keep for ever the bytes of closed connections, whose owner is
- * not charged for them any more.  Return: NONE, or why the link must end.
+ * FREED must follow DONE within @most sweeps, and DONE must complete within @done: nobody is
+ * charged any more for the bytes of closed connections that the link keeps until then.
+ * Return: NONE, or why the link must end.
  */
 enum rstream_link_end rstream_txring_overdue(struct rstream_link *link, unsigned int most,
 					     unsigned int done)

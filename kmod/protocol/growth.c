@@ -6,11 +6,11 @@
  */
 #include "growth.h"
 
-#define GROWTH	8	/* the next ring is so many times larger */
+#define GROWTH	8	/* the next ring is larger by this factor */
 #define FILLS	4
 #define FILL_MS	10000
 
-/* Counts anew for another ring. */
+/* Starts to count again, for another ring. */
 void rstream_growth_granted(struct rstream_growth *growth)
 {
 	growth->fills = 0;

@@ -520,7 +520,7 @@ static bool owes_switch(const struct rstream *rs)
 		!rstream_link_is_up(rs->rxring->link));
 }
 
-/* Are we the ones that the peer waits for: is there no memory for what the ring still holds? */
+/* Does the peer wait for this end, which has no memory for what the ring still holds? */
 static bool is_scarce(const struct rstream *rs)
 {
 	return rs->rxring && rs->rx.state == RSTREAM_ON_RING &&

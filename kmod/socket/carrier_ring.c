@@ -129,7 +129,7 @@ u64 rstream_ring_switch_proof(const struct rstream *rs,
 
 /* ---- receiving end ---- */
 
-/* After so many DATA records, or one of so many bytes, a stream whose ring was idle is busy. */
+/* A stream whose ring was idle is busy after this many DATA records, or one of this many bytes. */
 #define BUSY_MSGS	4
 #define BUSY_BYTES	SZ_16K
 /* First pause after a refused grant, ms. */

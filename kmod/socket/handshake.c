@@ -57,7 +57,7 @@ void rstream_hear_all(struct rstream *rs)
 		sock_set_flag(rs->sk, SOCK_DONE);
 }
 
-/* Has TCP's FIN arrived, or is it closed? */
+/* Has the peer's FIN arrived, or is the TCP connection closed? */
 static bool has_fin(const struct sock *sk)
 {
 	return (1 << READ_ONCE(sk->sk_state)) &

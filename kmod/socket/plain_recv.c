@@ -143,7 +143,7 @@ static bool only_spans(struct rstream *rs, u64 n)
 	}
 	here = min(n, rs->plain.clear);
 	plains = rs->plain.spans * RSTREAM_PLAIN_LEN;
-	/* less only if a peer repeats bytes of TCP with others */
+	/* it is less only if a peer retransmits bytes of TCP with other contents */
 	WRITE_ONCE(rs->plain.behind, here > plains ? here - plains : 0);
 	return !rs->plain.other || n <= rs->plain.clear;
 }
@@ -411,7 +411,7 @@ void rstream_plain_recv_not_hello(struct rstream *rs, bool none)
 		if (!left && rs->plain.phase.rx == RSTREAM_SPAN) {
 			/* PLAIN begins here, unless it should be HELLO but is not one */
 			if (none && rs->plain.reset)
-				rs->in.part_len = 0;	/* no end, which could be missing */
+				rs->in.part_len = 0;	/* so that no end counts as missing */
 			else if (none || rs->part[0] == (u8)RSW_MAGIC[0])
 				rstream_fail(rs, none ? RSTREAM_R_TRUNCATED :
 					     RSTREAM_R_BAD_RECORD, ECONNRESET);
@@ -528,7 +528,7 @@ bool rstream_plain_recv_full(struct rstream *rs)
 	       !tcp_sk(rs->sk)->urg_data && !hello_may_come(rs);
 }
 
-/* After parsing: TCP has a rest that was not left there on purpose. */
+/* After parsing: reports if TCP still holds bytes that were not left there on purpose. */
 void rstream_plain_recv_rest(struct rstream *rs)
 {
 	bool more = rstream_plain_recv_full(rs) && rstream_tcpq_unread(rs->sk);

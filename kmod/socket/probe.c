@@ -59,7 +59,7 @@ void rstream_probe_due(struct rstream *rs)
 	next_in(probe, min(2 * probe->ms, PROBE_MAX_MS));
 }
 
-/* TCP_USER_TIMEOUT: as long may a peer have no room, even if it answers all probes. */
+/* TCP_USER_TIMEOUT limits how long a peer may have no room, even if it answers all probes. */
 static void look_held(struct rstream *rs)
 {
 	unsigned long end, ms = READ_ONCE(inet_csk(rs->sk)->icsk_user_timeout);

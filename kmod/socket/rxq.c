@@ -41,7 +41,7 @@ bool rstream_rxq_charge(struct rstream *rs, u32 size)
 
 /* ---- the queue ---- */
 
-/* Pieces of up to so many bytes are copied, because a clone would keep far more memory. */
+/* Pieces of up to this many bytes are copied, because a clone would keep far more memory. */
 #define RX_COPY_MAX	1024
 #define RX_OWN_SIZE	SKB_WITH_OVERHEAD(4096)
 /* So are larger ones whose clone would keep more than this many times their size. */

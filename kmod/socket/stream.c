@@ -298,8 +298,8 @@ void rstream_links_changed(struct net *net)
 }
 
 /*
- * Under RCU, which keeps @rs: a reference to its sock, which this takes, does not once TCP has
- * closed.
+ * Takes over a reference to the sock.  It does not keep @rs once TCP has closed, so the caller is
+ * under RCU.
  */
 static int make_link(struct rstream *rs, bool any_user)
 {

@@ -295,7 +295,7 @@ void rstream_close_step(struct rstream *rs)
 		close_set(rs, RSTREAM_FIN_WAIT);
 		rstream_timer(rs, fin_wait_ms(rs));
 	} else if (rs->close.state == RSTREAM_FIN_WAIT && fin_wait_many(rs)) {
-		rstream_timer(rs, 1);	/* the peer has left the ring, perhaps */
+		rstream_timer(rs, 1);	/* perhaps the peer has left the ring */
 	}
 }
 

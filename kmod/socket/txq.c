@@ -227,7 +227,7 @@ void rstream_txq_cork_look(struct rstream *rs)
 
 /* ---- autocorking ---- */
 
-/* So many bytes don't wait for others.  Fewer with a small SO_SNDBUF, which they must not fill. */
+/* This many bytes are sent at once.  Fewer with a small SO_SNDBUF, which they must not fill. */
 u64 rstream_txq_autocork_max(const struct rstream *rs)
 {
 	return min_t(u64, SZ_16K, rstream_txq_limit(rs) / 4);

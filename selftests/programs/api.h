@@ -73,7 +73,7 @@ void api_skip(const char *why) __attribute__((noreturn));
 			api_fail(__FILE__, __LINE__, #cond); \
 	} while (0)
 
-/* Until @cond, for so long at most: a busy machine takes its time. */
+/* Wait for @cond, up to this limit: a busy machine takes its time. */
 #define SOON_SECONDS 8
 
 #define EXPECT_SOON(cond) \

@@ -23,7 +23,7 @@ static const char usage[] =
 "  -x        the first of a pair is what accept() returned\n"
 "  -l HOST   local address to meet at, default loopback\n"
 "  -t        limit of one case\n"
-"  -w        exchange so many bytes on a new pair first, one at a time, then\n"
+"  -w        exchange this many bytes on a new pair first, one at a time, then\n"
 "            64 KiB each way: lets the carrier change\n"
 "  -z        zero-copy sends are not copied\n"
 "  -S        runs COMMAND where a case says \"now\": changes the carrier\n"

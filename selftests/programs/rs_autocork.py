@@ -16,7 +16,7 @@ import threading
 
 from streams import listening, new, receive
 
-HEADER = struct.Struct("!I")	# answer each so many bytes with one; 0: the end with a count
+HEADER = struct.Struct("!I")	# bytes that one byte answers; 0: the end, with a count
 COUNT = struct.Struct("!Q")
 BURST = 4000
 LIMIT = 20		# s

@@ -85,7 +85,7 @@ struct call {
 /**
  * struct program - calls
  * @number: of the run
- * @alone: so many are made by the first thread before the others begin
+ * @alone: how many the first thread makes before the others begin
  */
 struct program {
 	unsigned long number;

@@ -239,7 +239,7 @@ static bool makes(int call)
 	       call == CALL_epoll;
 }
 
-/* How many calls run alone first; seldom so few that others run before there is a socket. */
+/* How many calls run alone first; rarely too few for a socket to be there when others run. */
 static uint32_t rnd_alone(const struct program *p)
 {
 	uint32_t least = 0;

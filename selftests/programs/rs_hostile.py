@@ -482,7 +482,7 @@ class Sniffer:
         self.sock.bind((dev, 3))
 
     def sent_to(self, seconds):
-        """The addresses, for so long."""
+        """The addresses, for that long."""
         found, end = set(), time.monotonic() + seconds
         while time.monotonic() < end:
             if not select.select([self.sock], [], [], 0.1)[0]:

@@ -74,7 +74,7 @@ def pairs(address, count, sndbuf=65536, proto=streams.IPPROTO_RDMASTREAM):
 
 
 def is_reset(sock, size=None):
-    """Read until the end, before which there must be so much."""
+    """Read until the end; there must be that much before it."""
     try:
         while part := len(sock.recv(1 << 20)):
             size = size and size - part
@@ -214,7 +214,7 @@ def lingering(address, count):
 
 
 def arrive(made, sizes):
-    """Read all, of which there is so much."""
+    """Read that much, which must be all."""
     for (_, server), size in zip(made, sizes):
         server.settimeout(LIMIT)
         while size:

@@ -48,7 +48,7 @@ class Asked:
         self.seen = []          # when, to which address; each attempt once
 
     def take(self, seconds):
-        """What comes within so many."""
+        """What comes within that time."""
         end = time.monotonic() + seconds
         while select.select([self.sock], [], [], max(0, end - time.monotonic()))[0]:
             packet, source = self.sock.recvfrom(4096)

@@ -47,7 +47,7 @@ class Debt:
         return counters().get(name, 0) - self.counters.get(name, 0)
 
     def ends(self, least=DUE - LATE, most=DUE + LATE):
-        """The connection is reset after so many seconds."""
+        """The connection is reset after that many seconds."""
         peer = self.linked.peer
         expect(peer.until(lambda: peer.rst, most), f"RST within {most} s")
         took = time.monotonic() - self.since
@@ -90,7 +90,7 @@ class Beside:
 
 
 def silence(linked, seconds):
-    """TCP answers, and nothing else does, for so long."""
+    """TCP answers, and nothing else does, for that long."""
     expect(not linked.peer.until(lambda: linked.peer.rst or linked.peer.fin, seconds),
            f"no end within {seconds} s")
 

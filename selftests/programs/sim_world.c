@@ -29,7 +29,7 @@ static char tcp_mem_was[64];
 static bool may_be_short;
 
 /*
- * Kinds of rs_hca, and about how often: once in so many requests.  Not "reset": nobody can
+ * Kinds of rs_hca, and about how often: one in this many requests.  Not "reset": nobody can
  * drain a queue pair of such a device.
  */
 static const struct {

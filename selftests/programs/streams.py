@@ -92,7 +92,7 @@ def take_turns(ours, theirs, turns=20, size=20000):
 
 
 def fill(sock, data=bytes(65536), most=None, flags=0, patience=0):
-    """Write, again and again, until nothing is taken for so many seconds.  Return: bytes
+    """Write, again and again, until nothing is taken for that many seconds.  Return: bytes
 
     @most: bytes in all
     """

@@ -29,7 +29,7 @@ class Withheld:
         return memoryview(self.map)[i * PAGE:(i + 1) * PAGE]
 
     def wait_for(self, n):
-        """Until so many have been asked for."""
+        """Wait until that many have been asked for."""
         while n:
             n -= len(os.read(self.fd, 32)) // 32
 

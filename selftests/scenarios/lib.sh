@@ -161,7 +161,7 @@ have_rings() {
 	done
 }
 
-# So many streams of each VM have a ring each way.
+# That many streams of each VM have a ring each way.
 all_on_rings() {	# STREAMS
 	local vm
 	for vm in 0 1; do

@@ -211,7 +211,7 @@ for how in tcp ring; do
 	set_net max_orphans=8
 	ok "closed: $how, those that only wait for the peer's end do not count" at_most_more 0 waiting 20
 	set_net max_orphans="$max_orphans"
-	ok "closed: $how, so many wait for the peer's end" eval '! at_most_more 19 lingering 20'
+	ok "closed: $how, all then wait for the peer's end" eval '! at_most_more 19 lingering 20'
 	sysctl -q net.ipv4.tcp_max_tw_buckets=8
 	ok "closed: $how, no more than tcp_max_tw_buckets wait for it" at_most_more 8 lingering 20
 	sysctl -q net.ipv4.tcp_max_tw_buckets="$tw_buckets"

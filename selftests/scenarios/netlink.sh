@@ -23,7 +23,7 @@ valid() {	# COMMAND [FILTER...]: its JSON is as the schema says
 		print(len(told), "entries")
 	END
 }
-entries() {	# N COMMAND [FILTER...]: it tells so many
+entries() {	# N COMMAND [FILTER...]: it reports N entries
 	local want=$1 n
 	shift
 	n=$(rsctl -j "$@" | jq length)

@@ -18,7 +18,7 @@ nothing_pinned() { [ "$(pinned 0)" = 0 ] && [ "$(pinned 1)" = 0 ]; }
 all_granted() { [ "$(grown 0 grants-tx)" -ge 60 ]; }
 
 total=24M
-hold() {	# CONNS BYTES [OPTION...]: held after so many bytes, until "go"
+hold() {	# CONNS BYTES [OPTION...]: held after that many bytes, until "go"
 	local conns=$1 bytes=$2
 	shift 2
 	file=$(fresh go)

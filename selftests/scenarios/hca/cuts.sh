@@ -36,7 +36,7 @@ short() {
 	echo $n >"$tmp/short.n"
 }
 
-# Until there were so many, or none for a minute.
+# Until there were that many, or none for a minute.
 cut_all() {
 	local had=0 has=0 since=$SECONDS
 	while [ "$has" -lt "$CUTS" ]; do

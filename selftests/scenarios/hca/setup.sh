@@ -27,7 +27,7 @@ quick() {
 	echo 0 >$params/slow_ms
 	echo >$params/fault_dev
 }
-begin() {	# HOST MS: a link that takes so long there
+begin() {	# HOST MS: a link that takes this long there
 	in_all rsctl drain on >/dev/null
 	ok "hca$1 is slow: no link" wait_for 20 no_links
 	hurry

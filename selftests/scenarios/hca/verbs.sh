@@ -3,8 +3,8 @@
 # Each call of each verb fails once, at either end, over the life of a link: it is made,
 # streams get rings and are checked, the link is lost, made again, and closed.  Whatever
 # fails, the streams have rings soon, and again when they have lost them.  Run by
-# ../hca.sh.  From the environment: KINDS (of faults), EVERY (the first so many calls
-# each, of the later ones one of so many; 0: the first, the second and a later one).
+# ../hca.sh.  From the environment: KINDS (of faults), EVERY (how many calls of each
+# from the first on, and then one in that many; 0: the first, the second and a later one).
 # shellcheck source=selftests/scenarios/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
