@@ -416,8 +416,7 @@ static __poll_t rstream_poll(struct file *file, struct socket *sock,
 			break;
 		if (rstream_fell_back(rs) || READ_ONCE(sk->sk_state) == TCP_CLOSE)
 			return poll_tcp(file, sock, NULL);
-		mask = rs->offer.confirmed || READ_ONCE(rs->hello.may_speak) ?
-		       EPOLLOUT | EPOLLWRNORM : 0;
+		mask = READ_ONCE(rs->offer.confirmed) ? EPOLLOUT | EPOLLWRNORM : 0;
 		return rstream_early_shut(sk) ? mask | EPOLLIN | EPOLLRDNORM | EPOLLRDHUP : mask;
 	default:
 		mask = poll_tcp(file, sock, wait);

@@ -122,7 +122,7 @@ static void leave_alone(struct rstream *rs)
  */
 void rstream_framed_early(struct rstream *rs)
 {
-	if (rs->mode == RSTREAM_ASKED && rs->offer.confirmed)
+	if (rs->mode == RSTREAM_ASKED && rs->offer.confirmed == RSTREAM_CONFIRMED)
 		go_framed(rs);
 }
 
@@ -257,6 +257,13 @@ void rstream_peek(struct rstream *rs)
 		rstream_tcp4.data_ready(rs->sk);
 }
 
+/* A server that is not confirmed need not wait for the client's HELLO any more. */
+void rstream_hello_unheard(struct rstream *rs)
+{
+	if (rs->offer.confirmed == RSTREAM_UNCONFIRMED)
+		WRITE_ONCE(rs->offer.confirmed, RSTREAM_UNHEARD);
+}
+
 /* The peer's HELLO, or its rest, is late.  Return: true if the timer was set once more. */
 bool rstream_hello_wait_on(struct rstream *rs)
 {
@@ -293,17 +300,18 @@ void rstream_asked(struct rstream *rs)
 		go_framed(rs);
 		return;
 	}
-	rstream_timer(rs, rs->offer.confirmed ? hello_timeout(rs) :
+	rstream_timer(rs, rs->offer.confirmed == RSTREAM_CONFIRMED ? hello_timeout(rs) :
 		      min(hello_timeout(rs), RSTREAM_UNCONFIRMED_MS));
 }
 
 /* The client's HELLO is late: in the end, fall back to plain TCP without a HELLO of ours. */
 static void asked_late(struct rstream *rs)
 {
+	bool confirmed = rs->offer.confirmed == RSTREAM_CONFIRMED;
 	unsigned int have;
 
-	if (!rs->offer.confirmed && !rs->hello.may_speak) {
-		WRITE_ONCE(rs->hello.may_speak, true);
+	if (rs->offer.confirmed == RSTREAM_UNCONFIRMED) {
+		rstream_hello_unheard(rs);
 		rstream_timer(rs, hello_timeout(rs));
 		rstream_tcp4.state_change(rs->sk);
 		sk_wake_async(rs->sk, SOCK_WAKE_SPACE, POLL_OUT);
@@ -311,10 +319,10 @@ static void asked_late(struct rstream *rs)
 	}
 	peek_state(rs, &have);
 	/* the client has the module, so its HELLO is on its way: wait longer, as framed_late() */
-	if ((rs->offer.confirmed || have >= RSW_MAGIC_LEN) &&
+	if ((confirmed || have >= RSW_MAGIC_LEN) &&
 	    rstream_hello_wait_on(rs))
 		return;
-	if (have >= RSW_MAGIC_LEN || (have && rs->offer.confirmed)) {
+	if (have >= RSW_MAGIC_LEN || (have && confirmed)) {
 		rstream_fail(rs, RSTREAM_R_HELLO_TIMEOUT, ETIMEDOUT);
 		return;
 	}

@@ -31,7 +31,6 @@ struct rstream_handshake {
 	bool urg;		/* the peer understands URG */
 	bool plain;		/* both understand PLAIN, and began with a prelude */
 	u8 no_peer;		/* enum rstream_reason: why @peer is NULL */
-	bool may_speak;		/* not confirmed, but no HELLO for a while: the server may send */
 };
 
 /* The interface of a connection's link-local addresses. */
@@ -56,6 +55,7 @@ bool rstream_hello_waits(const struct rstream *rs);	/* without the lock, too */
  * is the peer's FIN.  Without the lock, too.
  */
 bool rstream_early_shut(const struct sock *sk);
+void rstream_hello_unheard(struct rstream *rs);
 bool rstream_hello_wait_on(struct rstream *rs);
 void rstream_hello_wait(struct rstream *rs);
 unsigned int rstream_hello_put(struct rstream *rs, u8 *to);

@@ -15,13 +15,20 @@ struct sk_buff;
 struct sock;
 struct tcphdr;
 
+/* Has the peer seen our option? */
+enum rstream_confirmed {
+	RSTREAM_UNCONFIRMED,
+	RSTREAM_UNHEARD,	/* not known, but the server need not wait for HELLO any more */
+	RSTREAM_CONFIRMED,	/* client: SYN-ACK had the answer; server: CONFIRM has arrived */
+};
+
 /* The options of a connection, and what they agree on.  Set by connect(), SYN and SYN-ACK. */
 struct rstream_offer {
 	u64 nonce;		/* in the client's option */
 	u64 answer;		/* in the server's option */
 	u64 confirm;		/* client: in its CONFIRM, from rstream_role_nonce() */
 	bool mapped;		/* IPv6 socket that connects to a v4-mapped address */
-	bool confirmed;		/* client: SYN-ACK had the answer; server: CONFIRM has arrived */
+	u8 confirmed;		/* enum rstream_confirmed; read locklessly */
 	bool prelude;		/* begin with a prelude; before the SYN-ACK: we offer that */
 };
 

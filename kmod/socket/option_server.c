@@ -147,9 +147,10 @@ static void child_init(struct rstream *rs, struct sock *child,
 	rs->server = true;
 	rs->offer.nonce = syn->nonce;
 	rs->offer.answer = synack->nonce;
-	rs->offer.confirmed = rstream_option_client_find(th, &opt) == RSTREAM_OPT_GOOD &&
-			opt.role == RSW_ROLE_CONFIRM &&
-			opt.nonce == rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
+	if (rstream_option_client_find(th, &opt) == RSTREAM_OPT_GOOD &&
+	    opt.role == RSW_ROLE_CONFIRM &&
+	    opt.nonce == rstream_role_nonce(rs, RSW_ROLE_CONFIRM))
+		rs->offer.confirmed = RSTREAM_CONFIRMED;
 	rs->offer.prelude = syn->prelude && synack->prelude;
 	rstream_hear_all(rs);
 	rstream_ulp_hook(rs);

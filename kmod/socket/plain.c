@@ -49,7 +49,7 @@ void rstream_plain_begin(struct rstream *rs)
 	rs->plain.tx_start = tp->write_seq;
 	rs->plain.rx_start = tp->copied_seq;
 	/* the client's HELLO may still show that it has seen our option */
-	if (rs->server && !rs->offer.confirmed)
+	if (rs->server && rs->offer.confirmed != RSTREAM_CONFIRMED)
 		rstream_timer(rs, RSTREAM_UNCONFIRMED_MS);
 }
 
@@ -154,7 +154,8 @@ void rstream_plain_tx_next(struct rstream *rs, bool paused)
 		else
 			set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	} else if (rstream_phase_full(&rs->plain.phase, rs->rx.fin,
-				      !rs->server || rs->offer.confirmed, rs->hello.may_speak)) {
+				      !rs->server || rs->offer.confirmed == RSTREAM_CONFIRMED,
+				      rs->offer.confirmed == RSTREAM_UNHEARD)) {
 		rstream_plain_want_hello(rs);
 	}
 }

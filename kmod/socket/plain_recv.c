@@ -485,8 +485,8 @@ void rstream_plain_recv_hello(struct rstream *rs)
 /* The timer has expired: the server's option is still not confirmed, or HELLO is late. */
 void rstream_plain_recv_timeout(struct rstream *rs)
 {
-	if (rs->server && !rs->offer.confirmed) {
-		WRITE_ONCE(rs->hello.may_speak, true);
+	if (rs->server && rs->offer.confirmed != RSTREAM_CONFIRMED) {
+		rstream_hello_unheard(rs);
 		rs->out.due = true;
 	}
 	if (!rs->in.part_len || !rstream_tx_plain(rs) || rs->rx.arrived != RSW_PRELUDE)

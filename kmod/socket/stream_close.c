@@ -208,7 +208,7 @@ static bool close_now(struct rstream *rs, struct socket *sock)
 	}
 	if (rstream_plain_only(rs))
 		return true;
-	rs->hello.may_speak = true;	/* an unconfirmed server sends the rest as plain TCP */
+	rstream_hello_unheard(rs);	/* an unconfirmed server sends the rest as plain TCP */
 	/*
 	 * The answer to further data is a reset.  Take the ring back, so that data arrives by TCP,
 	 * which answers even when we are gone.  After our FIN we could not ask for that.

@@ -388,7 +388,7 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 	rstream_txq_ask_room(rs);
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (rs->mode == RSTREAM_ASKED && !(err = tx_error(rs))) {
-		if (rs->hello.may_speak) {
+		if (rs->offer.confirmed == RSTREAM_UNHEARD) {
 			rstream_fall_back_guarded(rs, RSTREAM_R_SPOKE_FIRST);
 			break;
 		}
@@ -396,7 +396,8 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 		if (err)
 			break;
 		err = min(sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_ASKED ||
-					READ_ONCE(rs->hello.may_speak) || sk->sk_err ||
+					READ_ONCE(rs->offer.confirmed) == RSTREAM_UNHEARD ||
+					sk->sk_err ||
 					rs->error, &wait), 0);
 		if (err)
 			break;

@@ -103,7 +103,7 @@ static void on_state_change(struct sock *sk)
 
 	if (rs && rs->mode == RSTREAM_CONNECTING &&
 	    sk->sk_state == TCP_ESTABLISHED)
-		rstream_established(rs, rs->offer.confirmed);
+		rstream_established(rs, rs->offer.confirmed == RSTREAM_CONFIRMED);
 	else if (rs && rs->mode == RSTREAM_FRAMED && framed_state_change(rs))
 		return;
 	else if (rs && (rs->mode == RSTREAM_ASKED ||
