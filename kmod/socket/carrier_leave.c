@@ -413,7 +413,7 @@ static void tx_over(struct rstream *rs)
 	if (!rs->txring || rs->tx.state < RSTREAM_ON_RING)
 		return;
 	rstream_ring_reap(rs);
-	rs->txq.lost = rstream_txring_sent(rs->txring) ? 0 : rs->txq.mem;
+	rs->leave.lost = rstream_txring_sent(rs->txring) ? 0 : rs->txq.mem;
 	rstream_tx_lost(&rs->tx);
 	rstream_tx_unanswered(&rs->tx);
 	rstream_tx_rewind(&rs->tx);
@@ -531,7 +531,7 @@ static bool is_scarce(const struct rstream *rs)
 /* Has TCP delivered what the peer has to answer?  Until then, TCP's own timeouts apply. */
 static bool is_delivered(const struct rstream *rs)
 {
-	return tcp_sk(rs->sk)->bytes_acked >= rs->leave.asked_end &&
+	return tcp_sk(rs->sk)->bytes_acked >= rs->out.asked_end &&
 	       !(rs->want & (BIT(RSTREAM_WANT_BROKEN) | BIT(RSTREAM_WANT_RESUME) |
 			     BIT(RSTREAM_WANT_REVOKE) | BIT(RSTREAM_WANT_GRANT)));
 }

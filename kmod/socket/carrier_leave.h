@@ -14,9 +14,7 @@ struct rstream_leave {
 	unsigned long owed_since;	/* jiffies when the peer was told that it owes RESUME or
 					 * SWITCH; 0: it owes nothing
 					 */
-	u64 asked_end;		/* tcp_sock.bytes_acked when TCP has delivered the last record that
-				 * the peer has to answer
-				 */
+	u64 lost;		/* bytes in flight on a ring when TCP closed: perhaps not arrived */
 	u8 revoked_for;		/* enum rstream_reason, as for rstream_leave_revoke() */
 	u8 idle_msgs;		/* DATA records since the ring was taken back, while RING_IDLE */
 	u8 tx_why;		/* enum rstream_reason: why we switch to tcp */

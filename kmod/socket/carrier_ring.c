@@ -836,7 +836,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 		mark_napi(rs, ring);
 		rs->stats.rx.ring_msgs++;
 		WRITE_ONCE(rs->rxq.at, tcp_jiffies32);
-		WRITE_ONCE(rs->rxq.stamp, rstream_rx_timed(rs) ?
+		WRITE_ONCE(rs->granted.stamp, rstream_rx_timed(rs) ?
 			   ktime_get_real() : 0);
 		if (READ_ONCE(rs->hist) && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING)
 			rstream_hist_arrived(rs, READ_ONCE(rs->rx.base) +

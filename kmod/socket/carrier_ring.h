@@ -3,6 +3,7 @@
 #ifndef RSTREAM_CARRIER_RING_H
 #define RSTREAM_CARRIER_RING_H
 
+#include <linux/ktime.h>
 #include <linux/types.h>
 
 #include "base/stats.h"
@@ -23,6 +24,7 @@ struct rstream_granted {
 				 * without reading it, and a full ring kept more away; 0: never
 				 */
 	u64 landed;		/* ring->landed at the link's last callback */
+	ktime_t stamp;		/* when these arrived, if the program wants to know; 0: not known */
 	struct rstream_growth growth;	/* how large the next one is to be */
 	u8 refused;		/* grants in a row that were impossible or refused */
 	bool end_credited;		/* credit_all() has credited everything */

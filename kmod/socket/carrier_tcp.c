@@ -121,8 +121,7 @@ static int send_frag(struct rstream *rs, struct rstream_frag *frag, u32 n)
 					    flags);
 	sent = rstream_tcp_sendpage_zc(rs->sk, frag->page, frag->off, n, flags,
 				       frag->uarg);
-	rs->zc.seq = tcp_sk(rs->sk)->write_seq;
-	rs->zc.tcp = RSTREAM_ZC_SENT;
+	rstream_zerocopy_by_tcp(rs);
 	return sent;
 }
 
@@ -191,7 +190,7 @@ static void put_switch(struct rstream *rs)
 static void put_question(struct rstream *rs, const struct rstream_record *rec)
 {
 	put_record(rs, rec);
-	rs->leave.asked_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
+	rs->out.asked_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 }
 
 static void put_grant(struct rstream *rs)
@@ -231,7 +230,7 @@ static bool put_urg(struct rstream *rs)
 	if (!rs->hello.urg)
 		return false;
 	put_record(rs, &rec);
-	rs->urg.sent_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
+	rs->out.urg_end = rstream_tcp_acked_at(rs) + rs->out.ctl_len;
 	return true;
 }
 

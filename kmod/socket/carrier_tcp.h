@@ -50,6 +50,8 @@ struct rstream_out {
 	u64 payload_end;	/* tcp_sock.bytes_acked when TCP has delivered the last payload or
 				 * FIN that it was given; valid once HELLO is sent
 				 */
+	u64 urg_end;		/* likewise of URG */
+	u64 asked_end;		/* likewise of the last record that the peer has to answer */
 	u32 small_seq[2];	/* TCP sequence numbers after the last two small DATA records */
 	bool due;		/* a flush is due, although @want and the queue may not show it */
 	bool nagle;		/* the program has not set TCP_NODELAY; valid while @flush */

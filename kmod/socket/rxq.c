@@ -265,7 +265,7 @@ u64 rstream_rxq_save(struct rstream *rs, const u8 *mem, u32 size, u64 from, u64 
 		n = min3(to - at, (u64)(size - pos), (u64)skb_tailroom(skb));
 		skb_put_data(skb, mem + pos, n);
 		rstream_skb_cb(skb)->len += n;
-		rstream_skb_cb(skb)->stamp = rs->rxq.stamp;
+		rstream_skb_cb(skb)->stamp = rs->granted.stamp;
 		at += n;
 	}
 	if (peek)

@@ -15,7 +15,6 @@ struct rstream_rxq {
 	u64 window;		/* how many bytes the peer may be ahead of the program on tcp */
 	u64 signalled;		/* readers were woken for the stream up to here; FIN counts 1 */
 	u32 at;			/* tcp_jiffies32 when bytes last arrived */
-	ktime_t stamp;		/* when the ring's last arrived, if the program wants to know */
 };
 
 /* In skb->cb: which bytes of the skb are the stream's. */

@@ -139,6 +139,7 @@ struct rstream {
 		u16 error;		/* positive errno that the program gets for a reset */
 		u32 shut_seq;		/* TCP's rcv_nxt when @shutdown became both */
 		unsigned long want;	/* bits of enum rstream_want */
+		u64 reported;		/* bytes that TCP_INFO has reported as acknowledged */
 		struct rstream_tx tx;	/* carrier and offsets of what we send */
 		struct rstream_rx rx;	/* and of what we receive */
 		struct rstream_txring *txring;	/* that we write to; NULL: none */

@@ -45,7 +45,7 @@ static u64 all_unacked(struct rstream *rs)
 	if (rs->tx.state == RSTREAM_LOST)
 		return max(rs->tx.written - rs->tx.acked, tcp_unacked(rs));
 	if (rs->tx.state < RSTREAM_ON_RING)
-		return queued + rs->out.rec_left + rs->txq.lost + tcp_unacked(rs);
+		return queued + rs->out.rec_left + rs->leave.lost + tcp_unacked(rs);
 	rstream_ring_reap(rs);
 	if (!rs->txring || rstream_txring_sent(rs->txring))
 		return queued + tcp_unacked(rs);
@@ -253,9 +253,9 @@ static void info_fill(struct rstream *rs, struct tcp_info *info)
 	rstream_ring_landed(rs);
 	unacked = min(all_unacked(rs), rs->tx.written);
 	/* unacked may include records in flight, but bytes_acked must never decrease */
-	rs->txq.reported = max(rs->txq.reported, rs->tx.written - unacked);
+	rs->reported = max(rs->reported, rs->tx.written - unacked);
 	info->tcpi_state = info_state(rs);
-	info->tcpi_bytes_acked = rs->txq.reported;
+	info->tcpi_bytes_acked = rs->reported;
 	info->tcpi_bytes_sent = rs->stats.tx.tcp_bytes + rs->stats.tx.ring_bytes;
 	info->tcpi_bytes_received = rs->rx.arrived;
 	info->tcpi_notsent_bytes = min_t(u64, rstream_txq_unsent(rs), U32_MAX);

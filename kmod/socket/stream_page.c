@@ -186,6 +186,13 @@ bool rstream_page_awaited(struct rstream *rs)
 	return rs->zc.awaited;
 }
 
+/* TCP was given pages of MSG_ZEROCOPY. */
+void rstream_zerocopy_by_tcp(struct rstream *rs)
+{
+	rs->zc.seq = tcp_sk(rs->sk)->write_seq;
+	rs->zc.tcp = RSTREAM_ZC_SENT;
+}
+
 /*
  * MSG_ZEROCOPY completions must be in order, so those of a ring wait for what was sent by TCP
  * before: until it is acknowledged, and TCP then has no packets in flight except bare ACKs.

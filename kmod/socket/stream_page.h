@@ -28,6 +28,7 @@ ssize_t rstream_page_pin(struct rstream *rs, struct msghdr *msg, u64 max,
 			 struct ubuf_info *uarg);
 struct ubuf_info *rstream_zerocopy_begin(struct rstream *rs, struct msghdr *msg);
 void rstream_zerocopy_end(struct ubuf_info *uarg, bool sent);
+void rstream_zerocopy_by_tcp(struct rstream *rs);
 bool rstream_zerocopy_waits(struct rstream *rs);
 bool rstream_page_awaited(struct rstream *rs);
 

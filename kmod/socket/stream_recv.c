@@ -253,7 +253,7 @@ static ktime_t stamp_of(const struct rstream *rs, u64 skip, size_t len)
 			return rstream_skb_cb(skb)->stamp;
 		last -= rstream_skb_cb(skb)->len;
 	}
-	return rs->rxq.stamp;
+	return rs->granted.stamp;
 }
 
 /*

@@ -26,7 +26,7 @@ bool rstream_urg_heard(struct rstream *rs)
 {
 	if (test_bit(RSTREAM_WANT_URG, &rs->want))
 		return false;
-	if (tcp_sk(rs->sk)->bytes_acked >= rs->urg.sent_end)
+	if (tcp_sk(rs->sk)->bytes_acked >= rs->out.urg_end)
 		return true;
 	rstream_retry(rs, RSTREAM_RETRY_MS);
 	return false;

@@ -19,9 +19,6 @@ enum rstream_urgent {
 
 struct rstream_urg {
 	u64 sent;		/* offset after the last one that we sent */
-	u64 sent_end;		/* tcp_sock.bytes_acked when TCP has delivered its URG; not a
-				 * sequence number, which would wrap
-				 */
 	u64 at;			/* offset of the received one, if @state */
 	u8 state;		/* enum rstream_urgent */
 };

@@ -23,8 +23,6 @@ struct rstream_txq {
 	u64 mem;		/* bytes in @frags and those in flight on a ring, charged */
 	u64 cost;		/* charged for these frags themselves, bytes */
 	u64 reap_at;		/* @mem at which a writer calls rstream_ring_reap() */
-	u64 lost;		/* bytes in flight on a ring when TCP closed: perhaps not arrived */
-	u64 reported;		/* bytes that TCP_INFO has reported as acknowledged */
 	unsigned long at;	/* jiffies when bytes were last given to a carrier */
 	unsigned long corked_at;	/* queued bytes wait for more, the oldest since then: odd
 					 * jiffies; 0: they don't.  See rstream_txq_cork()
