@@ -671,7 +671,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	if (rs->rx.state == RSTREAM_LEAVING && !rstream_leave_ring(rs))
 		return 0;
 	/* PLAIN takes no room, and what follows it stays with TCP */
-	if (rs->plain.part_is_data || (!rstream_all_records(rs) && rstream_plain_recv_full(rs) &&
+	if (rs->plain_rx.part_is_data || (!rstream_all_records(rs) && rstream_plain_recv_full(rs) &&
 				       !rstream_plain_recv_span_over(rs)))
 		return 0;
 	/* the record began before that */
@@ -723,26 +723,26 @@ static int parse_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	return used;
 }
 
-/*
- * After parsing: what is left in TCP's queue either stays there on purpose, or there was no
- * memory for it.  Then try again; less often if the program has something to read, because
- * reading frees memory.
- */
-static void look_at_rest(struct rstream *rs, bool stays)
+static enum rstream_in_left what_is_left(struct rstream *rs)
 {
-	struct sock *sk = rs->sk;
-	bool throttled = !stays && !skb_queue_empty(&sk->sk_receive_queue) && !rs->error &&
-		    rstream_tcpq_unread(sk) && !rstream_plain_recv_full(rs);
+	if (!rstream_tcpq_unread(rs->sk))
+		return RSTREAM_LEFT_NONE;
+	if (rstream_plain_recv_full(rs))
+		return RSTREAM_LEFT_UNREAD;
+	return rs->error ? RSTREAM_LEFT_NONE : RSTREAM_LEFT_SCARCE;
+}
 
-	if (throttled)
-		rstream_retry(rs, rs->rxq.bytes ? RSTREAM_PATIENT_MS : RSTREAM_RETRY_MS);
-	else if (rs->in.throttled && sk->sk_shutdown & RCV_SHUTDOWN)
-		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
-	WRITE_ONCE(rs->in.throttled, throttled);
-	if (!stays && !rstream_all_records(rs))
+/*
+ * After parsing, which rstream_plain_recv() has not ended.  If there was no memory, try again; less
+ * often if the program has something to read, because reading frees memory.
+ */
+static void look_at_rest(struct rstream *rs)
+{
+	WRITE_ONCE(rs->in.left, what_is_left(rs));
+	if (!rstream_all_records(rs))
 		rstream_plain_recv_rest(rs);
-	if (rstream_rx_plain(rs) && !rstream_tcpq_unread(sk))
-		rstream_plain_recv_eof(rs);
+	if (rs->in.left == RSTREAM_LEFT_SCARCE)
+		rstream_retry(rs, rs->rxq.bytes ? RSTREAM_PATIENT_MS : RSTREAM_RETRY_MS);
 }
 
 /*
@@ -764,16 +764,13 @@ static void parse_queue(struct rstream *rs)
 	struct sock *sk = rs->sk;
 	u64 ready = rs->rxq.bytes;
 	u64 limit = rs->tx.limit;
-	bool stays, throttled = rs->in.throttled;
+	bool stays, scarce = rs->in.left == RSTREAM_LEFT_SCARCE;
 	u32 seq;
 
-	if (rs->plain.part_is_data)
+	if (rs->plain_rx.part_is_data)
 		rstream_plain_recv_not_hello(rs, false);
-	if (rstream_rx_plain(rs) && rstream_plain_recv(rs)) {
-		/* what is left in TCP's queue stays there on purpose, as in look_at_rest() */
-		WRITE_ONCE(rs->in.throttled, false);
+	if (rstream_rx_plain(rs) && rstream_plain_recv(rs))
 		return;
-	}
 	if (skb_queue_empty(&sk->sk_receive_queue) && !rstream_rx_plain(rs))
 		return;
 	/*
@@ -787,11 +784,17 @@ static void parse_queue(struct rstream *rs)
 			rstream_plain_recv(rs);
 	} while (!stays && rstream_rx_plain(rs) && rstream_tcpq_unread(sk) &&
 		 tcp_sk(sk)->copied_seq != seq);
-	look_at_rest(rs, stays);
+	if (!stays)
+		look_at_rest(rs);
+	if (scarce && rs->in.left != RSTREAM_LEFT_SCARCE && sk->sk_shutdown & RCV_SHUTDOWN)
+		rstream_queue(rs, RSTREAM_DO_PUSH);	/* check_truncated() */
+	if (rstream_rx_plain(rs) && !rstream_tcpq_unread(sk))
+		rstream_plain_recv_eof(rs);
 	if (tcp_sk(sk)->urg_data && urgent_in_record(rs))
 		rstream_fail(rs, RSTREAM_R_BAD_RECORD, ECONNRESET);
 	/* a reader that waits for more bytes need not wait for memory */
-	if (rs->rxq.bytes != ready || rs->rx.fin || (rs->in.throttled && !throttled))
+	if (rs->rxq.bytes != ready || rs->rx.fin ||
+	    (rs->in.left == RSTREAM_LEFT_SCARCE && !scarce))
 		rstream_rxq_wake(rs);
 	/* the flush may send more now, or close TCP */
 	if (rs->tx.limit != limit || (rs->rx.fin && rs->tx.fin))

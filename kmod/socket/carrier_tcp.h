@@ -59,13 +59,20 @@ struct rstream_out {
 	int flush;		/* enum rstream_out_flush; atomic */
 };
 
+/* Why is there something in TCP's receive queue? */
+enum rstream_in_left {
+	RSTREAM_LEFT_NONE,	/* it has arrived just now; or @plain_rx.in_tcp says how much */
+	RSTREAM_LEFT_SCARCE,	/* we lack memory until rxq has been read, or a retry */
+	RSTREAM_LEFT_UNREAD,	/* we take it when the program has read what precedes it */
+};
+
 /* State between TCP's receive queue and a stream. */
 struct rstream_in {
 	u32 data_left;		/* payload bytes of the present DATA record still to arrive */
 	u32 skip_left;		/* payload bytes to skip */
 	u32 seq;		/* TCP sequence number after the last record */
 	u16 part_len;		/* bytes in rstream.part: an incomplete header or payload */
-	bool throttled;		/* TCP has more, but we lack memory until rxq has been read */
+	u8 left;		/* enum rstream_in_left, of what parsing stopped at */
 };
 
 /* With the socket held. */

@@ -123,7 +123,7 @@ static bool ring_likely(struct rstream *rs, bool paused)
 {
 	struct rstream_link *link;
 
-	if (paused || rs->plain.in_tcp + rs->rxq.bytes > rstream_rxq_window_most(rs))
+	if (paused || rs->plain_rx.in_tcp + rs->rxq.bytes > rstream_rxq_window_most(rs))
 		return false;
 	if (rs->plain.ring || rs->rx.fin || !rs->hello.peer)
 		return rs->plain.ring && !rs->rx.fin;

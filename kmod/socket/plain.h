@@ -12,23 +12,15 @@ struct msghdr;
 struct rstream;
 struct rstream_record;
 
+/* The phases of both directions, and what we send. */
 struct rstream_plain {
-	u64 in_tcp;		/* arrived bytes left in TCP's queue; read locklessly */
 	u64 tx_from;		/* tcp_sock.bytes_acked when all before the first span is acked */
 	u32 tx_start;		/* TCP sequence number of the first byte that we send */
 	u32 rx_start;		/* TCP sequence number of a received byte, less its offset */
 	struct rstream_phases phase;	/* which direction is without records */
-	u32 spans;		/* how many spans @clear is */
 	u8 grown;		/* how often the length of the next span was doubled */
-	bool part_is_data;	/* rstream.part begins with data, for which there was no memory */
-	bool more;		/* TCP has more, which we take when what precedes it is read */
-	bool reset;		/* TCP has ended with an error */
 	bool ring;		/* a ring may be possible: return to records when the span ends */
-	bool other;		/* what follows @clear is not PLAIN */
 	u32 left_at;		/* tcp_jiffies32 when we last returned from a span */
-	/* this many bytes after phase.rx_end are whole spans, with their PLAIN records */
-	u64 clear;
-	u64 behind;		/* bytes of these that have arrived, without PLAIN; if @more */
 };
 
 /* More than any stream will ever reach. */

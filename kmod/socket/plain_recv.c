@@ -3,7 +3,7 @@
  * Receiving bytes without records; plain.c explains them.
  *
  * They are not touched: as long as no HELLO is due, they stay in TCP's queue, counted by
- * rstream_plain.in_tcp, until the program reads them.  What is behind the end of a span stays
+ * rstream_plain_rx.in_tcp, until the program reads them.  What is behind the end of a span stays
  * there, too, if it is nothing but further spans.
  *
  * Socket held; never sleeps, except while it copies to programs.
@@ -130,22 +130,22 @@ static bool only_spans(struct rstream *rs, u64 n)
 	u64 plains, here;
 	s64 span;
 
-	while (n > rs->plain.clear && !rs->plain.other) {
-		span = span_at(rs, rs->plain.clear);
+	while (n > rs->plain_rx.clear && !rs->plain_rx.other) {
+		span = span_at(rs, rs->plain_rx.clear);
 		if (!span)
 			break;
 		if (span < 0) {
-			WRITE_ONCE(rs->plain.other, true);
+			WRITE_ONCE(rs->plain_rx.other, true);
 			break;
 		}
-		rs->plain.clear += RSTREAM_PLAIN_LEN + span;
-		rs->plain.spans++;
+		rs->plain_rx.clear += RSTREAM_PLAIN_LEN + span;
+		rs->plain_rx.spans++;
 	}
-	here = min(n, rs->plain.clear);
-	plains = rs->plain.spans * RSTREAM_PLAIN_LEN;
+	here = min(n, rs->plain_rx.clear);
+	plains = rs->plain_rx.spans * RSTREAM_PLAIN_LEN;
 	/* it is less only if a peer retransmits bytes of TCP with other contents */
-	WRITE_ONCE(rs->plain.behind, here > plains ? here - plains : 0);
-	return !rs->plain.other || n <= rs->plain.clear;
+	WRITE_ONCE(rs->plain_rx.behind, here > plains ? here - plains : 0);
+	return !rs->plain_rx.other || n <= rs->plain_rx.clear;
 }
 
 /*
@@ -159,7 +159,7 @@ static bool may_stay_in_tcp(struct rstream *rs, u64 here)
 	u64 end = rs->plain.phase.rx_end;
 
 	return rs->plain.phase.rx == RSTREAM_SPAN &&
-	       (rs->plain.in_tcp || rs->rx.arrived < end) && !tcp_sk(rs->sk)->urg_data &&
+	       (rs->plain_rx.in_tcp || rs->rx.arrived < end) && !tcp_sk(rs->sk)->urg_data &&
 	       only_spans(rs, here - end);
 }
 
@@ -168,7 +168,7 @@ static bool may_stay_in_tcp(struct rstream *rs, u64 here)
 /* Has the span that we receive ended, and been read, so that a record follows in TCP's queue? */
 bool rstream_plain_recv_span_over(const struct rstream *rs)
 {
-	return rs->plain.phase.rx == RSTREAM_SPAN && !rs->plain.in_tcp &&
+	return rs->plain.phase.rx == RSTREAM_SPAN && !rs->plain_rx.in_tcp &&
 	       rs->rx.arrived == rs->plain.phase.rx_end;
 }
 
@@ -184,7 +184,7 @@ bool rstream_plain_recv_stays(struct rstream *rs)
 {
 	u64 here;
 
-	if (rs->plain.phase.rx != RSTREAM_SPAN || rs->plain.in_tcp || rs->in.part_len ||
+	if (rs->plain.phase.rx != RSTREAM_SPAN || rs->plain_rx.in_tcp || rs->in.part_len ||
 	    rs->rx.arrived == rs->plain.phase.rx_end || rstream_closed(rs) || expects_hello(rs))
 		return false;
 	here = end_in_tcp(rs);
@@ -201,15 +201,15 @@ bool rstream_plain_recv(struct rstream *rs)
 	bool more, fin = rs->rx.fin;
 
 	take_mark(rs);
-	if (expects_hello(rs) || rstream_closed(rs) || rs->in.part_len || rs->plain.part_is_data)
+	if (expects_hello(rs) || rstream_closed(rs) || rs->in.part_len || rs->plain_rx.part_is_data)
 		return false;
 	more = rs->plain.phase.rx != RSTREAM_PLAIN && here > end;
 	if (more && !may_stay_in_tcp(rs, here))
 		return false;
-	WRITE_ONCE(rs->plain.more, more);
+	WRITE_ONCE(rs->in.left, more ? RSTREAM_LEFT_UNREAD : RSTREAM_LEFT_NONE);
 	news = (more ? end : here) - rs->rx.arrived;
 	if (news && arrived(rs, news))
-		WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp + news);
+		WRITE_ONCE(rs->plain_rx.in_tcp, rs->plain_rx.in_tcp + news);
 	if (!more)
 		rstream_plain_recv_eof(rs);
 	if (news || rs->rx.fin != fin)
@@ -225,7 +225,8 @@ bool rstream_plain_recv(struct rstream *rs)
  */
 static bool plain_both(const struct rstream *rs)
 {
-	return rstream_tx_plain(rs) && rstream_rx_plain(rs) && !rs->in.throttled &&
+	return rstream_tx_plain(rs) && rstream_rx_plain(rs) &&
+	       rs->in.left != RSTREAM_LEFT_SCARCE &&
 	       !rs->in.part_len && !rs->rxring && !rs->granted.full && !rs->urg.state &&
 	       rs->rx.state != RSTREAM_GRANTED;
 }
@@ -239,13 +240,13 @@ bool rstream_plain_recv_fast(struct rstream *rs)
 	const struct sock *sk = rs->sk;
 	u64 here, news, end = rs->plain.phase.rx_end;
 
-	if (!plain_both(rs) || rs->plain.part_is_data || rs->shutdown == SHUTDOWN_MASK ||
+	if (!plain_both(rs) || rs->plain_rx.part_is_data || rs->shutdown == SHUTDOWN_MASK ||
 	    tcp_sk(sk)->urg_data || rs->rx.fin != !!(sk->sk_shutdown & RCV_SHUTDOWN) ||
 	    sk->sk_rcvlowat > 1)
 		return false;
 	here = end_in_tcp(rs);
-	if (rs->plain.more) {	/* the program has yet to read what is before it */
-		if (rs->plain.phase.rx != RSTREAM_SPAN || !rs->plain.in_tcp ||
+	if (rs->in.left == RSTREAM_LEFT_UNREAD) {
+		if (rs->plain.phase.rx != RSTREAM_SPAN || !rs->plain_rx.in_tcp ||
 		    rs->rx.arrived != end || !only_spans(rs, here - end))
 			return false;
 		rstream_rxq_wake_news(rs);
@@ -258,7 +259,7 @@ bool rstream_plain_recv_fast(struct rstream *rs)
 		return true;
 	if (rs->rx.fin || !arrived(rs, news))
 		return false;
-	WRITE_ONCE(rs->plain.in_tcp, rs->plain.in_tcp + news);
+	WRITE_ONCE(rs->plain_rx.in_tcp, rs->plain_rx.in_tcp + news);
 	WRITE_ONCE(rs->rxq.signalled, here);		/* as rstream_rxq_wake() */
 	rstream_wake(rs);
 	return true;
@@ -276,9 +277,9 @@ void rstream_plain_recv_check_truncated(struct rstream *rs)
 
 	/* noted when TCP reports it: later, the program may have fetched sk_err */
 	if (sk->sk_state == TCP_CLOSE && sk->sk_err)
-		rs->plain.reset = true;
+		rs->plain_rx.reset = true;
 	if (rs->plain.phase.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
-	    sk->sk_state != TCP_CLOSE || rs->plain.reset || rstream_tcpq_unread(sk))
+	    sk->sk_state != TCP_CLOSE || rs->plain_rx.reset || rstream_tcpq_unread(sk))
 		return;
 	rstream_fail_closed(rs, RSTREAM_R_TRUNCATED, ECONNRESET);
 }
@@ -315,12 +316,12 @@ static u64 bytes_before_hello(const struct rstream *rs)
 static unsigned int move_to_rxq(struct rstream *rs, struct sk_buff *skb,
 				unsigned int off, unsigned int len)
 {
-	unsigned int n = min_t(u64, len, rs->plain.in_tcp);
+	unsigned int n = min_t(u64, len, rs->plain_rx.in_tcp);
 
 	if (n) {
 		n = rstream_rxq_add(rs, skb, off, n);
 		/* lockless readers must not miss them: pairs with rstream_rxq_ready() */
-		smp_store_release(&rs->plain.in_tcp, rs->plain.in_tcp - n);
+		smp_store_release(&rs->plain_rx.in_tcp, rs->plain_rx.in_tcp - n);
 		return n;
 	}
 	len = rstream_rxq_add(rs, skb, off, len);
@@ -370,7 +371,7 @@ unsigned int rstream_plain_recv_parse(struct rstream *rs, struct sk_buff *skb,
 	u64 left = bytes_before_hello(rs);
 
 	*hello = false;
-	if (rs->plain.in_tcp)
+	if (rs->plain_rx.in_tcp)
 		return move_to_rxq(rs, skb, off, len);
 	len = rs->in.part_len ? 0 : min_t(u64, len, left);
 	if (len && expects_hello(rs) && !precedes_answer(rs))
@@ -403,14 +404,14 @@ void rstream_plain_recv_not_hello(struct rstream *rs, bool none)
 	struct rstream_hello hello;
 	unsigned int n, used;
 
-	rs->plain.part_is_data = false;
+	rs->plain_rx.part_is_data = false;
 	do {
 		u64 left = bytes_before_hello(rs);
 		u8 *next = memchr(rs->part + 1, RSW_MAGIC[0], rs->in.part_len - 1);
 
 		if (!left && rs->plain.phase.rx == RSTREAM_SPAN) {
 			/* PLAIN begins here, unless it should be HELLO but is not one */
-			if (none && rs->plain.reset)
+			if (none && rs->plain_rx.reset)
 				rs->in.part_len = 0;	/* so that no end counts as missing */
 			else if (none || rs->part[0] == (u8)RSW_MAGIC[0])
 				rstream_fail(rs, none ? RSTREAM_R_TRUNCATED :
@@ -426,7 +427,7 @@ void rstream_plain_recv_not_hello(struct rstream *rs, bool none)
 		if (!none && next && rs->plain.phase.rx != RSTREAM_PLAIN)
 			n = next - rs->part;
 		if (!queue_part(rs, min_t(u64, n, left))) {
-			rs->plain.part_is_data = true;
+			rs->plain_rx.part_is_data = true;
 			/* reading frees memory */
 			rstream_retry(rs, rs->rxq.bytes ? RSTREAM_PATIENT_MS : RSTREAM_RETRY_MS);
 			return;
@@ -453,12 +454,12 @@ enum rstream_reason rstream_plain_recv_span(struct rstream *rs, u64 len, u32 seq
 		return RSTREAM_R_BAD_RECORD;
 	rs->plain.rx_start = seq - (u32)rs->rx.arrived;
 	/* they are counted again, where they go; their readers have been told */
-	WRITE_ONCE(rs->plain.behind, rs->plain.behind - min(rs->plain.behind, len));
-	if (rs->plain.spans) {
-		rs->plain.clear -= min(rs->plain.clear, RSTREAM_PLAIN_LEN + len);
-		rs->plain.spans--;
+	WRITE_ONCE(rs->plain_rx.behind, rs->plain_rx.behind - min(rs->plain_rx.behind, len));
+	if (rs->plain_rx.spans) {
+		rs->plain_rx.clear -= min(rs->plain_rx.clear, RSTREAM_PLAIN_LEN + len);
+		rs->plain_rx.spans--;
 	}
-	WRITE_ONCE(rs->plain.other, false);
+	WRITE_ONCE(rs->plain_rx.other, false);
 	if (answer && !rs->tx.fin)
 		set_bit(RSTREAM_WANT_PLAIN, &rs->want);
 	return RSTREAM_R_NONE;
@@ -468,10 +469,10 @@ enum rstream_reason rstream_plain_recv_span(struct rstream *rs, u64 len, u32 seq
 void rstream_plain_recv_hello(struct rstream *rs)
 {
 	rs->plain.ring = false;		/* we return to records now */
-	rs->plain.clear = 0;
-	rs->plain.spans = 0;
-	WRITE_ONCE(rs->plain.behind, 0);
-	WRITE_ONCE(rs->plain.other, false);
+	rs->plain_rx.clear = 0;
+	rs->plain_rx.spans = 0;
+	WRITE_ONCE(rs->plain_rx.behind, 0);
+	WRITE_ONCE(rs->plain_rx.other, false);
 	if (rs->plain.phase.tx == RSTREAM_SPAN)
 		clear_bit(RSTREAM_WANT_PLAIN, &rs->want);	/* no further span */
 	if (rstream_phase_hello(&rs->plain.phase, rs->sk->sk_shutdown & SEND_SHUTDOWN))
@@ -528,32 +529,29 @@ bool rstream_plain_recv_full(struct rstream *rs)
 	       !tcp_sk(rs->sk)->urg_data && !hello_may_come(rs);
 }
 
-/* After parsing: reports if TCP still holds bytes that were not left there on purpose. */
+/* After parsing: the span has yet to be counted to its end, so don't count what is behind it. */
 void rstream_plain_recv_rest(struct rstream *rs)
 {
-	bool more = rstream_plain_recv_full(rs) && rstream_tcpq_unread(rs->sk);
-
 	if (rs->rx.arrived != rs->plain.phase.rx_end)
-		WRITE_ONCE(rs->plain.behind, 0);	/* the span itself has yet to be counted */
-	WRITE_ONCE(rs->plain.more, more);
+		WRITE_ONCE(rs->plain_rx.behind, 0);
 }
 
 /* Does unread data, or a lack of memory, keep us from taking more from TCP? */
 bool rstream_plain_recv_paused(struct rstream *rs)
 {
-	return rs->in.throttled || rs->plain.more || rstream_plain_recv_full(rs);
+	return rs->in.left != RSTREAM_LEFT_NONE || rstream_plain_recv_full(rs);
 }
 
 /* Both directions are plain, and data stays with TCP: a reader has nothing to do but copy. */
 bool rstream_plain_recv_in_tcp(const struct rstream *rs)
 {
-	return !rs->plain.more && plain_both(rs);
+	return rs->in.left != RSTREAM_LEFT_UNREAD && plain_both(rs);
 }
 
 /* The program has read: is there room for more? */
 void rstream_plain_recv_more(struct rstream *rs)
 {
-	if (!rs->plain.more &&
+	if (rs->in.left != RSTREAM_LEFT_UNREAD &&
 	    (!limited_by_tcp(rs) || (rstream_rx_plain(rs) && !expects_hello(rs))))
 		return;
 	rstream_parse(rs);
@@ -566,7 +564,8 @@ void rstream_plain_recv_more(struct rstream *rs)
  */
 void rstream_plain_recv_refill(struct rstream *rs, u64 ahead)
 {
-	if (rs->rxq.bytes <= ahead && (rs->plain.more || rs->plain.phase.tx == RSTREAM_ENDED))
+	if (rs->rxq.bytes <= ahead &&
+	    (rs->in.left == RSTREAM_LEFT_UNREAD || rs->plain.phase.tx == RSTREAM_ENDED))
 		rstream_plain_recv_more(rs);
 }
 
@@ -583,7 +582,7 @@ static int move_actor(read_descriptor_t *desc, struct sk_buff *skb,
 	const struct pull *pull = desc->arg.data;
 	struct rstream *rs = pull->rs;
 
-	return rs->plain.in_tcp && rs->rxq.bytes <= pull->end ?
+	return rs->plain_rx.in_tcp && rs->rxq.bytes <= pull->end ?
 	       move_to_rxq(rs, skb, off, len) : 0;
 }
 
@@ -596,10 +595,10 @@ bool rstream_plain_recv_pull(struct rstream *rs, u64 end)
 	struct pull pull = { .rs = rs, .end = end };
 	read_descriptor_t desc = { .arg.data = &pull, .count = 1 };
 
-	if (!rs->plain.in_tcp || rs->rxq.bytes > end)
+	if (!rs->plain_rx.in_tcp || rs->rxq.bytes > end)
 		return true;
 	tcp_read_sock(rs->sk, &desc, move_actor);
-	return !rs->plain.in_tcp || rs->rxq.bytes > end;
+	return !rs->plain_rx.in_tcp || rs->rxq.bytes > end;
 }
 
 static int copy_actor(read_descriptor_t *desc, struct sk_buff *skb,
@@ -621,13 +620,13 @@ int rstream_plain_recv_copy(struct rstream *rs, struct msghdr *msg, size_t len)
 	read_descriptor_t desc = { .arg.data = msg };
 	int n;
 
-	desc.count = min_t(u64, len, rs->plain.in_tcp);
+	desc.count = min_t(u64, len, rs->plain_rx.in_tcp);
 	n = tcp_read_sock(rs->sk, &desc, copy_actor);
 	if (n <= 0)
 		return desc.error ?: -EFAULT;
 	WRITE_ONCE(rs->rx.consumed, rs->rx.consumed + n);
 	/* as rstream_recv_consume() */
-	smp_store_release(&rs->plain.in_tcp, rs->plain.in_tcp - n);
+	smp_store_release(&rs->plain_rx.in_tcp, rs->plain_rx.in_tcp - n);
 	if (rs->hist || rstream_hist_on(rs))
 		rstream_hist_read(rs);
 	return n;
@@ -644,11 +643,11 @@ static u64 find_in_tcp(const struct rstream *rs, u64 skip, u32 *seq)
 	s64 span;
 
 	*seq = tcp_sk(rs->sk)->copied_seq + (u32)skip;
-	if (skip < rs->plain.in_tcp)
-		return rs->plain.in_tcp - skip;
+	if (skip < rs->plain_rx.in_tcp)
+		return rs->plain_rx.in_tcp - skip;
 	if (rs->plain.phase.rx != RSTREAM_SPAN || rs->rx.arrived != end)
 		return 0;
-	skip -= rs->plain.in_tcp;
+	skip -= rs->plain_rx.in_tcp;
 	here = end_in_tcp(rs) - end;
 	while ((span = span_at(rs, at)) > 0) {
 		at += RSTREAM_PLAIN_LEN;
@@ -684,8 +683,8 @@ bool rstream_plain_recv_ends(const struct rstream *rs)
 {
 	const struct sk_buff *tail = skb_peek_tail(&rs->sk->sk_receive_queue);
 
-	return rs->plain.more && rs->plain.in_tcp && tail &&
+	return rs->in.left == RSTREAM_LEFT_UNREAD && rs->plain_rx.in_tcp && tail &&
 	       TCP_SKB_CB(tail)->tcp_flags & TCPHDR_FIN &&
 	       rs->plain.phase.rx == RSTREAM_SPAN && rs->rx.arrived == rs->plain.phase.rx_end &&
-	       end_in_tcp(rs) - rs->rx.arrived <= rs->plain.clear;
+	       end_in_tcp(rs) - rs->rx.arrived <= rs->plain_rx.clear;
 }

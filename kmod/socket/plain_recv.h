@@ -12,6 +12,18 @@ struct msghdr;
 struct rstream;
 struct sk_buff;
 
+/* What we receive.  Read locklessly: @in_tcp, @behind, @other. */
+struct rstream_plain_rx {
+	u64 in_tcp;		/* arrived bytes left in TCP's queue */
+	/* this many bytes after plain.phase.rx_end are whole spans, with their PLAIN records */
+	u64 clear;
+	u64 behind;		/* bytes of these that have arrived, without PLAIN; if UNREAD */
+	u32 spans;		/* how many spans @clear is */
+	bool other;		/* what follows @clear is not PLAIN */
+	bool part_is_data;	/* rstream.part begins with data, for which there was no memory */
+	bool reset;		/* TCP has ended with an error */
+};
+
 /* What arrives.  Held, as all of these. */
 bool rstream_plain_recv_fast(struct rstream *rs);
 bool rstream_plain_recv(struct rstream *rs);

@@ -374,7 +374,7 @@ static u64 ring_ready_unlocked(const struct rstream *rs)
 /* How many bytes a read would find.  Only a hint without the lock. */
 u64 rstream_rxq_ready(const struct rstream *rs)
 {
-	u64 in_tcp = smp_load_acquire(&rs->plain.in_tcp);	/* first, because it moves to rxq */
+	u64 in_tcp = smp_load_acquire(&rs->plain_rx.in_tcp);	/* first, because it moves to rxq */
 
 	/* pairs with ring_moved() */
 	return in_tcp + smp_load_acquire(&rs->rxq.bytes) + ring_ready_unlocked(rs);
@@ -388,7 +388,9 @@ u64 rstream_rxq_here(const struct rstream *rs)
 {
 	u64 ready = rstream_rxq_ready(rs);
 
-	return ready + (READ_ONCE(rs->plain.more) ? READ_ONCE(rs->plain.behind) : 0);
+	if (READ_ONCE(rs->in.left) == RSTREAM_LEFT_UNREAD)
+		ready += READ_ONCE(rs->plain_rx.behind);
+	return ready;
 }
 
 /* Is stream offset @at the mark? */
@@ -424,10 +426,11 @@ bool rstream_rxq_enough(const struct rstream *rs)
 	if (rstream_rxq_at_mark(rs, READ_ONCE(rs->rx.consumed)) &&
 	    !sock_flag(rs->sk, SOCK_URGINLINE))
 		target++;
-	if (ready >= target || (ready && READ_ONCE(rs->in.throttled)))
+	if (ready >= target || (ready && READ_ONCE(rs->in.left) == RSTREAM_LEFT_SCARCE))
 		return true;
 	/* what is left with TCP: it may have ended, or TCP has no window or memory for more */
-	return ready && (READ_ONCE(rs->plain.in_tcp) || READ_ONCE(rs->plain.more)) &&
+	return ready && (READ_ONCE(rs->plain_rx.in_tcp) ||
+			 READ_ONCE(rs->in.left) == RSTREAM_LEFT_UNREAD) &&
 	       (READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN ||
 		tcp_epollin_ready(rs->sk, INT_MAX));
 }

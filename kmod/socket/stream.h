@@ -157,6 +157,7 @@ struct rstream {
 		struct rstream_leave leave;
 		struct rstream_urg urg;
 		struct rstream_plain plain;
+		struct rstream_plain_rx plain_rx;
 		struct rstream_closing close;
 		struct rstream_stream_stats stats;
 
@@ -275,7 +276,8 @@ static inline bool rstream_hist_on(const struct rstream *rs)
 /* Do both directions have records, so that nothing is left in TCP's queue on purpose? */
 static inline bool rstream_all_records(const struct rstream *rs)
 {
-	return !rstream_tx_plain(rs) && !rstream_rx_plain(rs) && !rs->plain.more;
+	return !rstream_tx_plain(rs) && !rstream_rx_plain(rs) &&
+	       rs->in.left != RSTREAM_LEFT_UNREAD;
 }
 
 /* Does the program want to know when bytes arrived? */

@@ -128,13 +128,13 @@ void rstream_recv_ack(struct rstream *rs)
 		return;			/* disconnected while we slept, or TCP does it all */
 	if (!rstream_all_records(rs))
 		rstream_plain_recv_more(rs);
-	if (rs->in.throttled || rs->plain.part_is_data)
+	if (rs->in.left == RSTREAM_LEFT_SCARCE || rs->plain_rx.part_is_data)
 		rstream_parse(rs);
 	/*
 	 * TCP closes its window if it has no memory for a packet, and opens it again when its
 	 * queue is read.  But we may have emptied that before.
 	 */
-	if (!rs->in.throttled && !tcp_receive_window(tcp_sk(rs->sk)) &&
+	if (rs->in.left != RSTREAM_LEFT_SCARCE && !tcp_receive_window(tcp_sk(rs->sk)) &&
 	    !(rs->sk->sk_shutdown & RCV_SHUTDOWN))
 		rstream_tcp_ack(rs->sk);
 	if (rs->granted.full && rs->rxq.bytes <= rs->rxq.window)
@@ -187,7 +187,7 @@ int rstream_recv_status(struct rstream *rs, bool *eof)
 /* How many bytes are here.  Only a peek sees what is behind the end of a span in TCP's queue. */
 static u64 bytes_here(const struct rstream *rs, bool peek)
 {
-	return peek && READ_ONCE(rs->plain.in_tcp) ? rstream_rxq_here(rs) : rstream_rxq_ready(rs);
+	return peek && READ_ONCE(rs->plain_rx.in_tcp) ? rstream_rxq_here(rs) : rstream_rxq_ready(rs);
 }
 
 bool rstream_recv_take_plain(struct rstream *rs)
@@ -306,7 +306,7 @@ static int peek_some(struct rstream *rs, struct msghdr *msg, size_t len,
 	len = rstream_recv_next(rs, len, ahead, true);
 	if (!len)
 		return 0;
-	if (rs->plain.in_tcp && *ahead >= rs->rxq.bytes) {
+	if (rs->plain_rx.in_tcp && *ahead >= rs->rxq.bytes) {
 		n = rstream_plain_recv_peek(rs, trunc ? NULL : msg, len, *ahead - rs->rxq.bytes,
 					    stamp);
 		if (n <= 0)
@@ -337,16 +337,16 @@ static int recv_some(struct rstream *rs, struct msghdr *msg, size_t len,
 	u64 ahead = 0;
 	int n;
 
-	if (!rs->plain.in_tcp && !rs->rxq.bytes && rstream_plain_recv_in_tcp(rs))
+	if (!rs->plain_rx.in_tcp && !rs->rxq.bytes && rstream_plain_recv_in_tcp(rs))
 		return 0;
-	if (rs->plain.in_tcp && !rs->rxq.bytes && !rs->urg.state && !rstream_rx_timed(rs) &&
+	if (rs->plain_rx.in_tcp && !rs->rxq.bytes && !rs->urg.state && !rstream_rx_timed(rs) &&
 	    !trunc) {
 		n = rstream_plain_recv_copy(rs, msg, len);
 		if (n > 0)
 			sk_peek_offset_bwd(rs->sk, n);
 		return n;
 	}
-	if ((rs->plain.in_tcp || !rstream_all_records(rs)) && !rstream_recv_take_plain(rs))
+	if ((rs->plain_rx.in_tcp || !rstream_all_records(rs)) && !rstream_recv_take_plain(rs))
 		return -ENOMEM;
 	len = rstream_recv_next(rs, len, &ahead, false);
 	if (!len)
@@ -372,7 +372,7 @@ static enum fast may_recv_fast(const struct rstream *rs, int flags)
 	if (rs->rxq.bytes || rs->urg.state || rstream_rx_timed(rs) ||
 	    flags & (MSG_PEEK | MSG_TRUNC))
 		return NOT_FAST;
-	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING && !rs->plain.in_tcp)
+	if (rs->rxring && rs->rx.state == RSTREAM_ON_RING && !rs->plain_rx.in_tcp)
 		return FAST_RING;
 	return rstream_plain_recv_in_tcp(rs) ? FAST_TCP : NOT_FAST;
 }
@@ -383,7 +383,7 @@ static int recv_fast(struct rstream *rs, struct msghdr *msg, size_t len, enum fa
 	int n;
 
 	if (fast == FAST_TCP) {
-		n = rs->plain.in_tcp ? rstream_plain_recv_copy(rs, msg, len) : 0;
+		n = rs->plain_rx.in_tcp ? rstream_plain_recv_copy(rs, msg, len) : 0;
 	} else {
 		rstream_ring_landed(rs);
 		n = copy_ring(rs, msg, len, 0, false);
@@ -401,7 +401,7 @@ static int recv_fast(struct rstream *rs, struct msghdr *msg, size_t len, enum fa
  */
 static u64 seen(const struct rstream *rs, u64 ahead, bool peek)
 {
-	return peek && rs->plain.in_tcp ? max(ahead, rstream_rxq_here(rs)) : ahead;
+	return peek && rs->plain_rx.in_tcp ? max(ahead, rstream_rxq_here(rs)) : ahead;
 }
 
 static int recv_framed(struct rstream *rs, struct msghdr *msg, size_t len,
@@ -610,8 +610,9 @@ static bool all_here(const struct rstream *rs)
 /* Has TCP's FIN arrived, and before it nothing but spans that are still in TCP's queue? */
 static bool ends_behind(const struct rstream *rs)
 {
-	return READ_ONCE(rs->plain.more) && READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN &&
-	       READ_ONCE(rs->plain.phase.rx) == RSTREAM_SPAN && !READ_ONCE(rs->plain.other);
+	return READ_ONCE(rs->in.left) == RSTREAM_LEFT_UNREAD &&
+	       READ_ONCE(rs->sk->sk_shutdown) & RCV_SHUTDOWN &&
+	       READ_ONCE(rs->plain.phase.rx) == RSTREAM_SPAN && !READ_ONCE(rs->plain_rx.other);
 }
 
 /* Has the end of the stream arrived, with all that precedes it? */

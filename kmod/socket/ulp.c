@@ -64,7 +64,7 @@ static void check_truncated(struct rstream *rs)
 	    sk->sk_err || rs->error || rstream_closed(rs) ||
 	    rstream_tcpq_unread(sk))
 		return;
-	if (rs->plain.part_is_data)
+	if (rs->plain_rx.part_is_data)
 		return;
 	/* the last bytes of a ring may be counted a little later */
 	if (!rx->fin || rs->in.data_left || rs->in.part_len ||
