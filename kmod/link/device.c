@@ -104,14 +104,29 @@ static void client_remove(struct ib_device *ib, void *data)
 	spin_unlock_bh(&rstream_devs_lock);
 	if (!empty)
 		wait_for_completion(&dev->empty);
-	synchronize_rcu();	/* rstream_dev_transports() may still look at @dev and @ib */
+	synchronize_rcu();	/* those without the lock may still look at @dev and @ib */
 	kfree(dev);
+}
+
+/* ib->name is an array; the name that dev_name() returns is freed when the device is renamed. */
+static void client_rename(struct ib_device *ib, void *data)
+{
+	struct rstream_link *link;
+	struct rstream_dev *dev;
+
+	spin_lock_bh(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list)
+		if (dev->ib == ib)
+			list_for_each_entry(link, &dev->links, dev_list)
+				strscpy(link->dev_name, ib->name, sizeof(link->dev_name));
+	spin_unlock_bh(&rstream_devs_lock);
 }
 
 static struct ib_client rstream_ib_client = {
 	.name = "rdmastream",
 	.add = client_add,
 	.remove = client_remove,
+	.rename = client_rename,
 };
 
 /* The interface of an iWARP port, if it is in @net, or NULL.  Under RCU. */
@@ -334,14 +349,15 @@ unsigned int rstream_dev_addrs(struct net *net, struct rstream_addr *to,
 	unsigned int n = 0;
 	u32 port;
 
-	spin_lock_bh(&rstream_devs_lock);
-	list_for_each_entry(dev, &rstream_devs, list) {
+	/* without the lock, which all namespaces share: @net may have many interfaces */
+	rcu_read_lock();
+	list_for_each_entry_rcu(dev, &rstream_devs, list) {
 		if (!dev_serves(dev, net))
 			continue;
 		rdma_for_each_port(dev->ib, port)
 			n += port_addrs(dev->ib, port, net, to + n, max - n);
 	}
-	spin_unlock_bh(&rstream_devs_lock);
+	rcu_read_unlock();
 	return n;
 }
 
@@ -355,11 +371,13 @@ static void port_info(const struct rstream_dev *dev, u32 port, struct net *net,
 	unsigned int i;
 
 	memset(info, 0, sizeof(*info));
-	strscpy(info->name, dev_name(&dev->ib->dev), sizeof(info->name));
+	strscpy(info->name, dev->ib->name, sizeof(info->name));
 	info->port = port;
 	info->problem = dev->problem;
+	spin_lock_bh(&rstream_devs_lock);
 	list_for_each_entry(link, &dev->links, dev_list)
 		info->links += net_eq(rstream_link_netns(link), net);
+	spin_unlock_bh(&rstream_devs_lock);
 	info->n_addrs = port_addrs(dev->ib, port, net, addrs, RSTREAM_INFO_ADDRS);
 	for (i = 0; i < info->n_addrs; i++)
 		info->addrs[i] = addrs[i].addr;
@@ -390,8 +408,8 @@ int rstream_dev_info_dump(struct net *net, unsigned int skip,
 	room = kmalloc(sizeof(*room), GFP_KERNEL);
 	if (!room)
 		return -ENOMEM;
-	spin_lock_bh(&rstream_devs_lock);
-	list_for_each_entry(dev, &rstream_devs, list) {
+	rcu_read_lock();
+	list_for_each_entry_rcu(dev, &rstream_devs, list) {
 		if (!rdma_dev_access_netns(dev->ib, net))
 			continue;
 		rdma_for_each_port(dev->ib, port) {
@@ -406,7 +424,7 @@ int rstream_dev_info_dump(struct net *net, unsigned int skip,
 		}
 	}
 out:
-	spin_unlock_bh(&rstream_devs_lock);
+	rcu_read_unlock();
 	kfree(room);
 	return err;
 }
@@ -426,8 +444,7 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 		link->iwarp = dev->iwarp;
 		link->node = ibdev_to_node(ib);
 		list_add(&link->dev_list, &dev->links);
-		strscpy(link->dev_name, dev_name(&ib->dev),
-			sizeof(link->dev_name));
+		strscpy(link->dev_name, ib->name, sizeof(link->dev_name));
 		err = 0;
 		break;
 	}

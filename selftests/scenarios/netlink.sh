@@ -79,6 +79,11 @@ ok "links on another port" entries 0 links port 2
 ok "one peer" entries 1 peers "${peer:0:8}"
 ok "one device" entries 1 devices rxe0
 ok "no such device" entries 0 devices rxe1
+rdma dev set rxe0 name rxe9
+ok "a device that was renamed" entries 1 devices rxe9
+ok "links of a device that was renamed" entries 1 links device rxe9
+ok "... do not have its old name" entries 0 links device rxe0
+rdma dev set rxe9 name rxe0
 link=$(rsctl -j links | jq '.[0].id')
 ok "memory of a link" eval "rsctl -j memory link $link | jq -e 'length >= 1 and all(.[]; .link == $link)'"
 ok "a device has addresses" eval "rsctl -j devices | jq -e '.[0] | .usable and .netdev == \"eth0\" and
