@@ -92,6 +92,7 @@ struct rstream_net {
 	struct rstream_mib __percpu *mib;
 	struct ctl_table_header *sysctl;
 	struct ctl_table *sysctl_table;
+	struct list_head follow_node;	/* sysctl.c: whose settings of the host follow the host's */
 	struct rstream_link_net *links;
 
 	/* option_server.c */

@@ -5,7 +5,9 @@
  * Values are checked only here, and events.c reports changes.  Readers use READ_ONCE(), and
  * apply a new value to connections, rings and links created afterwards.
  */
+#include <linux/capability.h>
 #include <linux/log2.h>
+#include <linux/mutex.h>
 #include <linux/rdmastream.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -148,9 +150,10 @@ static const struct ctl_table template[] = {
 };
 
 /*
- * Memory, queue pairs and orphans belong to the host, so only the host may change their limits; and
- * when a dead link ends, because until then it occupies workers that all namespaces share; and the
- * port of links, because rdma_cm does not ask who may use which.
+ * Only the host may change the limits on memory, queue pairs and orphans, which belong to it; the
+ * time after which a dead link ends, because until then the link occupies workers that all
+ * namespaces share; and the port of links, because rdma_cm lets anybody use any port.  A namespace
+ * begins with the host's values, and those that cannot change them follow them, except the port.
  */
 static bool is_of_host(const struct ctl_table *entry)
 {
@@ -205,33 +208,82 @@ static void setting_write(const struct ctl_table *entry, u64 val)
 		WRITE_ONCE(*(unsigned int *)entry->data, val);
 }
 
+static int entry_index(const struct ctl_table *entry)
+{
+	int i = 0;
+
+	while (template[i].procname != entry->procname)
+		i++;
+	return i;
+}
+
 /* Finds the namespace by the address of the setting @entry. */
 static struct net *entry_net(const struct ctl_table *entry)
 {
-	u8 *set = entry->data;
-	int i;
+	u8 *set = (u8 *)entry->data - (uintptr_t)template[entry_index(entry)].data;
 
-	for (i = 0; i < ARRAY_SIZE(template); i++)
-		if (template[i].procname == entry->procname)
-			set -= (uintptr_t)template[i].data;
 	return container_of((struct rstream_settings *)set, struct rstream_net,
 			    set)->net;
+}
+
+/* ---- settings of the host, in other namespaces ---- */
+
+/* Namespaces that cannot change them, so the host's apply; sysctl_table is theirs by then. */
+static LIST_HEAD(followers);
+static DEFINE_MUTEX(followers_lock);
+
+/* The present value of setting @i in the initial namespace. */
+static u64 host_value(int i)
+{
+	const struct rstream_settings *set = &rstream_net(&init_net)->set;
+
+	return setting_read(&template[i], (const u8 *)set + (uintptr_t)template[i].data);
+}
+
+/* The host has changed @entry. */
+static void tell_followers(const struct ctl_table *entry)
+{
+	int i = entry_index(entry);
+	struct rstream_net *rn;
+	u64 val;
+
+	/* HELLO names the port, on which listeners of before still listen */
+	if (!is_of_host(&template[i]) ||
+	    template[i].data == (void *)offsetof(struct rstream_settings, cm_port))
+		return;
+	mutex_lock(&followers_lock);
+	val = host_value(i);
+	list_for_each_entry(rn, &followers, follow_node) {
+		if (setting_read(&template[i], rn->sysctl_table[i].data) == val)
+			continue;
+		setting_write(&rn->sysctl_table[i], val);
+		rstream_event_setting(rn->net, entry->procname, val);
+	}
+	mutex_unlock(&followers_lock);
 }
 
 static void tell_change(const struct ctl_table *entry, u64 before)
 {
 	u64 val = setting_read(entry, entry->data);
+	struct net *net = entry_net(entry);
 
 	if (val != before)
-		rstream_event_setting(entry_net(entry), entry->procname, val);
+		rstream_event_setting(net, entry->procname, val);
+	/* even then: others may have written meanwhile */
+	if (net_eq(net, &init_net))
+		tell_followers(entry);
 }
 
 static int handle(proc_handler *handler, rstream_ctl_table *table, int write,
 		  void *buffer, size_t *lenp, loff_t *ppos)
 {
 	u64 before = setting_read(table, table->data);
-	int err = handler(table, write, buffer, lenp, ppos);
+	int err;
 
+	/* the kernel itself lets uid 0 write, whatever its capabilities */
+	if (write && !ns_capable(entry_net(table)->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	err = handler(table, write, buffer, lenp, ppos);
 	if (!err && write)
 		tell_change(table, before);
 	return err;
@@ -329,28 +381,52 @@ int rstream_setting_set(struct net *net, const char *name, u64 val)
 
 /* ---- namespaces ---- */
 
+/* Takes over the host's settings, and follows them where they cannot be changed. */
+static void follow(struct rstream_net *rn)
+{
+	int i;
+
+	mutex_lock(&followers_lock);
+	for (i = 0; i < ARRAY_SIZE(template); i++)
+		if (is_of_host(&template[i]))
+			setting_write(&rn->sysctl_table[i], host_value(i));
+	if (rn->net->user_ns != &init_user_ns)
+		list_add(&rn->follow_node, &followers);
+	mutex_unlock(&followers_lock);
+}
+
+static void unfollow(struct rstream_net *rn)
+{
+	mutex_lock(&followers_lock);
+	list_del(&rn->follow_node);
+	mutex_unlock(&followers_lock);
+}
+
 int rstream_sysctl_net_init(struct rstream_net *rn)
 {
 	size_t n = ARRAY_SIZE(template);
-	struct ctl_table *table;
 
 	rn->set = defaults;
+	INIT_LIST_HEAD(&rn->follow_node);
 	/* before 6.6, an empty entry must end the table */
-	table = kcalloc(n + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
-	if (!table)
+	rn->sysctl_table = kcalloc(n + 1, sizeof(*rn->sysctl_table), GFP_KERNEL_ACCOUNT);
+	if (!rn->sysctl_table)
 		return -ENOMEM;
-	table_fill(table, rn);
-	rn->sysctl = register_net_sysctl_sz(rn->net, "net/rdmastream", table, n);
+	table_fill(rn->sysctl_table, rn);
+	if (!net_eq(rn->net, &init_net))
+		follow(rn);
+	rn->sysctl = register_net_sysctl_sz(rn->net, "net/rdmastream", rn->sysctl_table, n);
 	if (!rn->sysctl) {
-		kfree(table);
+		unfollow(rn);
+		kfree(rn->sysctl_table);
 		return -ENOMEM;
 	}
-	rn->sysctl_table = table;
 	return 0;
 }
 
 void rstream_sysctl_net_exit(struct rstream_net *rn)
 {
+	unfollow(rn);
 	unregister_net_sysctl_table(rn->sysctl);
 	kfree(rn->sysctl_table);
 }

@@ -46,15 +46,17 @@ static u64 close_progress(struct rstream *rs)
 }
 
 /*
- * Does the host have too many orphans, or the namespace: one other than the initial one leaves half
- * of what remains to the others?  @shift: as if there were 1 << @shift times as many.
+ * Does the host have too many orphans, or the namespace: more than it allows itself, or, if it is
+ * not the initial one, more than half of what the others leave?  @shift: as if there were
+ * 1 << @shift times as many.
  */
 static bool beyond_share(const struct rstream_net *rn, unsigned int shift)
 {
-	u64 most = READ_ONCE(rn->set.max_orphans), all = atomic_read(&n_closed);
-	u64 own = atomic_read(&rn->n_closed), others = all - min(all, own);
+	u64 most = READ_ONCE(rstream_net(&init_net)->set.max_orphans);
+	u64 all = atomic_read(&n_closed), own = atomic_read(&rn->n_closed);
+	u64 others = all - min(all, own);
 
-	return all << shift > most ||
+	return all << shift > most || own << shift > READ_ONCE(rn->set.max_orphans) ||
 	       (!net_eq(rn->net, &init_net) && own << shift > (most - min(most, others)) / 2);
 }
 

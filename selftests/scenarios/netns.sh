@@ -174,6 +174,33 @@ of_a_user() {
 	unshare -Urn sh -c 'cd /proc/sys/net/rdmastream && echo 0 >ring_mode && ! echo 100000000 >rmb_max'
 }
 
+# So its settings of the host are those of the host, as they change.
+follows() {
+	local pid
+	inside 0 sysctl -q -w net.rdmastream.rmb_max=33554432 || return
+	unshare -Urn sleep 100 &
+	pid=$!
+	inside_its_own() { [ "$(readlink "/proc/$pid/ns/net")" != "$(readlink /proc/$$/ns/net)" ]; }
+	theirs() { nsenter -t "$pid" -n sysctl -n "net.rdmastream.$1"; }
+	is() { [ "$(theirs "$1")" = "$2" ]; }
+	wait_for 20 inside_its_own && is rmb_max 33554432 && is links_max 4096 &&
+		inside 0 rsctl set links_max 100 && is links_max 100 &&
+		inside 0 sysctl -q -w net.rdmastream.rmb_max=67108864 && is rmb_max 67108864 &&
+		inside 0 sysctl -q -w net.rdmastream.prelude=0 && is prelude 1
+	set -- $?
+	inside 0 sysctl -q -w net.rdmastream.{links_max=4096,prelude=1}
+	kill "$pid"
+	return "$1"
+}
+# As by netlink; the kernel's own rule asks only for uid 0.
+needs_capability() {
+	! setpriv --bounding-set=-net_admin --inh-caps=-net_admin \
+		sysctl -q -w net.rdmastream.ring_size=65536 &&
+		[ "$(setting 0 ring_size)" = 262144 ] &&
+		setpriv --bounding-set=-net_admin --inh-caps=-net_admin \
+			sysctl -n net.rdmastream.ring_size
+}
+
 # ---- the end ----
 
 # While a process is inside, deleting a namespace only removes its name.
@@ -231,6 +258,8 @@ load || bail "cannot load the module"
 add a b
 ok "a setting belongs to a namespace" of_its_own
 ok "the owner of a namespace cannot raise rmb_max" of_a_user
+ok "a namespace of its owner has the host's limits, and follows them" follows
+ok "uid 0 without CAP_NET_ADMIN cannot change a setting" needs_capability
 ok "IPv4 from namespace to namespace" counted tcp b a 10.88.0.2 inet
 ok "IPv6 from namespace to namespace" counted tcp a b fd88::1 rds6
 ok "within a namespace" between a a 127.0.0.1 rds4 -n $size
