@@ -499,10 +499,8 @@ static enum rstream_reason got_control(struct rstream *rs,
 		       rstream_leave_switch_got(rs, rec->sw.offset);
 	case RSW_FIN:
 		reason = rstream_rx_fin(&rs->rx, rec->offset);
-		if (!reason) {
+		if (!reason)
 			rstream_ring_answer(rs);
-			rstream_tcp4.state_change(rs->sk);
-		}
 		return reason;
 	case RSW_LINK:
 		rstream_ring_link_asked(rs);
@@ -801,13 +799,24 @@ static void parse_queue(struct rstream *rs)
 		rs->out.due = true;
 }
 
-bool rstream_parse(struct rstream *rs)
+void rstream_parse_at_fin(struct rstream *rs)
 {
 	rstream_assert_held(rs);
-	if (rstream_tx_plain(rs) && rstream_plain_recv_fast(rs))
-		return true;
 	/* once our rings are gone, what the peer says about them would seem wrong */
 	if (!rstream_released(rs))
 		parse_queue(rs);
+}
+
+bool rstream_parse(struct rstream *rs)
+{
+	bool ended = rstream_rxq_ring_ended(rs);
+
+	rstream_assert_held(rs);
+	if (rstream_tx_plain(rs) && rstream_plain_recv_fast(rs))
+		return true;
+	rstream_parse_at_fin(rs);
+	/* data wakes nobody that waits only for the end, as by poll() for POLLRDHUP */
+	if (!ended && rstream_rxq_ring_ended(rs))
+		rstream_tcp4.state_change(rs->sk);
 	return false;
 }

@@ -78,5 +78,6 @@ struct rstream_in {
 /* With the socket held. */
 void rstream_tcp_push(struct rstream *rs);
 bool rstream_parse(struct rstream *rs);	/* true: all was plain, and its reader knows */
+void rstream_parse_at_fin(struct rstream *rs);	/* TCP wakes those that wait for the end */
 
 #endif

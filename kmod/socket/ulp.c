@@ -79,7 +79,7 @@ static bool framed_state_change(struct rstream *rs)
 
 	if (!(sk->sk_shutdown & RCV_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
 		return false;
-	rstream_parse(rs);
+	rstream_parse_at_fin(rs);
 	rstream_flush_due(rs);
 	rstream_ring_landed(rs);
 	/* as TCP after a FIN; the peer's was a record, and TCP's may not have arrived */
