@@ -720,6 +720,8 @@ void rstream_ring_push(struct rstream *rs)
 	n = rstream_txring_post(rs->txring, &rs->txq.frags, queued, how);
 	if (ask && (n <= 0 || !rs->txring->asks))
 		WRITE_ONCE(rs->taken.asked, false);
+	else if (ask)	/* a silent credit may cross this, and wakes nobody: stalled() looks again */
+		rs->taken.asked_at = jiffies;
 	if (n == -EPROTO)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	if (n > 0) {
@@ -728,9 +730,9 @@ void rstream_ring_push(struct rstream *rs)
 		rs->txq.at = jiffies;
 		rs->stats.tx.ring_bytes += n;
 		rs->stats.tx.ring_msgs++;
-	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING) {
-		stalled(rs);
 	}
+	if (n >= 0 && rs->txring->stalled == RSTREAM_R_STALL_RING)
+		stalled(rs);
 }
 
 /* A writer is about to sleep: make sure that something will wake it. */
