@@ -212,6 +212,14 @@ void rstream_rx_left(struct rstream_rx *rx)
 	rx_next(rx, RSTREAM_ON_TCP);
 }
 
+void rstream_rx_over(struct rstream_rx *rx)
+{
+	if (rx->state == RSTREAM_ON_RING || rx->state == RSTREAM_LOST)
+		rx_next(rx, RSTREAM_LEAVING);
+	rx_next(rx, RSTREAM_ON_TCP);
+	rx->recall = RSTREAM_KEPT;
+}
+
 enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch)
 {

@@ -214,6 +214,8 @@ enum rstream_reason rstream_rx_switch(struct rstream_rx *rx, u64 offset,
 				      u32 epoch);
 /* All of the ring that the sender has left is read, or was moved to the queue. */
 void rstream_rx_left(struct rstream_rx *rx);
+/* The ring is read, and nothing more can come: neither bytes in it, nor SWITCH. */
+void rstream_rx_over(struct rstream_rx *rx);
 /* We want the ring back.  Return: true to send REVOKE */
 bool rstream_rx_revoke(struct rstream_rx *rx);
 /*

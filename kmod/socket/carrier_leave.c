@@ -30,6 +30,7 @@
 #include "base/stats.h"
 #include "base/trace.h"
 #include "stream.h"
+#include "tcpq.h"
 
 /* How often a stream that waits for its peer checks again, ms. */
 #define TICK_MS		1000
@@ -198,11 +199,12 @@ static bool grant_withdraw(struct rstream *rs)
 
 /*
  * Take the ring back.  @why: RING_IDLE; NONE: to grant another one instead, or because the
- * program closes.
+ * program closes, which after FIN is not needed.  After TCP's FIN, nobody would answer.
  */
 void rstream_leave_revoke(struct rstream *rs, enum rstream_reason why)
 {
-	if (!rs->rxring || rs->rx.fin)
+	if (!rs->rxring || (rs->rx.fin && why != RSTREAM_R_RING_IDLE) ||
+	    rs->sk->sk_shutdown & RCV_SHUTDOWN)
 		return;
 	if (grant_withdraw(rs)) {
 		rstream_ring_impossible(rs, why);
@@ -216,6 +218,27 @@ void rstream_leave_revoke(struct rstream *rs, enum rstream_reason why)
 	rstream_mib_inc(rs->rn, RSTREAM_MIB_REVOKES_TX);
 	peer_owes(rs);
 	rstream_ring_answer(rs);
+}
+
+/*
+ * The program has read everything, and may keep the socket for long: drop the ring if nothing can
+ * come any more, because the sender has left it and TCP, or TCP is closed.
+ * Return: false if something can.
+ */
+bool rstream_leave_over(struct rstream *rs)
+{
+	const struct sock *sk = rs->sk;
+
+	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || rstream_tcpq_unread(sk) ||
+	    rstream_rxq_ring_owes(rs) ||
+	    (sk->sk_state != TCP_CLOSE && !rstream_rxring_left(rs->rxring)))
+		return false;
+	clear_bit(RSTREAM_WANT_GRANT, &rs->want);
+	clear_bit(RSTREAM_WANT_REVOKE, &rs->want);
+	clear_bit(RSTREAM_WANT_RESUME, &rs->want);
+	rstream_rx_over(&rs->rx);
+	rx_drop(rs);
+	return true;
 }
 
 static void rx_check(struct rstream *rs)
@@ -265,7 +288,7 @@ enum rstream_reason rstream_leave_broken_got(struct rstream *rs, u32 epoch)
 
 /* ---- sending end ---- */
 
-static void tx_close_ring(struct rstream *rs)
+static void tx_drop(struct rstream *rs)
 {
 	struct rstream_txring *ring = rs->txring;
 
@@ -275,8 +298,22 @@ static void tx_close_ring(struct rstream *rs)
 	rs->taken.size = 0;
 	WRITE_ONCE(rs->taken.asked, false);
 	rstream_txring_close(ring);
+}
+
+static void tx_close_ring(struct rstream *rs)
+{
+	tx_drop(rs);
 	clear_bit(RSTREAM_WANT_BROKEN, &rs->want);
 	set_bit(RSTREAM_WANT_SWITCH, &rs->want);
+}
+
+/* All that was written to the ring is credited, and TCP's FIN is out, after which no SWITCH is. */
+void rstream_leave_sent(struct rstream *rs)
+{
+	if (!rs->txring)
+		return;
+	rstream_ring_reap(rs);	/* the link has frags whose writes have not completed */
+	tx_drop(rs);
 }
 
 /* The grant can't be used: tell the peer, by SWITCH to tcp. */

@@ -30,11 +30,13 @@ bool rstream_leave_move(struct rstream *rs);
 void rstream_leave_keep(struct rstream *rs, u64 n);
 bool rstream_leave_ring(struct rstream *rs);
 void rstream_leave_revoke(struct rstream *rs, enum rstream_reason why);
+bool rstream_leave_over(struct rstream *rs);
 enum rstream_reason rstream_leave_stopped_got(struct rstream *rs, u32 epoch);
 enum rstream_reason rstream_leave_switch_got(struct rstream *rs, u64 offset);
 enum rstream_reason rstream_leave_broken_got(struct rstream *rs, u32 epoch);
 
 /* sending end */
+void rstream_leave_sent(struct rstream *rs);
 void rstream_leave_refuse(struct rstream *rs, enum rstream_reason reason);
 enum rstream_reason rstream_leave_revoke_got(struct rstream *rs, u32 epoch);
 enum rstream_reason rstream_leave_resume_got(struct rstream *rs, u32 epoch, u64 count);

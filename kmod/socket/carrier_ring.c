@@ -359,10 +359,10 @@ void rstream_ring_relocate(struct rstream *rs)
 void rstream_ring_idle(struct rstream *rs)
 {
 	rstream_ring_landed(rs);
-	if (rs->rxring && rs->rx.arrived == rs->rx.consumed) {
-		rs->granted.growth.next = 0;
-		rstream_leave_revoke(rs, RSTREAM_R_RING_IDLE);
-	}
+	if (!rs->rxring || rs->rx.arrived != rs->rx.consumed || rstream_leave_over(rs))
+		return;
+	rs->granted.growth.next = 0;
+	rstream_leave_revoke(rs, RSTREAM_R_RING_IDLE);
 }
 
 enum rstream_reason rstream_ring_switch_got(struct rstream *rs,

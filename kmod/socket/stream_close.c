@@ -295,6 +295,7 @@ void rstream_close_step(struct rstream *rs)
 	rstream_shutdown_tcp(rs);
 	if (sk->sk_state == TCP_FIN_WAIT2 && rs->close.state == RSTREAM_CLOSED) {
 		close_set(rs, RSTREAM_FIN_WAIT);
+		rstream_leave_sent(rs);	/* the peer's program may keep its socket for long */
 		rstream_timer(rs, fin_wait_ms(rs));
 	} else if (rs->close.state == RSTREAM_FIN_WAIT && fin_wait_many(rs)) {
 		rstream_timer(rs, 1);	/* perhaps the peer has left the ring */

@@ -4,7 +4,8 @@
 
 rs_kept serve PORT DIR           reads; what comes behind @FIRST, it splices into a pipe first
 rs_kept keep PORT DIR            reads all, and does not close
-rs_kept talk HOST PORT DIR       writes
+rs_kept talk HOST PORT DIR       writes, and closes in the end
+rs_kept half HOST PORT DIR       writes, shuts down its direction, and closes in the end
 rs_kept reset HOST PORT DIR      writes, and resets the connection in the end
 """
 import os
@@ -51,7 +52,10 @@ def keep(port, where):
 
 
 def talk(host, port, where):
-    write(new(host), host, port, where)
+    sock = new(host)
+    write(sock, host, port, where)
+    sock.close()
+    wait_for(where + "/closed")
 
 
 def reset(host, port, where):
@@ -59,6 +63,14 @@ def reset(host, port, where):
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     write(sock, host, port, where)
     sock.close()
+    wait_for(where + "/closed")
+
+
+def half(host, port, where):
+    sock = new(host)
+    write(sock, host, port, where)
+    sock.shutdown(socket.SHUT_WR)
+    wait_for(where + "/closed")
 
 
 def write(sock, host, port, where):
@@ -69,4 +81,5 @@ def write(sock, host, port, where):
     wait_for(where + "/end")
 
 
-{"serve": serve, "keep": keep, "talk": talk, "reset": reset}[sys.argv[1]](*sys.argv[2:])
+{"serve": serve, "keep": keep, "talk": talk, "half": half,
+ "reset": reset}[sys.argv[1]](*sys.argv[2:])

@@ -589,6 +589,27 @@ TEST(carrier__rx_leaving)
 	EXPECT_FINE(rstream_rx_fin(&rx, BIG + 7));
 }
 
+TEST(carrier__rx_over)
+{
+	struct rstream_rx rx = on_ring();
+
+	rstream_rx_over(&rx);
+	EXPECT_EQ(rx.state, RSTREAM_ON_TCP);
+	rx = on_ring();
+	EXPECT(rstream_rx_revoke(&rx));
+	rstream_rx_over(&rx);
+	EXPECT_EQ(rx.state, RSTREAM_ON_TCP);
+	EXPECT_EQ(rx.recall, RSTREAM_KEPT);
+	rx = on_ring();
+	EXPECT(rstream_rx_lost(&rx, 7));
+	rstream_rx_over(&rx);
+	EXPECT_EQ(rx.state, RSTREAM_ON_TCP);
+	rx = receiver(10);
+	EXPECT(rstream_rx_grant(&rx));
+	rstream_rx_over(&rx);
+	EXPECT_EQ(rx.state, RSTREAM_ON_TCP);
+}
+
 TEST(carrier__illegal_changes)
 {
 	struct rstream_rx rx = receiver(10);
