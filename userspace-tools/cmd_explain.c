@@ -123,7 +123,7 @@ static const struct advice advices[] = {
 		"Nothing, or exempt the peer from the policy or tunnel if the RDMA network is protected otherwise." },
 	[RDMASTREAM_REASON_ORPHAN_LIMIT] = {
 		"Programs have closed many connections whose peers do not read the remaining data, or TCP has used up net.ipv4.tcp_mem.",
-		"Find the peers that do not read (rsctl sockets); if they are legitimate, raise net.rdmastream.max_orphans or net.ipv4.tcp_mem." },
+		"Find the peers that do not read (rsctl sockets); if they are legitimate, raise net.rdmastream.max_orphans of the host or net.ipv4.tcp_mem." },
 	[RDMASTREAM_REASON_LINK_UNAUTHENTICATED] = {
 		"Another host forwards, replays or forges what this peer says; or there is NAT on the path of RoCE.",
 		"\"rsctl monitor\" shows which address sends it; see Documentation/security.rst." },
