@@ -720,7 +720,7 @@ void rstream_ring_push(struct rstream *rs)
 	n = rstream_txring_post(rs->txring, &rs->txq.frags, queued, how);
 	if (ask && (n <= 0 || !rs->txring->asks))
 		WRITE_ONCE(rs->taken.asked, false);
-	else if (ask)	/* a silent credit may cross this, and wakes nobody: stalled() looks again */
+	else if (ask)	/* a silent credit, which may cross this, wakes nobody: see stalled() */
 		rs->taken.asked_at = jiffies;
 	if (n == -EPROTO)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);

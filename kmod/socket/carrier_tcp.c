@@ -670,7 +670,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 		return 0;
 	/* PLAIN takes no room, and what follows it stays with TCP */
 	if (rs->plain_rx.part_is_data || (!rstream_all_records(rs) && rstream_plain_recv_full(rs) &&
-				       !rstream_plain_recv_span_over(rs)))
+					  !rstream_plain_recv_span_over(rs)))
 		return 0;
 	/* the record began before that */
 	if (rs->in.data_left &&

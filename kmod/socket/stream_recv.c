@@ -187,7 +187,8 @@ int rstream_recv_status(struct rstream *rs, bool *eof)
 /* How many bytes are here.  Only a peek sees what is behind the end of a span in TCP's queue. */
 static u64 bytes_here(const struct rstream *rs, bool peek)
 {
-	return peek && READ_ONCE(rs->plain_rx.in_tcp) ? rstream_rxq_here(rs) : rstream_rxq_ready(rs);
+	return peek && READ_ONCE(rs->plain_rx.in_tcp) ? rstream_rxq_here(rs) :
+							rstream_rxq_ready(rs);
 }
 
 bool rstream_recv_take_plain(struct rstream *rs)
