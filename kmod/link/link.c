@@ -206,12 +206,12 @@ void rstream_link_break(struct rstream_link *link, enum rstream_link_end end)
 }
 
 /*
- * The peer has closed the connection.  That is no fault if no ring uses the link, and it has
- * carried messages or was up for some time.
+ * The peer has closed the connection.  That is no fault if it has no ring on the link, and the link
+ * has carried messages or was up for some time.  Rings that it has left may still be unread here.
  */
 void rstream_link_disconnected(struct rstream_link *link)
 {
-	bool of_use = !link->rx.n && !link->tx.n &&
+	bool of_use = link->rx.n == link->rx.n_done && !link->tx.n &&
 		      (link->tx.msgs || link->rx.msgs ||
 		       time_after(jiffies, link->up_at + HZ));
 

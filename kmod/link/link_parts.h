@@ -180,6 +180,7 @@ struct rstream_link_rx {
 	struct rx_ring *last;		/* found last, of @rings; may be NULL */
 	unsigned int n;			/* rings that belong to a stream */
 	unsigned int n_most;		/* recent maximum, because some are being replaced */
+	unsigned int n_done;		/* of @n, those that the peer has left */
 	u64 bytes, msgs;
 };
 

@@ -54,6 +54,15 @@ static bool rx_finished(const struct rx_ring *ring)
 	return !ring->rs && ring->done && !(ring->ctrl.due & DUE_FREED);
 }
 
+/* The peer does not use it any more. */
+static void rx_set_done(struct rstream_link *link, struct rx_ring *ring)
+{
+	lockdep_assert_held(&link->lock);
+	WRITE_ONCE(ring->done, true);
+	if (ring->rs)
+		link->rx.n_done++;
+}
+
 struct rstream_rxring *rstream_rxring_alloc(struct rstream_link *link, u32 size,
 					    struct rstream *rs)
 {
@@ -188,7 +197,7 @@ void rstream_rxring_withdraw(struct rstream_rxring *pub)
 
 	spin_lock_bh(&pub->link->lock);
 	WARN_ON_ONCE(ring->switched);
-	WRITE_ONCE(ring->done, true);
+	rx_set_done(pub->link, ring);
 	spin_unlock_bh(&pub->link->lock);
 	rstream_rxring_release(pub);
 }
@@ -238,6 +247,8 @@ void rstream_rxring_release(struct rstream_rxring *pub)
 	ring->rs = NULL;
 	ring->busy_at = jiffies;
 	link->rx.n--;
+	if (ring->done)
+		link->rx.n_done--;
 	link->used_at = jiffies;
 	if (rx_finished(ring))
 		rx_free(link, ring);
@@ -311,7 +322,7 @@ void rstream_rxring_done(struct rstream_link *link, u32 id)
 		rstream_link_break_locked(link, RSTREAM_END_STRAY_END);
 		return;
 	}
-	WRITE_ONCE(ring->done, true);
+	rx_set_done(link, ring);
 	ring->ctrl.due = DUE_FREED;
 	rstream_msg_flush(link, &ring->ctrl);
 }
