@@ -315,7 +315,7 @@ u64 rstream_rxq_ring_at(const struct rstream *rs)
 /* Has everything arrived that the peer will ever send? */
 bool rstream_rxq_ring_ended(const struct rstream *rs)
 {
-	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at;
+	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at && !rs->in.data_left;
 }
 
 /*
