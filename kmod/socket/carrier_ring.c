@@ -663,6 +663,8 @@ static void ask_credit(struct rstream *rs, u64 acked)
 	rs->taken.asked_with = acked;
 	if (rstream_txring_ask(rs->txring))
 		WRITE_ONCE(rs->taken.asked, false);
+	else	/* a silent credit, which may cross this, wakes nobody: look once more */
+		rstream_retry(rs, RSTREAM_RETRY_MS);
 }
 
 /* Will ring_sent() tell us when the bytes in flight have arrived?  Then a few bytes can wait. */
