@@ -516,8 +516,12 @@ static bool has_dead_memory(const struct rstream *rs)
  */
 bool rstream_leave_save(struct rstream *rs)
 {
-	if (has_dead_memory(rs))
-		rstream_rxring_keep(rs->rxring);
+	if (!has_dead_memory(rs))
+		return true;
+	rstream_ring_landed(rs);
+	if (rs->rx.arrived == rs->rx.consumed && rstream_leave_over(rs))
+		return true;
+	rstream_rxring_keep(rs->rxring);
 	return !has_dead_memory(rs);
 }
 
