@@ -469,7 +469,10 @@ static int check_link(struct check *c)
 	if (ret)
 		return ret;
 	if (!l.known)
-		return bad_reason("link", c->seen.reason ?: RDMASTREAM_REASON_NO_DEVICE);
+		return bad_reason("link", c->seen.reason &&
+				  c->seen.reason != RDMASTREAM_REASON_WAIT_BYTES &&
+				  c->seen.reason != RDMASTREAM_REASON_WAIT_LINK ?
+				  c->seen.reason : RDMASTREAM_REASON_NO_DEVICE);
 	if (l.self && !c->here.loopback)
 		return bad_reason("link", RDMASTREAM_REASON_LOOPBACK);
 	if (!l.up || !l.sure) {
