@@ -67,9 +67,10 @@ del_hosts() { ip netns del h0 && ip netns del h1; }
 
 # ---- what it reports ----
 
-# The kernel's log since "begin".
+# The kernel's log since "begin".  Not $RANDOM: "ok" calls this in a subshell, and bash seeds that
+# by the time and the process, so that some of the numbers appear twice.
 begin() {
-	echo "rs_hca: test $RANDOM$RANDOM" | tee "$tmp/begin" >/dev/kmsg
+	echo "rs_hca: test $SRANDOM" | tee "$tmp/begin" >/dev/kmsg
 }
 said() { dmesg | sed "1,/$(<"$tmp/begin")\$/d; s/^\[[^]]*\] //"; }
 wrong() {	# CASE STATUS BYTES [REPORT]
