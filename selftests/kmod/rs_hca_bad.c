@@ -4,7 +4,7 @@
  *
  *	insmod rs_hca_bad.ko from=hca0 to=hca1 do=CASE
  *
- * One end writes a page of the other.  What came of it is told in the kernel log:
+ * One end writes to the other; each has two pages.  What came of it is told in the kernel log:
  * "rs_hca_bad: CASE: status S, bytes there|not there"; the cases are in the table
  * below.  It needs nothing but verbs, so it can be loaded with any two devices.
  */
@@ -25,6 +25,9 @@ enum wrong {
 	UNMAPPED,	/* the source was unmapped */
 	DIRECTION,	/* the source is mapped for being written */
 	FREED,		/* the source was given back to the kernel */
+	FREED_TARGET,	/* the target was given back to the kernel */
+	TARGET_DIRECTION,	/* the target is mapped for being read */
+	BEYOND,		/* more is read than is mapped */
 	UNSYNCED,	/* the source was changed after it was mapped */
 	BOUNDS,		/* more is written than is registered */
 	DOMAIN,		/* the registration is of another protection domain */
@@ -47,6 +50,9 @@ static const char * const names[] = {
 	[UNMAPPED] = "unmapped",
 	[DIRECTION] = "direction",
 	[FREED] = "freed",
+	[FREED_TARGET] = "freed-target",
+	[TARGET_DIRECTION] = "target-direction",
+	[BEYOND] = "beyond",
 	[UNSYNCED] = "unsynced",
 	[BOUNDS] = "bounds",
 	[DOMAIN] = "domain",
@@ -65,6 +71,7 @@ static const char * const names[] = {
 };
 
 #define LEN	1000
+#define SIZE	(2 * PAGE_SIZE)
 #define NO_PAGE	2048	/* a size of pages that no device has */
 #define FIRST	0x5a
 #define SECOND	0xa5
@@ -77,7 +84,7 @@ struct end {
 	struct ib_mr *mr;
 	union ib_gid gid;
 	int gid_index;
-	struct page *page;
+	struct page *page[2];	/* contiguous, but each can be freed; NULL: it was */
 	u64 dma;
 	enum dma_data_direction dir;
 	bool mapped;
@@ -164,21 +171,32 @@ static int make(struct end *e, const char *name, enum dma_data_direction dir, in
 	e->qp = ib_create_qp(e->pd, &init);
 	if (IS_ERR(e->qp))
 		return PTR_ERR(e->qp);
-	e->page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	e->dir = dir;
-	return e->page ? 0 : -ENOMEM;
+	e->page[0] = alloc_pages(GFP_KERNEL | __GFP_ZERO, 1);
+	if (!e->page[0])
+		return -ENOMEM;
+	split_page(e->page[0], 1);
+	e->page[1] = e->page[0] + 1;
+	return 0;
+}
+
+static void give_back(struct end *e, unsigned int i)
+{
+	if (e->page[i])
+		__free_page(e->page[i]);
+	e->page[i] = NULL;
 }
 
 static void map(struct end *e)
 {
-	e->dma = ib_dma_map_page(e->ib, e->page, 0, PAGE_SIZE, e->dir);
+	e->dma = ib_dma_map_page(e->ib, e->page[0], 0, SIZE, e->dir);
 	e->mapped = !ib_dma_mapping_error(e->ib, e->dma);
 }
 
 static void unmap(struct end *e)
 {
 	if (e->mapped)
-		ib_dma_unmap_page(e->ib, e->dma, PAGE_SIZE, e->dir);
+		ib_dma_unmap_page(e->ib, e->dma, SIZE, e->dir);
 	e->mapped = false;
 }
 
@@ -195,8 +213,8 @@ static void destroy(struct end *e)
 		ib_dealloc_pd(e->other_pd);
 	if (!IS_ERR_OR_NULL(e->pd))
 		ib_dealloc_pd(e->pd);
-	if (e->page)
-		__free_page(e->page);
+	give_back(e, 0);
+	give_back(e, 1);
 	if (e->ib)
 		ib_device_put(e->ib);
 }
@@ -267,13 +285,13 @@ static int do_register(struct end *e, enum wrong wrong)
 	if (wrong != ACCESS)
 		wr.access |= IB_ACCESS_REMOTE_WRITE;
 	e->mr = ib_alloc_mr(wrong == DOMAIN ? e->other_pd : e->pd, IB_MR_TYPE_MEM_REG,
-			    PAGE_SIZE / size);
+			    SIZE / size);
 	if (IS_ERR(e->mr))
 		return PTR_ERR(e->mr);
 	sg_init_table(&e->sg, 1);
-	sg_set_page(&e->sg, e->page, PAGE_SIZE, 0);
+	sg_set_page(&e->sg, e->page[0], SIZE, 0);
 	sg_dma_address(&e->sg) = e->dma;
-	sg_dma_len(&e->sg) = PAGE_SIZE;
+	sg_dma_len(&e->sg) = SIZE;
 	if (ib_map_mr_sg(e->mr, &e->sg, 1, NULL, size) != 1)
 		return -EIO;
 	wr.mr = e->mr;
@@ -282,10 +300,10 @@ static int do_register(struct end *e, enum wrong wrong)
 }
 
 /* Several at once complete before anything is polled. */
-static int do_write(u64 raddr, u32 rkey, unsigned int times)
+static int do_write(u64 laddr, u64 raddr, u32 rkey, unsigned int times)
 {
 	struct ib_sge sge = {
-		.addr = src.dma,
+		.addr = laddr,
 		.length = LEN,
 		.lkey = src.pd->local_dma_lkey,
 	};
@@ -306,7 +324,7 @@ static int do_write(u64 raddr, u32 rkey, unsigned int times)
 
 static bool is_there(u8 what)
 {
-	return !memchr_inv(page_address(dst.page), what, LEN);
+	return dst.page[0] && !memchr_inv(page_address(dst.page[0]), what, LEN);
 }
 
 static enum dma_data_direction other_way(enum dma_data_direction dir)
@@ -319,21 +337,21 @@ static void misuse(enum wrong wrong)
 {
 	switch (wrong) {
 	case TWICE:
-		ib_dma_unmap_page(src.ib, src.dma, PAGE_SIZE, src.dir);
+		ib_dma_unmap_page(src.ib, src.dma, SIZE, src.dir);
 		unmap(&src);
 		break;
 	case LENGTH:
 		ib_dma_unmap_page(src.ib, src.dma, LEN, src.dir);
 		break;
 	case OTHER_WAY:
-		ib_dma_unmap_page(src.ib, src.dma, PAGE_SIZE, other_way(src.dir));
+		ib_dma_unmap_page(src.ib, src.dma, SIZE, other_way(src.dir));
 		break;
 	case SYNC_NONE:
 		unmap(&src);
-		ib_dma_sync_single_for_device(src.ib, src.dma, PAGE_SIZE, src.dir);
+		ib_dma_sync_single_for_device(src.ib, src.dma, SIZE, src.dir);
 		break;
 	case SYNC_WAY:
-		ib_dma_sync_single_for_cpu(src.ib, src.dma, PAGE_SIZE, other_way(src.dir));
+		ib_dma_sync_single_for_cpu(src.ib, src.dma, SIZE, other_way(src.dir));
 		return;
 	default:
 		return;
@@ -343,7 +361,7 @@ static void misuse(enum wrong wrong)
 
 static int act(enum wrong wrong)
 {
-	u64 raddr = dst.mr->iova;
+	u64 off = 0, raddr = dst.mr->iova;
 	u32 rkey = dst.mr->rkey;
 	int err;
 
@@ -352,14 +370,19 @@ static int act(enum wrong wrong)
 		unmap(&src);
 		break;
 	case FREED:
-		__free_page(src.page);
-		src.page = NULL;
+		give_back(&src, 0);
+		break;
+	case FREED_TARGET:
+		give_back(&dst, 0);
+		break;
+	case BEYOND:
+		off = SIZE - LEN + 1;
 		break;
 	case UNSYNCED:
-		memset(page_address(src.page), SECOND, LEN);
+		memset(page_address(src.page[0]), SECOND, LEN);
 		break;
 	case BOUNDS:
-		raddr += PAGE_SIZE - LEN + 1;
+		raddr += SIZE - LEN + 1;
 		break;
 	case DEREG:
 		ib_dereg_mr(dst.mr);
@@ -375,11 +398,13 @@ static int act(enum wrong wrong)
 		misuse(wrong);
 		break;
 	}
-	err = do_write(raddr, rkey, wrong == OVERFLOW ? 3 : 1);
-	if (wrong != UNREAD && dst.mapped)
-		ib_dma_sync_single_for_cpu(dst.ib, dst.dma, PAGE_SIZE, DMA_FROM_DEVICE);
+	err = do_write(src.dma + off, raddr, rkey, wrong == OVERFLOW ? 3 : 1);
+	if (wrong != UNREAD && dst.mapped && dst.page[0])
+		ib_dma_sync_single_for_cpu(dst.ib, dst.dma, SIZE, dst.dir);
 	pr_info("rs_hca_bad: %s: status %d, bytes %s\n", names[wrong], status,
 		is_there(wrong == UNSYNCED ? SECOND : FIRST) ? "there" : "not there");
+	if (!dst.page[0])	/* before somebody else gets it */
+		unmap(&dst);
 	return err;
 }
 
@@ -390,14 +415,15 @@ static int run(enum wrong wrong)
 	err = make(&src, from, wrong == DIRECTION ? DMA_FROM_DEVICE : DMA_TO_DEVICE,
 		   wrong == OVERFLOW ? 1 : 32);
 	if (!err)
-		err = make(&dst, to, DMA_FROM_DEVICE, 32);
+		err = make(&dst, to, wrong == TARGET_DIRECTION ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
+			   32);
 	if (!err)
 		err = connect_to(&src, &dst);
 	if (!err)
 		err = connect_to(&dst, &src);
 	if (err)
 		return err;
-	memset(page_address(src.page), FIRST, LEN);
+	memset(page_address(src.page[0]), FIRST, SIZE);
 	map(&src);
 	map(&dst);
 	if (!src.mapped || !dst.mapped)

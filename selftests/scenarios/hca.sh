@@ -97,7 +97,21 @@ wrong_use() {	# as wrong
 	echo 1 >$dma_debug/num_errors
 	return $status
 }
-explained() { said | grep -A10 "rs_hca:   $1" | grep rs_hca_bad; }
+# The last report has the stacks that made and ended what it was done to, and that asked for it.
+explained() {	# CASE
+	local by
+	if [ -z "$(cat /proc/self/stack 2>/dev/null)" ]; then
+		skip "$1: the report has the stack" "a kernel without stack traces"
+		return
+	fi
+	for by in "request posted by" "made by" "ended by"; do
+		ok "$1: the report has the stack: $by" has_stack "$by"
+	done
+}
+has_stack() {	# BY
+	said | awk -v by="rs_hca:   $1:" '$0 == by { on = 1; next } !/^rs_hca:     / { on = 0 } on' |
+		grep rs_hca_bad
+}
 forgotten() {
 	begin
 	del_devices && said | grep 'never unmapped'
@@ -110,17 +124,17 @@ reports() {	# DMA
 	ok "$dma: two devices" add_devices plain "$dma" || return
 	ok "$dma: correct use causes no report" wrong good 0 there
 	ok "$dma: source is not mapped" wrong unmapped 4 "not there" "reads from .*, where nothing is mapped"
-	if [ -n "$(cat /proc/self/stack 2>/dev/null)" ]; then
-		for by in "request posted by" "made by" "ended by"; do
-			ok "$dma: source is not mapped: the report has the stack: $by" explained "$by"
-		done
-	else
-		skip "$dma: source is not mapped: the report has the stack" "a kernel without stack traces"
-	fi
+	explained "$dma: source is not mapped"
 	ok "$dma: wrong direction" wrong direction 4 "not there" "reads from .* the other direction"
+	ok "$dma: wrong direction of the target" \
+		wrong target-direction 10 "not there" "writes to .* the other direction"
 	ok "$dma: freed page" wrong freed 4 "not there" "reads from .* freed"
+	ok "$dma: freed page is the target" wrong freed-target 10 "not there" "writes to .* freed"
+	ok "$dma: access beyond the mapping" \
+		wrong beyond 4 "not there" "reads from .*, where nothing is mapped"
 	ok "$dma: access beyond the region" wrong bounds 10 "not there" "writes 1000 bytes .* by key"
 	ok "$dma: invalidated key" wrong dereg 10 "not there" "by key .* does not exist"
+	explained "$dma: invalidated key"
 	ok "$dma: key of another protection domain" \
 		wrong domain 10 "not there" "writes .* by key .* which is of"
 	ok "$dma: key without that access" \
