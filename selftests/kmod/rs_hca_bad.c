@@ -25,6 +25,8 @@ enum wrong {
 	UNMAPPED,	/* the source was unmapped */
 	DIRECTION,	/* the source is mapped for being written */
 	FREED,		/* the source was given back to the kernel */
+	FREED_SECOND,	/* ... of two pages of it the second, which is read */
+	FREED_ACROSS,	/* ... where what is read ends */
 	FREED_TARGET,	/* the target was given back to the kernel */
 	TARGET_DIRECTION,	/* the target is mapped for being read */
 	BEYOND,		/* more is read than is mapped */
@@ -50,6 +52,8 @@ static const char * const names[] = {
 	[UNMAPPED] = "unmapped",
 	[DIRECTION] = "direction",
 	[FREED] = "freed",
+	[FREED_SECOND] = "freed-second",
+	[FREED_ACROSS] = "freed-across",
 	[FREED_TARGET] = "freed-target",
 	[TARGET_DIRECTION] = "target-direction",
 	[BEYOND] = "beyond",
@@ -371,6 +375,14 @@ static int act(enum wrong wrong)
 		break;
 	case FREED:
 		give_back(&src, 0);
+		break;
+	case FREED_SECOND:
+		give_back(&src, 1);
+		off = PAGE_SIZE;
+		break;
+	case FREED_ACROSS:
+		give_back(&src, 1);
+		off = PAGE_SIZE - LEN / 2;
 		break;
 	case FREED_TARGET:
 		give_back(&dst, 0);

@@ -129,6 +129,8 @@ reports() {	# DMA
 	ok "$dma: wrong direction of the target" \
 		wrong target-direction 10 "not there" "writes to .* the other direction"
 	ok "$dma: freed page" wrong freed 4 "not there" "reads from .* freed"
+	ok "$dma: freed second page" wrong freed-second 4 "not there" "reads from .* freed"
+	ok "$dma: freed page at the end" wrong freed-across 4 "not there" "reads from .* freed"
 	ok "$dma: freed page is the target" wrong freed-target 10 "not there" "writes to .* freed"
 	ok "$dma: access beyond the mapping" \
 		wrong beyond 4 "not there" "reads from .*, where nothing is mapped"

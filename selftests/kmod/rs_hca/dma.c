@@ -83,11 +83,18 @@ static struct hca_map *map_find(struct hca_dma *dma, u64 addr)
 	return NULL;
 }
 
-static bool page_freed(void *mem)
+/* Is any page of these bytes free?  The pages of a mapping may be freed one by one. */
+static bool page_freed(const void *mem, size_t len)
 {
-	struct page *page = virt_to_head_page(mem);
+	unsigned long at = (unsigned long)mem & PAGE_MASK, end = (unsigned long)mem + len;
 
-	return !hca_page_of_slab(page) && !page_count(page);
+	for (; at < end; at += PAGE_SIZE) {
+		struct page *page = virt_to_head_page((void *)at);
+
+		if (!hca_page_of_slab(page) && !page_count(page))
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -130,16 +137,16 @@ int hca_dma_get(struct hca_dev *dev, u64 addr, u32 len, bool write,
 		map_put(map);
 		return -EFAULT;
 	}
-	if (page_freed(map->mem)) {
+	off = addr - map->addr;
+	piece->len = min_t(u64, len, map->len - off);
+	if (page_freed(map->mem + off, piece->len)) {
 		hca_report(dev, wqe, &map->made,
 			   "device %s %#llx, a page that was freed", what, addr);
 		map_put(map);
 		return -EFAULT;
 	}
-	off = addr - map->addr;
 	piece->map = map;
 	piece->va = (map->copy ?: map->mem) + off;
-	piece->len = min_t(u64, len, map->len - off);
 	return 0;
 }
 
