@@ -28,6 +28,8 @@ enum wrong {
 	FREED_SECOND,	/* ... of two pages of it the second, which is read */
 	FREED_ACROSS,	/* ... where what is read ends */
 	FREED_TARGET,	/* the target was given back to the kernel */
+	FREED_SYNC,	/* ... after the write, and is synced */
+	FREED_UNMAP,	/* ... and is unmapped */
 	TARGET_DIRECTION,	/* the target is mapped for being read */
 	BEYOND,		/* more is read than is mapped */
 	UNSYNCED,	/* the source was changed after it was mapped */
@@ -55,6 +57,8 @@ static const char * const names[] = {
 	[FREED_SECOND] = "freed-second",
 	[FREED_ACROSS] = "freed-across",
 	[FREED_TARGET] = "freed-target",
+	[FREED_SYNC] = "freed-sync",
+	[FREED_UNMAP] = "freed-unmap",
 	[TARGET_DIRECTION] = "target-direction",
 	[BEYOND] = "beyond",
 	[UNSYNCED] = "unsynced",
@@ -363,6 +367,17 @@ static void misuse(enum wrong wrong)
 	map(&src);
 }
 
+/* What comes after the write.  The target is unmapped before somebody else gets its page. */
+static void finish(enum wrong wrong)
+{
+	if (wrong == FREED_SYNC || wrong == FREED_UNMAP)
+		give_back(&dst, 0);
+	if (wrong == FREED_SYNC)
+		ib_dma_sync_single_for_cpu(dst.ib, dst.dma, SIZE, dst.dir);
+	if (!dst.page[0])
+		unmap(&dst);
+}
+
 static int act(enum wrong wrong)
 {
 	u64 off = 0, raddr = dst.mr->iova;
@@ -415,8 +430,7 @@ static int act(enum wrong wrong)
 		ib_dma_sync_single_for_cpu(dst.ib, dst.dma, SIZE, dst.dir);
 	pr_info("rs_hca_bad: %s: status %d, bytes %s\n", names[wrong], status,
 		is_there(wrong == UNSYNCED ? SECOND : FIRST) ? "there" : "not there");
-	if (!dst.page[0])	/* before somebody else gets it */
-		unmap(&dst);
+	finish(wrong);
 	return err;
 }
 

@@ -132,6 +132,8 @@ reports() {	# DMA
 	ok "$dma: freed second page" wrong freed-second 4 "not there" "reads from .* freed"
 	ok "$dma: freed page at the end" wrong freed-across 4 "not there" "reads from .* freed"
 	ok "$dma: freed page is the target" wrong freed-target 10 "not there" "writes to .* freed"
+	ok "$dma: freed page is synced" wrong freed-sync 0 there "syncs .* freed"
+	ok "$dma: freed page is unmapped" wrong freed-unmap 0 there "unmaps .* freed"
 	ok "$dma: access beyond the mapping" \
 		wrong beyond 4 "not there" "reads from .*, where nothing is mapped"
 	ok "$dma: access beyond the region" wrong bounds 10 "not there" "writes 1000 bytes .* by key"

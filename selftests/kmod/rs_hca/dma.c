@@ -251,7 +251,7 @@ static void hca_unmap(struct hca_dma *dma, u64 addr, size_t len,
 {
 	struct hca_map *map;
 	unsigned long flags;
-	bool used;
+	bool used, freed;
 
 	hca_count(dma->dev, HCA_UNMAPS, 1);
 	hca_count(dma->dev, HCA_UNMAPS_BH, !!in_softirq());
@@ -273,7 +273,12 @@ static void hca_unmap(struct hca_dma *dma, u64 addr, size_t len,
 	if (used)
 		hca_report(dma->dev, NULL, &map->made,
 			   "unmaps %#llx while the device accesses it", addr);
-	if (map->copy && !used && dev_writes(map->dir) && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
+	freed = page_freed(map->mem, map->len);
+	if (freed)
+		hca_report(dma->dev, NULL, &map->made,
+			   "unmaps %#llx, where a page was freed", addr);
+	if (map->copy && !used && !freed && dev_writes(map->dir) &&
+	    !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
 		memcpy(map->mem, map->copy, map->len);
 	hca_past_add(dma->dev, HCA_PAST_DMA, map->addr, map->len, &map->made);
 	map_put(map);
@@ -413,7 +418,10 @@ static void sync(struct hca_dma *dma, u64 addr, size_t len,
 		}
 		off = addr - map->addr;
 		n = min(len, map->len - off);
-		if (map->copy && for_cpu && dev_writes(map->dir))
+		if (page_freed(map->mem + off, n))
+			hca_report(dma->dev, NULL, &map->made,
+				   "syncs %#llx, where a page was freed", addr);
+		else if (map->copy && for_cpu && dev_writes(map->dir))
 			memcpy(map->mem + off, map->copy + off, n);
 		else if (map->copy && !for_cpu && dev_reads(map->dir))
 			memcpy(map->copy + off, map->mem + off, n);
