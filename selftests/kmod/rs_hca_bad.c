@@ -7,17 +7,27 @@
  * One end writes to the other; each has two pages.  What came of it is told in the kernel log:
  * "rs_hca_bad: CASE: status S, bytes there|not there"; the cases are in the table
  * below.  It needs nothing but verbs, so it can be loaded with any two devices.
+ *
+ * Devices of iWARP are connected by rdma_cm: addr=ADDRESS of the second, ns=FD of its network
+ * namespace; the caller is in that of the first.
  */
 #include <linux/dma-mapping.h>
+#include <linux/inet.h>
 #include <linux/module.h>
+#include <linux/nsproxy.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
+#include <net/net_namespace.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
 
-static char *from = "hca0", *to = "hca1", *do_case = "good";
+static char *from = "hca0", *to = "hca1", *do_case = "good", *addr = "10.77.0.2";
+static int ns = -1;
 module_param(from, charp, 0444);
 module_param(to, charp, 0444);
+module_param(addr, charp, 0444);
+module_param(ns, int, 0444);
 module_param_named(do, do_case, charp, 0444);
 
 enum wrong {
@@ -47,6 +57,7 @@ enum wrong {
 	SYNC_NONE,	/* what is not mapped is synced */
 	SYNC_WAY,	/* a sync is for the other direction */
 	OVERFLOW,	/* more completes than the completion queue has entries */
+	ACCEPTED,	/* iWARP: the end that has accepted sends first */
 };
 
 static const char * const names[] = {
@@ -76,6 +87,7 @@ static const char * const names[] = {
 	[SYNC_NONE] = "sync-none",
 	[SYNC_WAY] = "sync-way",
 	[OVERFLOW] = "overflow",
+	[ACCEPTED] = "accepted",
 };
 
 #define LEN	1000
@@ -163,7 +175,7 @@ static int make(struct end *e, const char *name, enum dma_data_direction dir, in
 	};
 
 	e->ib = device_named(name);
-	if (!e->ib || find_gid(e))
+	if (!e->ib || (!rdma_protocol_iwarp(e->ib, 1) && find_gid(e)))
 		return -ENODEV;
 	e->pd = ib_alloc_pd(e->ib, 0);
 	if (IS_ERR(e->pd))
@@ -434,6 +446,106 @@ static int act(enum wrong wrong)
 	return err;
 }
 
+/* ---- iWARP ---- */
+
+static struct rdma_cm_id *listener, *active, *passive;
+
+static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = {};
+	int err;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		rdma_resolve_route(id, 1000);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		param.qp_num = src.qp->qp_num;
+		rdma_connect_locked(id, &param);
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		passive = id;
+		param.qp_num = dst.qp->qp_num;
+		err = rdma_accept(id, &param);
+		if (err)	/* rdma_cm destroys it */
+			passive = NULL;
+		return err;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (id == active)
+			complete(&done);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int cm_listen(struct net *net, struct sockaddr_in *at)
+{
+	int err;
+
+	listener = rdma_create_id(net, cm_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(listener))
+		return PTR_ERR(listener);
+	err = rdma_bind_addr(listener, (struct sockaddr *)at);
+	return err ?: rdma_listen(listener, 1);
+}
+
+static int cm_connect(struct net *net, struct sockaddr_in *at)
+{
+	int err;
+
+	active = rdma_create_id(net, cm_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(active))
+		return PTR_ERR(active);
+	err = rdma_resolve_addr(active, NULL, (struct sockaddr *)at, 1000);
+	if (err)
+		return err;
+	return wait_for_completion_timeout(&done, 5 * HZ) ? 0 : -ETIMEDOUT;
+}
+
+static int send_first(struct net *there)
+{
+	struct sockaddr_in at = {
+		.sin_family = AF_INET,
+		.sin_port = htons(6998),
+		.sin_addr.s_addr = in_aton(addr),
+	};
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };	/* of nothing */
+	int err;
+
+	err = ib_modify_qp(src.qp, &attr, IB_QP_STATE);
+	if (!err)
+		err = ib_modify_qp(dst.qp, &attr, IB_QP_STATE);
+	if (!err)
+		err = cm_listen(there, &at);
+	if (!err)
+		err = cm_connect(current->nsproxy->net_ns, &at);
+	if (!err)
+		err = post(&dst, &wr.wr);
+	pr_info("rs_hca_bad: %s: status %d, bytes %s\n", names[ACCEPTED], status,
+		is_there(FIRST) ? "there" : "not there");
+	return err;
+}
+
+static int connected_by_cm(void)
+{
+	struct rdma_cm_id **ids[] = { &active, &passive, &listener };
+	struct net *there = get_net_ns_by_fd(ns);
+	unsigned int i;
+	int err;
+
+	if (IS_ERR(there))
+		return PTR_ERR(there);
+	err = send_first(there);
+	for (i = 0; i < ARRAY_SIZE(ids); i++)
+		if (!IS_ERR_OR_NULL(*ids[i]))
+			rdma_destroy_id(*ids[i]);
+	put_net(there);
+	return err;
+}
+
 static int run(enum wrong wrong)
 {
 	int err;
@@ -443,6 +555,8 @@ static int run(enum wrong wrong)
 	if (!err)
 		err = make(&dst, to, wrong == TARGET_DIRECTION ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
 			   32);
+	if (!err && wrong == ACCEPTED)
+		return connected_by_cm();
 	if (!err)
 		err = connect_to(&src, &dst);
 	if (!err)

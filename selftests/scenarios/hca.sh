@@ -75,7 +75,7 @@ begin() {
 said() { dmesg | sed "1,/$(<"$tmp/begin")\$/d; s/^\[[^]]*\] //"; }
 wrong() {	# CASE STATUS BYTES [REPORT]
 	begin
-	insmod "$HCA/rs_hca_bad.ko" do="$1" 2>/dev/null
+	host 0 insmod "$HCA/rs_hca_bad.ko" do="$1" ns=9 2>/dev/null 9</run/netns/h1
 	said | grep -v '^rs_hca:  '
 	said | grep -q "rs_hca_bad: $1: status $2, bytes $3\$" || return
 	if [ -n "${4-}" ]; then
@@ -164,6 +164,15 @@ reports() {	# DMA
 	echo -n DMA-API >$params/report_as
 }
 
+reports_iwarp() {
+	echo -n seeded >$params/report_as
+	ok "siw: two devices" add_devices siw virt || return
+	ok "siw: the end that has accepted sends first" \
+		wrong accepted 0 "not there" "the end that has accepted sends first"
+	ok "siw: the devices can be removed" del_devices
+	echo -n DMA-API >$params/report_as
+}
+
 # ---- other scenarios ----
 
 run_suite() {	# NAME
@@ -226,6 +235,7 @@ elif add_devices plain iommu 2>/dev/null; then
 else
 	skip "DMA" "this kernel has no dma_map_ops"
 fi
+[ "${REPORTS-}" = no ] || reports_iwarp
 if [ -n "${PROFILES+set}${DMA+set}" ]; then
 	pairs=''
 	for profile in ${PROFILES-plain}; do
