@@ -663,8 +663,6 @@ static void ask_credit(struct rstream *rs, u64 acked)
 	rs->taken.asked_with = acked;
 	if (rstream_txring_ask(rs->txring))
 		WRITE_ONCE(rs->taken.asked, false);
-	else	/* a silent credit, which may cross this, wakes nobody: look once more */
-		rstream_retry(rs, RSTREAM_RETRY_MS);
 }
 
 /* Will ring_sent() tell us when the bytes in flight have arrived?  Then a few bytes can wait. */
@@ -722,8 +720,6 @@ void rstream_ring_push(struct rstream *rs)
 	n = rstream_txring_post(rs->txring, &rs->txq.frags, queued, how);
 	if (ask && (n <= 0 || !rs->txring->asks))
 		WRITE_ONCE(rs->taken.asked, false);
-	else if (ask)	/* a silent credit, which may cross this, wakes nobody: see stalled() */
-		rs->taken.asked_at = jiffies;
 	if (n == -EPROTO)
 		rstream_fail(rs, RSTREAM_R_BAD_CREDIT, ECONNRESET);
 	if (n > 0) {
@@ -732,9 +728,9 @@ void rstream_ring_push(struct rstream *rs)
 		rs->txq.at = jiffies;
 		rs->stats.tx.ring_bytes += n;
 		rs->stats.tx.ring_msgs++;
-	}
-	if (n >= 0 && rs->txring->stalled == RSTREAM_R_STALL_RING)
+	} else if (!n && rs->txring->stalled == RSTREAM_R_STALL_RING) {
 		stalled(rs);
+	}
 }
 
 /* A writer is about to sleep: make sure that something will wake it. */
