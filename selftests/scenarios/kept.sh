@@ -15,7 +15,7 @@ loss="$(dirname "$0")/loss.sh"
 
 has_said() { on 1 test -e "$tmp/$1"; }
 carrier() { on 1 rsctl -j sockets | jq -e "any(.[]; .rx.carrier == \"$1\")" >/dev/null; }
-rings() { on 1 rsctl -j links | jq -e "map(.rx_bytes // 0) | (add // 0) $1" >/dev/null; }
+rings() { on 1 rsctl -j links | jq -e "map(.rx_bytes // 0) | add $1" >/dev/null; }
 # not by "rsctl -j memory", which does not show that of links that have ended
 no_memory() { on 1 rsctl memory | grep -qE '^rings: 0( B)? of '; }
 no_ring() { on 1 rsctl -j links | jq -e 'map(.rx_rings // 0) | (add // 0) == 0' >/dev/null; }
@@ -106,6 +106,7 @@ taken_back "reset"
 keep "reset, then the link dies" reset
 touch "$tmp/closed"
 wait $client
+ok "the peer has reset it" test $? = 0
 "$loss" drop
 ok "that link dies, too" wait_for 60 no_up_link
 ok "the memory of its ring is free, although the socket is not closed" wait_for 60 no_memory
