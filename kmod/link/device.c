@@ -55,6 +55,17 @@ static enum rstream_dev_problem dev_problem(struct ib_device *ib)
 	return RSTREAM_DEV_GOOD;
 }
 
+static struct rstream_dev *dev_of(const struct ib_device *ib)
+{
+	struct rstream_dev *dev;
+
+	lockdep_assert_held(&rstream_devs_lock);
+	list_for_each_entry(dev, &rstream_devs, list)
+		if (dev->ib == ib)
+			return dev;
+	return NULL;
+}
+
 /* Unusable devices are listed, too, so that netlink can report why. */
 static int client_add(struct ib_device *ib)
 {
@@ -83,16 +94,11 @@ static void client_remove(struct ib_device *ib, void *data)
 {
 	struct rstream_dev *dev;
 	struct rstream_link *link;
-	bool found = false, empty;
+	bool empty;
 
 	spin_lock_bh(&rstream_devs_lock);
-	list_for_each_entry(dev, &rstream_devs, list) {
-		if (dev->ib == ib) {
-			found = true;
-			break;
-		}
-	}
-	if (!found) {
+	dev = dev_of(ib);
+	if (!dev) {
 		spin_unlock_bh(&rstream_devs_lock);
 		return;
 	}
@@ -115,10 +121,10 @@ static void client_rename(struct ib_device *ib, void *data)
 	struct rstream_dev *dev;
 
 	spin_lock_bh(&rstream_devs_lock);
-	list_for_each_entry(dev, &rstream_devs, list)
-		if (dev->ib == ib)
-			list_for_each_entry(link, &dev->links, dev_list)
-				strscpy(link->dev_name, ib->name, sizeof(link->dev_name));
+	dev = dev_of(ib);
+	if (dev)
+		list_for_each_entry(link, &dev->links, dev_list)
+			strscpy(link->dev_name, ib->name, sizeof(link->dev_name));
 	spin_unlock_bh(&rstream_devs_lock);
 }
 
@@ -437,16 +443,14 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 	int err = -ENODEV;
 
 	spin_lock_bh(&rstream_devs_lock);
-	list_for_each_entry(dev, &rstream_devs, list) {
-		if (dev->ib != ib || !dev_serves(dev, rstream_link_netns(link)))
-			continue;
+	dev = dev_of(ib);
+	if (dev && dev_serves(dev, rstream_link_netns(link))) {
 		link->dev = dev;
 		link->iwarp = dev->iwarp;
 		link->node = ibdev_to_node(ib);
 		list_add(&link->dev_list, &dev->links);
 		strscpy(link->dev_name, ib->name, sizeof(link->dev_name));
 		err = 0;
-		break;
 	}
 	spin_unlock_bh(&rstream_devs_lock);
 	return err;

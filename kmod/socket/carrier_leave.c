@@ -221,16 +221,17 @@ void rstream_leave_revoke(struct rstream *rs, enum rstream_reason why)
 }
 
 /*
- * The program has read everything, and may keep the socket for long: drop the ring if nothing can
+ * The program may keep the socket for long: drop the ring if everything is read and nothing can
  * come any more, because the sender has left it and TCP, or TCP is closed.
- * Return: false if something can.
+ * Return: false if not.
  */
 bool rstream_leave_over(struct rstream *rs)
 {
 	const struct sock *sk = rs->sk;
 
-	if (!(sk->sk_shutdown & RCV_SHUTDOWN) || rstream_tcpq_unread(sk) ||
-	    rstream_rxq_ring_owes(rs) ||
+	rstream_ring_landed(rs);
+	if (rs->rx.arrived != rs->rx.consumed || !(sk->sk_shutdown & RCV_SHUTDOWN) ||
+	    rstream_tcpq_unread(sk) || rstream_rxq_ring_owes(rs) ||
 	    (sk->sk_state != TCP_CLOSE && !rstream_rxring_left(rs->rxring)))
 		return false;
 	clear_bit(RSTREAM_WANT_GRANT, &rs->want);
@@ -516,10 +517,7 @@ static bool has_dead_memory(const struct rstream *rs)
  */
 bool rstream_leave_save(struct rstream *rs)
 {
-	if (!has_dead_memory(rs))
-		return true;
-	rstream_ring_landed(rs);
-	if (rs->rx.arrived == rs->rx.consumed && rstream_leave_over(rs))
+	if (!has_dead_memory(rs) || rstream_leave_over(rs))
 		return true;
 	rstream_rxring_keep(rs->rxring);
 	return !has_dead_memory(rs);

@@ -358,8 +358,7 @@ void rstream_ring_relocate(struct rstream *rs)
 /* The link has not seen any data in our ring for a long time. */
 void rstream_ring_idle(struct rstream *rs)
 {
-	rstream_ring_landed(rs);
-	if (!rs->rxring || rs->rx.arrived != rs->rx.consumed || rstream_leave_over(rs))
+	if (!rs->rxring || rstream_leave_over(rs) || rs->rx.arrived != rs->rx.consumed)
 		return;
 	rs->granted.growth.next = 0;
 	rstream_leave_revoke(rs, RSTREAM_R_RING_IDLE);

@@ -164,13 +164,13 @@ static void opt_sk_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 			case RSTREAM_OPT_GOOD:
 				if (rs->reason)		/* our SYN had none */
 					break;
-				if (opt.role == RSW_ROLE_SYNACK)
-					rs->offer.confirmed = RSTREAM_CONFIRMED;
 				rs->offer.answer = opt.nonce;
 				rs->offer.confirm = rstream_role_nonce(rs, RSW_ROLE_CONFIRM);
 				rs->offer.prelude = rs->offer.prelude && opt.prelude;
-				if (opt.role == RSW_ROLE_SYNACK)
+				if (opt.role == RSW_ROLE_SYNACK) {
+					rs->offer.confirmed = RSTREAM_CONFIRMED;
 					break;
+				}
 				fallthrough;
 			case RSTREAM_OPT_BAD:
 				rs->reason = RSTREAM_R_BAD_OPTION;

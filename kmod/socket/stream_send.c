@@ -397,8 +397,7 @@ static int wait_decision(struct rstream *rs, struct msghdr *msg)
 			break;
 		err = min(sk_wait_event(sk, &timeo, READ_ONCE(rs->mode) != RSTREAM_ASKED ||
 					READ_ONCE(rs->offer.confirmed) == RSTREAM_UNHEARD ||
-					sk->sk_err ||
-					rs->error, &wait), 0);
+					sk->sk_err || rs->error, &wait), 0);
 		if (err)
 			break;
 	}
