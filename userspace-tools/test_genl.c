@@ -105,31 +105,32 @@ static bool is_case(const char *name)
 	return which && !strcmp(which, name);
 }
 
-/* Between other addresses of the peer, then between those of the first socket. */
-static void links(struct replies *r)
+static struct nlmsghdr *link_up(struct replies *r, uint32_t id, const char *local,
+				const char *remote, uint32_t rtt_us)
 {
 	struct nlmsghdr *msg = entry(r);
 
-	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_ID, 5);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_ID, id);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_STATE, RDMASTREAM_LINK_STATE_UP);
 	mnl_attr_put(msg, RDMASTREAM_A_LINK_PEER, sizeof(peer), peer);
-	endpoint(msg, RDMASTREAM_A_LINK_LOCAL, "10.77.1.1", 0);
-	endpoint(msg, RDMASTREAM_A_LINK_REMOTE, "10.77.1.2", 4793);
-	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RTT_US, 123);
+	endpoint(msg, RDMASTREAM_A_LINK_LOCAL, local, 0);
+	endpoint(msg, RDMASTREAM_A_LINK_REMOTE, remote, 4793);
+	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RTT_US, rtt_us);
+	return msg;
+}
+
+/* Between other addresses of the peer, then between those of the first socket. */
+static void links(struct replies *r)
+{
+	struct nlmsghdr *msg = link_up(r, 5, "10.77.1.1", "10.77.1.2", 123);
+
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_QPN, 16777215);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_PEER_QPN, 16777214);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RQ_CREDITS, 1024);
 	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_SQ_FREE, 1024);
 	mnl_attr_put_u64(msg, RDMASTREAM_A_LINK_UP_MS, 864000000);
-	if (!link_made || is_case("unnamed"))
-		return;
-	msg = entry(r);
-	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_ID, 6);
-	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_STATE, RDMASTREAM_LINK_STATE_UP);
-	mnl_attr_put(msg, RDMASTREAM_A_LINK_PEER, sizeof(peer), peer);
-	endpoint(msg, RDMASTREAM_A_LINK_LOCAL, "10.77.0.1", 0);
-	endpoint(msg, RDMASTREAM_A_LINK_REMOTE, "10.77.0.2", 4793);
-	mnl_attr_put_u32(msg, RDMASTREAM_A_LINK_RTT_US, 45);
+	if (link_made && !is_case("unnamed"))
+		link_up(r, 6, "10.77.0.1", "10.77.0.2", 45);
 }
 
 static struct nlmsghdr *pair(struct replies *r, bool active, unsigned int n_links)
