@@ -329,6 +329,9 @@ static int send_rest(struct rstream *rs, struct msghdr *msg, bool pages, size_t 
 		return done;
 	if (err != -EPIPE)
 		err = tx_error(rs) ?: err;
+	/* SO_ERROR may have fetched the error that has ended the loop */
+	if (!err && msg_data_left(msg))
+		err = -EPIPE;
 	return err ? sk_stream_error(sk, msg->msg_flags, err) : 0;
 }
 

@@ -85,7 +85,7 @@ static bool framed_state_change(struct rstream *rs)
 	/* as TCP after a FIN; the peer's was a record, and TCP's may not have arrived */
 	if (sk->sk_err == ECONNRESET && rstream_rxq_ring_ended(rs) && !rs->error &&
 	    !rstream_rx_plain(rs))
-		WRITE_ONCE(sk->sk_err, EPIPE);
+		cmpxchg(&sk->sk_err, ECONNRESET, EPIPE);	/* SO_ERROR fetches it without the lock */
 	check_truncated(rs);
 	if (rstream_close_end(rs))
 		return true;
@@ -192,7 +192,8 @@ static bool work_reset(struct rstream *rs, bool owned)
 	struct sock *sk = rs->sk;
 
 	if (sk->sk_state == TCP_CLOSE) {
-		if (!sk->sk_err) {
+		/* not twice: our abort, or TCP, may have reported one that was fetched since */
+		if (!sk->sk_err && !rs->plain_rx.reset) {
 			WRITE_ONCE(sk->sk_err, rs->error);
 			sk_error_report(sk);
 		}
