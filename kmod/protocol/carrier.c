@@ -173,7 +173,7 @@ enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)
 	/* data from a ring is not bounded by the limit, so it may be exceeded already */
 	if (rx->arrived > rx->limit || len > rx->limit - rx->arrived)
 		return RSTREAM_R_BAD_WINDOW;
-	rx->arrived += len;
+	smp_store_release(&rx->arrived, rx->arrived + len);
 	return RSTREAM_R_NONE;
 }
 
@@ -254,8 +254,7 @@ enum rstream_reason rstream_rx_fin(struct rstream_rx *rx, u64 offset)
 	    (!rstream_rx_on_ring(rx) && offset != rx->arrived))
 		return RSTREAM_R_BAD_OFFSET;
 	rx->fin_at = offset;
-	/* pairs with poll */
-	smp_store_release(&rx->fin, true);
+	smp_store_release(&rx->fin, true);	/* pairs with rstream_rx_fin_here() */
 	return RSTREAM_R_NONE;
 }
 
@@ -291,7 +290,7 @@ bool rstream_rx_lost(struct rstream_rx *rx, u64 landed)
 
 bool rstream_rx_eof(const struct rstream_rx *rx)
 {
-	return rx->fin && rx->consumed == rx->fin_at;
+	return rstream_rx_fin_here(rx) && rx->consumed == rx->fin_at;
 }
 
 enum rstream_reason rstream_tx_ack(struct rstream_tx *tx, u64 consumed,

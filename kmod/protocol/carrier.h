@@ -195,6 +195,12 @@ struct rstream_tx {
 	u8 resume;
 };
 
+/* Has FIN arrived?  If so, @fin_at is valid, also without the lock. */
+static inline bool rstream_rx_fin_here(const struct rstream_rx *rx)
+{
+	return smp_load_acquire(&rx->fin);	/* pairs with rstream_rx_fin() */
+}
+
 /* Is a ring, perhaps a lost one, what the peer's next bytes come from, until its SWITCH to tcp? */
 static inline bool rstream_rx_on_ring(const struct rstream_rx *rx)
 {

@@ -798,7 +798,7 @@ static void wake_readers(struct rstream *rs, const struct rstream_rxring *ring)
 	u64 here = READ_ONCE(rs->rx.base) + ring->landed;
 
 	/* FIN was here first: those that wait for the end alone have to see it, too */
-	if (READ_ONCE(rs->rx.fin) && here == READ_ONCE(rs->rx.fin_at))
+	if (rstream_rx_fin_here(&rs->rx) && here == READ_ONCE(rs->rx.fin_at))
 		rstream_tcp4.state_change(rs->sk);
 	if (rs->sk->sk_rcvlowat > 1 || READ_ONCE(rs->urg.state) || READ_ONCE(rs->rx.fin) ||
 	    READ_ONCE(rs->error) || READ_ONCE(rs->rx.state) != RSTREAM_ON_RING ||
@@ -845,7 +845,7 @@ static void ring_data(struct rstream *rs, struct rstream_rxring *ring, bool bad)
 	if ((READ_ONCE(ring->want_credit) &&
 	     ring->landed == READ_ONCE(rs->rx.consumed) - READ_ONCE(rs->rx.base)) ||
 	    READ_ONCE(rs->rx.recall) != RSTREAM_KEPT ||
-	    (READ_ONCE(rs->rx.fin) &&
+	    (rstream_rx_fin_here(&rs->rx) &&
 	     ring->landed == READ_ONCE(rs->rx.fin_at) - READ_ONCE(rs->rx.base)))
 		rstream_queue(rs, RSTREAM_DO_CREDIT);
 	wake_readers(rs, ring);

@@ -597,12 +597,14 @@ static void begin_data(struct rstream *rs, const struct rstream_record *rec)
 		rstream_fail(rs, RSTREAM_R_NONE, ECONNRESET);
 		return;
 	}
+	/* in this order: see rstream_rxq_all_here() */
+	WRITE_ONCE(rs->in.data_left, rec->len);
 	reason = rstream_rx_data(&rs->rx, rec->len);
 	if (reason) {
+		WRITE_ONCE(rs->in.data_left, 0);
 		rstream_fail(rs, reason, ECONNRESET);
 		return;
 	}
-	rs->in.data_left = rec->len;
 	rs->rxq.at = tcp_jiffies32;
 	rstream_count_tcp_rx(rs, rec->len);
 	if (rs->leave.idle_msgs < U8_MAX)
@@ -680,7 +682,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	}
 	if (rs->in.data_left) {
 		n = rstream_rxq_add(rs, skb, off, min(len, rs->in.data_left));
-		rs->in.data_left -= n;
+		smp_store_release(&rs->in.data_left, rs->in.data_left - n);
 		if (!rs->in.data_left && rs->hist)
 			rstream_hist_arrived(rs, rs->rx.arrived);
 		return n;

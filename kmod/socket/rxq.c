@@ -318,13 +318,14 @@ bool rstream_rxq_ring_ended(const struct rstream *rs)
 	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at && !rs->in.data_left;
 }
 
+
 /*
  * Are bytes of the ring still to be read?  They may be counted after TCP is closed, and the stream
  * is not over before they are.
  */
 bool rstream_rxq_ring_owes(const struct rstream *rs)
 {
-	return READ_ONCE(rs->rx.fin) && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
+	return rstream_rx_fin_here(&rs->rx) && READ_ONCE(rs->rx.state) == RSTREAM_ON_RING &&
 	       READ_ONCE(rs->rx.consumed) < rs->rx.fin_at && !READ_ONCE(rs->error);
 }
 
@@ -369,6 +370,39 @@ static u64 ring_ready_unlocked(const struct rstream *rs)
 	ready = ring_ready(rs, READ_ONCE(rs->rxring));
 	rcu_read_unlock();
 	return ready;
+}
+
+/* How many bytes have arrived in the ring. */
+static u64 ring_landed_unlocked(const struct rstream *rs)
+{
+	const struct rstream_rxring *ring;
+	u64 landed;
+
+	rcu_read_lock();	/* which frees the ring */
+	ring = READ_ONCE(rs->rxring);
+	landed = ring ? smp_load_acquire(&ring->landed) : 0;
+	rcu_read_unlock();
+	return landed;
+}
+
+/*
+ * As rstream_rxq_ring_ended(), without the lock, and counting what has landed since.  Compares only
+ * what grows: the sum of what can be read and what has been is wrong while somebody reads.
+ */
+bool rstream_rxq_all_here(const struct rstream *rs)
+{
+	u64 fin_at, arrived;
+
+	if (!rstream_rx_fin_here(&rs->rx))
+		return false;
+	fin_at = READ_ONCE(rs->rx.fin_at);
+	/* both pair with carrier_tcp.c, where the bytes of a record are counted ahead */
+	arrived = smp_load_acquire(&rs->rx.arrived);
+	if (arrived >= fin_at && arrived - fin_at >= smp_load_acquire(&rs->in.data_left))
+		return true;
+	/* there is no other ring after FIN, so this one has this base */
+	return READ_ONCE(rs->rx.state) == RSTREAM_ON_RING && !READ_ONCE(rs->error) &&
+	       ring_landed_unlocked(rs) >= fin_at - READ_ONCE(rs->rx.base);
 }
 
 /* How many bytes a read would find.  Only a hint without the lock. */
@@ -439,7 +473,7 @@ bool rstream_rxq_enough(const struct rstream *rs)
 static bool rx_news(struct rstream *rs)
 {
 	/* read first: bytes consumed meanwhile can only make the sum too small */
-	u64 consumed = READ_ONCE(rs->rx.consumed);
+	u64 consumed = smp_load_acquire(&rs->rx.consumed);
 	u64 here = consumed + rstream_rxq_here(rs) + READ_ONCE(rs->rx.fin);
 
 	if (here <= READ_ONCE(rs->rxq.signalled))

@@ -49,6 +49,7 @@ u64 rstream_rxq_ready(const struct rstream *rs);
 u64 rstream_rxq_here(const struct rstream *rs);
 bool rstream_rxq_enough(const struct rstream *rs);
 bool rstream_rxq_over(const struct rstream *rs);
+bool rstream_rxq_all_here(const struct rstream *rs);
 void rstream_rxq_wake(struct rstream *rs);
 void rstream_rxq_wake_news(struct rstream *rs);
 u64 rstream_rxq_ring_at(const struct rstream *rs);

@@ -595,19 +595,6 @@ static void tell_time(struct sock *sk, struct msghdr *msg, ktime_t stamp)
 	consume_skb(skb);
 }
 
-/* Has all of the stream arrived? */
-static bool all_here(const struct rstream *rs)
-{
-	u64 ready;
-
-	/* pairs with rstream_rx_fin() */
-	if (!smp_load_acquire(&rs->rx.fin))
-		return false;
-	ready = rstream_rxq_ready(rs);
-	smp_rmb();	/* pairs with rstream_recv_consume() */
-	return ready + READ_ONCE(rs->rx.consumed) >= READ_ONCE(rs->rx.fin_at);
-}
-
 /* Has TCP's FIN arrived, and before it nothing but spans that are still in TCP's queue? */
 static bool ends_behind(const struct rstream *rs)
 {
@@ -619,7 +606,7 @@ static bool ends_behind(const struct rstream *rs)
 /* Has the end of the stream arrived, with all that precedes it? */
 bool rstream_recv_end_here(const struct rstream *rs)
 {
-	return all_here(rs) || ends_behind(rs);
+	return rstream_rxq_all_here(rs) || ends_behind(rs);
 }
 
 /* TCP_INQ, also for io_uring.  As with TCP, the end counts as a byte. */

@@ -29,6 +29,7 @@ extern void (*host_published)(const void *p);
  * There is one thread.  host_published() is called, if it is set, before a store that publishes
  * others: what another CPU must not miss has to be there by then.
  */
+#define smp_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define smp_store_release(p, v) ({	\
 	typeof(p) p_ = (p);		\
 	if (host_published)		\
