@@ -388,8 +388,7 @@ void rstream_register(struct rstream *rs)
 		get_random_bytes(&rs->ticket.ours, sizeof(rs->ticket.ours));
 	} while (!rs->ticket.ours.token);
 	spin_lock_bh(&rn->streams_lock);
-	hlist_add_head_rcu(&rs->token_node,
-			   &rn->tokens[rs->ticket.ours.token & 0xff]);
+	hlist_add_head(&rs->token_node, &rn->tokens[rs->ticket.ours.token & 0xff]);
 	spin_unlock_bh(&rn->streams_lock);
 	rstream_link_net_use(rn->net, rs->sk->sk_memcg);
 }
@@ -404,7 +403,7 @@ void rstream_unregister(struct rstream *rs)
 	WRITE_ONCE(rs->ticket.theirs.token, 0);
 	smp_wmb();	/* pairs with rstream_ticket_find() */
 	spin_lock_bh(&rn->streams_lock);
-	hlist_del_init_rcu(&rs->token_node);
+	hlist_del_init(&rs->token_node);
 	spin_unlock_bh(&rn->streams_lock);
 	rstream_link_net_unuse(rn->net);
 }
@@ -416,9 +415,9 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 	struct rstream *rs;
 	bool found = false;
 
-	rcu_read_lock();
-	hlist_for_each_entry_rcu(rs, &rn->tokens[ticket->ours.token & 0xff],
-				 token_node) {
+	/* not RCU: the stream may be in another list before those that look at it have finished */
+	spin_lock_bh(&rn->streams_lock);
+	hlist_for_each_entry(rs, &rn->tokens[ticket->ours.token & 0xff], token_node) {
 		/* pairs with rstream_hello_got(), which writes the rest before */
 		u64 theirs = smp_load_acquire(&rs->ticket.theirs.token);
 
@@ -432,7 +431,7 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 		found = READ_ONCE(rs->ticket.theirs.token) == theirs;
 		break;
 	}
-	rcu_read_unlock();
+	spin_unlock_bh(&rn->streams_lock);
 	return found;
 }
 
