@@ -139,6 +139,21 @@ void rstream_abort_wait(struct rstream *rs)
 }
 
 /*
+ * lock_sock() for a call that may begin a connection.  Likewise: another thread may have ended the
+ * previous one since an abort was queued.
+ */
+void rstream_abort_lock(struct rstream *rs)
+{
+	for (;;) {
+		rstream_abort_wait(rs);
+		lock_sock(rs->sk);
+		if (rs->mode != RSTREAM_IDLE || !work_busy(&rs->abort_work))
+			return;
+		release_sock(rs->sk);
+	}
+}
+
+/*
  * Called with the lock, which it releases while it waits.  A call after a failure lets the abort
  * run first: otherwise it might own the socket for long, and delay the abort.
  */
@@ -146,11 +161,13 @@ void rstream_abort_first(struct rstream *rs)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = rs->sk;
-	long timeo = HZ;
 
-	rstream_queue_abort(rs);
 	add_wait_queue(sk_sleep(sk), &wait);
-	sk_wait_event(sk, &timeo, READ_ONCE(sk->sk_state) == TCP_CLOSE, &wait);
+	release_sock(sk);
+	rstream_queue_abort(rs);	/* not before: it must not find the socket owned */
+	if (READ_ONCE(sk->sk_state) != TCP_CLOSE)
+		wait_woken(&wait, TASK_INTERRUPTIBLE, HZ);
+	lock_sock(sk);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 

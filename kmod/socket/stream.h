@@ -304,6 +304,7 @@ static inline void rstream_assert_held(const struct rstream *rs)
 /* Abort the connection; stream.c. */
 void rstream_queue_abort(struct rstream *rs);
 void rstream_abort_wait(struct rstream *rs);
+void rstream_abort_lock(struct rstream *rs);
 void rstream_abort_first(struct rstream *rs);
 
 /* Take the socket lock for a call.  Return: false, without the lock, if the call is TCP's. */
