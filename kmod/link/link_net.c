@@ -132,9 +132,13 @@ void rstream_link_net_unuse(struct net *net)
 	/* nothing far ahead may take the place of work that is to listen */
 	if (net_eq(net, &init_net) && READ_ONCE(ln->listening))
 		ms = rstream_link_set(ln)->link_idle_ms;
-	if (atomic_dec_and_test(&ln->users))
-		mod_delayed_work(rstream_wqs[RSTREAM_WQ_LISTEN], &ln->listen_work,
-				 msecs_to_jiffies(ms));
+	if (!atomic_dec_and_test(&ln->users))
+		return;
+	mod_delayed_work(rstream_wqs[RSTREAM_WQ_LISTEN], &ln->listen_work, msecs_to_jiffies(ms));
+	smp_mb();	/* pairs with rstream_link_net_use() */
+	/* it has not seen this work, which may have replaced its own */
+	if (atomic_read(&ln->users) && !READ_ONCE(ln->listening))
+		listen_soon(ln);
 }
 
 int rstream_link_net_init(struct net *net)
