@@ -194,6 +194,9 @@ static bool may_change(struct sk_buff *skb, struct genl_info *info)
 				  CAP_NET_ADMIN);
 }
 
+/* The last event is of the last change, and links of one change are not ended by another. */
+static DEFINE_MUTEX(drain_lock);
+
 int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct net *net = genl_info_net(info);
@@ -210,9 +213,11 @@ int rdmastream_nl_drain_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	}
 	on = nla_get_u8(info->attrs[RDMASTREAM_A_INFO_DRAIN]);
+	mutex_lock(&drain_lock);
 	if (on != rstream_link_drained(net))
 		rstream_event_drain(net, on);
 	rstream_link_net_drain(net, on);
+	mutex_unlock(&drain_lock);
 	rstream_links_changed(net);
 	return 0;
 }
