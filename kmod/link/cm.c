@@ -399,9 +399,11 @@ int rstream_cm_connect(struct rstream_link *link,
 	mutex_lock(&link->cm.setup_lock);
 	if (link->cm.closing)
 		goto out;
+	spin_lock_bh(&link->lock);	/* the link may be shown at any time */
 	link->ticket = route->ticket;
 	link->local = route->local;
 	link->remote = route->remote;
+	spin_unlock_bh(&link->lock);
 	local = route->local.ss_family == AF_UNSPEC ? NULL :
 						      (struct sockaddr *)&link->local;
 	id = rdma_create_id(link->ln->net, link_handler, link, RDMA_PS_TCP,
@@ -556,9 +558,11 @@ static bool link_takes(struct rstream_link *link, struct rstream_request *req,
 		id->context = link;
 		id->event_handler = link_handler;
 		link->cm.request = req;
+		spin_lock_bh(&link->lock);	/* as in rstream_cm_connect() */
 		link->ticket = *ticket;
 		memcpy(&link->local, &id->route.addr.src_addr, sizeof(link->local));
 		memcpy(&link->remote, &id->route.addr.dst_addr, sizeof(link->remote));
+		spin_unlock_bh(&link->lock);
 		queue_work(rstream_wqs[RSTREAM_WQ_SETUP], &link->cm.setup_work);
 	}
 	mutex_unlock(&link->cm.setup_lock);

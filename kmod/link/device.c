@@ -114,7 +114,17 @@ static void client_remove(struct ib_device *ib, void *data)
 	kfree(dev);
 }
 
-/* ib->name is an array; the name that dev_name() returns is freed when the device is renamed. */
+/*
+ * The link may be shown meanwhile.  ib->name is an array; the name that dev_name() returns is
+ * freed when the device is renamed.
+ */
+static void set_name(struct rstream_link *link, const struct ib_device *ib)
+{
+	spin_lock(&link->lock);
+	strscpy(link->dev_name, ib->name, sizeof(link->dev_name));
+	spin_unlock(&link->lock);
+}
+
 static void client_rename(struct ib_device *ib, void *data)
 {
 	struct rstream_link *link;
@@ -124,7 +134,7 @@ static void client_rename(struct ib_device *ib, void *data)
 	dev = dev_of(ib);
 	if (dev)
 		list_for_each_entry(link, &dev->links, dev_list)
-			strscpy(link->dev_name, ib->name, sizeof(link->dev_name));
+			set_name(link, ib);
 	spin_unlock_bh(&rstream_devs_lock);
 }
 
@@ -449,7 +459,7 @@ int rstream_dev_attach(struct rstream_link *link, struct ib_device *ib)
 		link->iwarp = dev->iwarp;
 		link->node = ibdev_to_node(ib);
 		list_add(&link->dev_list, &dev->links);
-		strscpy(link->dev_name, ib->name, sizeof(link->dev_name));
+		set_name(link, ib);
 		err = 0;
 	}
 	spin_unlock_bh(&rstream_devs_lock);
