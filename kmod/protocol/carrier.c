@@ -19,7 +19,7 @@ static bool state_next(u8 *state, const u8 *from, u8 to)
 {
 	if (WARN_ON_ONCE(!(from[to] & BIT(*state))))
 		return false;
-	WRITE_ONCE(*state, to);
+	smp_store_release(state, to);	/* pairs with rstream_rxq_all_here() */
 	return true;
 }
 

@@ -759,7 +759,7 @@ void rstream_ring_drop(struct rstream *rs)
 {
 	struct rstream_rxring *ring = rs->rxring;
 
-	WRITE_ONCE(rs->rxring, NULL);
+	smp_store_release(&rs->rxring, NULL);	/* pairs with rstream_rxq_all_here() */
 	sk_mem_uncharge(rs->sk, ring->size);
 	if (rstream_grant_sent(&rs->granted))
 		rstream_rxring_release(ring);

@@ -318,7 +318,6 @@ bool rstream_rxq_ring_ended(const struct rstream *rs)
 	return rs->rx.fin && rs->rx.arrived == rs->rx.fin_at && !rs->in.data_left;
 }
 
-
 /*
  * Are bytes of the ring still to be read?  They may be counted after TCP is closed, and the stream
  * is not over before they are.
@@ -391,18 +390,19 @@ static u64 ring_landed_unlocked(const struct rstream *rs)
  */
 bool rstream_rxq_all_here(const struct rstream *rs)
 {
-	u64 fin_at, arrived;
+	u64 fin_at;
 
 	if (!rstream_rx_fin_here(&rs->rx))
 		return false;
 	fin_at = READ_ONCE(rs->rx.fin_at);
-	/* both pair with carrier_tcp.c, where the bytes of a record are counted ahead */
-	arrived = smp_load_acquire(&rs->rx.arrived);
-	if (arrived >= fin_at && arrived - fin_at >= smp_load_acquire(&rs->in.data_left))
-		return true;
 	/* there is no other ring after FIN, so this one has this base */
-	return READ_ONCE(rs->rx.state) == RSTREAM_ON_RING && !READ_ONCE(rs->error) &&
-	       ring_landed_unlocked(rs) >= fin_at - READ_ONCE(rs->rx.base);
+	if (READ_ONCE(rs->rx.state) == RSTREAM_ON_RING && !READ_ONCE(rs->error) &&
+	    ring_landed_unlocked(rs) >= fin_at - READ_ONCE(rs->rx.base))
+		return true;
+	smp_rmb();	/* what had landed was counted before the stream left the ring */
+	/* both pair with carrier_tcp.c, where the bytes of a record are counted ahead */
+	return smp_load_acquire(&rs->rx.arrived) == fin_at &&
+	       !smp_load_acquire(&rs->in.data_left);
 }
 
 /* How many bytes a read would find.  Only a hint without the lock. */
