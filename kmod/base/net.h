@@ -5,6 +5,7 @@
 #ifndef RSTREAM_NET_H
 #define RSTREAM_NET_H
 
+#include <linux/list_nulls.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -107,7 +108,7 @@ struct rstream_net {
 	 */
 	spinlock_t streams_lock;	/* bh; guards what follows */
 	struct hlist_head numbered[256];
-	struct hlist_head tokens[256];
+	struct hlist_nulls_head tokens[256];
 	unsigned int n_streams;
 	u64 last_number;
 	atomic_t n_closed;	/* closed, but not all is delivered */

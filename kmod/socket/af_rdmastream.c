@@ -179,6 +179,7 @@ static int rstream_connect(struct socket *sock, struct sockaddr_unsized *addr, i
 	bool hook;
 	int err;
 
+	rstream_abort_wait(rs);
 	/* only the SYN to a v4-mapped address needs the hook */
 	hook = rstream_mode(rs) == RSTREAM_IDLE && is_mapped(sk, addr, len);
 	if (hook && rstream_option_server_get(sock_net(sk)))

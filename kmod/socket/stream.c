@@ -144,12 +144,11 @@ void rstream_abort_wait(struct rstream *rs)
  */
 void rstream_abort_lock(struct rstream *rs)
 {
-	for (;;) {
+	lock_sock(rs->sk);
+	while (rs->mode == RSTREAM_IDLE && work_busy(&rs->abort_work)) {
+		release_sock(rs->sk);
 		rstream_abort_wait(rs);
 		lock_sock(rs->sk);
-		if (rs->mode != RSTREAM_IDLE || !work_busy(&rs->abort_work))
-			return;
-		release_sock(rs->sk);
 	}
 }
 
@@ -161,12 +160,13 @@ void rstream_abort_first(struct rstream *rs)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = rs->sk;
+	long timeo = HZ;
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	release_sock(sk);
 	rstream_queue_abort(rs);	/* not before: it must not find the socket owned */
-	if (READ_ONCE(sk->sk_state) != TCP_CLOSE)
-		wait_woken(&wait, TASK_INTERRUPTIBLE, HZ);
+	while (timeo && READ_ONCE(sk->sk_state) != TCP_CLOSE && !signal_pending(current))
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 	lock_sock(sk);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
@@ -405,7 +405,7 @@ void rstream_register(struct rstream *rs)
 		get_random_bytes(&rs->ticket.ours, sizeof(rs->ticket.ours));
 	} while (!rs->ticket.ours.token);
 	spin_lock_bh(&rn->streams_lock);
-	hlist_add_head(&rs->token_node, &rn->tokens[rs->ticket.ours.token & 0xff]);
+	hlist_nulls_add_head_rcu(&rs->token_node, &rn->tokens[(u8)rs->ticket.ours.token]);
 	spin_unlock_bh(&rn->streams_lock);
 	rstream_link_net_use(rn->net, rs->sk->sk_memcg);
 }
@@ -420,7 +420,7 @@ void rstream_unregister(struct rstream *rs)
 	WRITE_ONCE(rs->ticket.theirs.token, 0);
 	smp_wmb();	/* pairs with rstream_ticket_find() */
 	spin_lock_bh(&rn->streams_lock);
-	hlist_del_init(&rs->token_node);
+	hlist_nulls_del_init_rcu(&rs->token_node);
 	spin_unlock_bh(&rn->streams_lock);
 	rstream_link_net_unuse(rn->net);
 }
@@ -429,12 +429,14 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 			 struct rstream_peer_name *name)
 {
 	struct rstream_net *rn = rstream_net(net);
+	u8 list = ticket->ours.token;
+	struct hlist_nulls_node *pos;
 	struct rstream *rs;
 	bool found = false;
 
-	/* not RCU: the stream may be in another list before those that look at it have finished */
-	spin_lock_bh(&rn->streams_lock);
-	hlist_for_each_entry(rs, &rn->tokens[ticket->ours.token & 0xff], token_node) {
+	rcu_read_lock();
+again:
+	hlist_nulls_for_each_entry_rcu(rs, pos, &rn->tokens[list], token_node) {
 		/* pairs with rstream_hello_got(), which writes the rest before */
 		u64 theirs = smp_load_acquire(&rs->ticket.theirs.token);
 
@@ -448,7 +450,10 @@ bool rstream_ticket_find(struct net *net, struct rstream_ticket *ticket,
 		found = READ_ONCE(rs->ticket.theirs.token) == theirs;
 		break;
 	}
-	spin_unlock_bh(&rn->streams_lock);
+	/* a stream may have led us to another list: it was disconnected and connected again */
+	if (!found && is_a_nulls(pos) && get_nulls_value(pos) != list)
+		goto again;
+	rcu_read_unlock();
 	return found;
 }
 
@@ -474,7 +479,7 @@ void rstream_stream_net_init(struct rstream_net *rn)
 	for (i = 0; i < ARRAY_SIZE(rn->numbered); i++)
 		INIT_HLIST_HEAD(&rn->numbered[i]);
 	for (i = 0; i < ARRAY_SIZE(rn->tokens); i++)
-		INIT_HLIST_HEAD(&rn->tokens[i]);
+		INIT_HLIST_NULLS_HEAD(&rn->tokens[i], i);
 }
 
 /* Look up TCP's ops and callbacks for this family in a TCP socket. */

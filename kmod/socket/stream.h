@@ -127,7 +127,7 @@ struct rstream {
 	struct timer_list timer;	/* for HELLO, rings, and close(): see work_timeout() */
 	struct timer_list retry_timer;	/* to push and parse again, see rstream_retry() */
 	struct hlist_node number_node;	/* in rstream_net.numbered, under its streams_lock */
-	struct hlist_node token_node;	/* in rstream_net.tokens, likewise */
+	struct hlist_nulls_node token_node;	/* in rstream_net.tokens, likewise */
 	u64 number;			/* of the namespace's streams, from 1 */
 	struct rstream_hist *hist;	/* NULL until "histograms" was on; freed with it */
 	struct rcu_head rcu;		/* frees it after lockless readers */
@@ -341,7 +341,7 @@ void rstream_wake_sleepers(struct rstream *rs);
 void rstream_register(struct rstream *rs);	/* draws token and secret */
 static inline bool rstream_registered(const struct rstream *rs)
 {
-	return !hlist_unhashed_lockless(&rs->token_node);
+	return !hlist_nulls_unhashed_lockless(&rs->token_node);
 }
 
 void rstream_unregister(struct rstream *rs);
