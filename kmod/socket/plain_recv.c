@@ -267,6 +267,13 @@ bool rstream_plain_recv_fast(struct rstream *rs)
 
 /* ---- the end ---- */
 
+/* Noted when TCP reports its end: later, the program may have fetched sk_err. */
+void rstream_plain_recv_note_reset(struct rstream *rs)
+{
+	if (rs->sk->sk_state == TCP_CLOSE && rs->sk->sk_err)
+		rs->plain_rx.reset = true;
+}
+
 /*
  * If our TCP FIN is out, and the peer's arrives after records but without a FIN record, the stream
  * is truncated.
@@ -275,9 +282,7 @@ void rstream_plain_recv_check_truncated(struct rstream *rs)
 {
 	struct sock *sk = rs->sk;
 
-	/* noted when TCP reports it: later, the program may have fetched sk_err */
-	if (sk->sk_state == TCP_CLOSE && sk->sk_err)
-		rs->plain_rx.reset = true;
+	rstream_plain_recv_note_reset(rs);
 	if (rs->plain.phase.tx != RSTREAM_ENDED || rs->rx.fin || rs->error || rstream_closed(rs) ||
 	    sk->sk_state != TCP_CLOSE || rs->plain_rx.reset || rstream_tcpq_unread(sk))
 		return;

@@ -35,6 +35,7 @@ void rstream_plain_recv_hello(struct rstream *rs);
 void rstream_plain_recv_timeout(struct rstream *rs);
 void rstream_plain_recv_eof(struct rstream *rs);
 void rstream_plain_recv_check_truncated(struct rstream *rs);
+void rstream_plain_recv_note_reset(struct rstream *rs);
 bool rstream_plain_recv_full(struct rstream *rs);
 void rstream_plain_recv_rest(struct rstream *rs);
 bool rstream_plain_recv_span_over(const struct rstream *rs);

@@ -107,8 +107,10 @@ static void on_state_change(struct sock *sk)
 	else if (rs && rs->mode == RSTREAM_FRAMED && framed_state_change(rs))
 		return;
 	else if (rs && (rs->mode == RSTREAM_ASKED ||
-			(rs->mode == RSTREAM_GUARDED && sk->sk_state == TCP_CLOSE)))
+			(rs->mode == RSTREAM_GUARDED && sk->sk_state == TCP_CLOSE))) {
+		rstream_plain_recv_note_reset(rs);
 		rstream_peek(rs);
+	}
 	if (rs)
 		rstream_flush_due(rs);
 	rstream_tcp4.state_change(sk);
