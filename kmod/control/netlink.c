@@ -2,9 +2,8 @@
 /*
  * The generic netlink family of uapi/rdmastream.yaml.
  *
- * Reports versions, state and counters (stats.h), and changes settings.  Takes no lock of its
- * own.  Dumps are in netlink_dump.c; tables and policies are generated, netlink_gen.c; events
- * are sent by events.c.
+ * Reports versions, state and counters (stats.h), and changes settings.  Dumps are in
+ * netlink_dump.c; tables and policies are generated, netlink_gen.c; events are sent by events.c.
  */
 #include <linux/module.h>
 #include <linux/rdmastream.h>
