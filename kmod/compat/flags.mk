@@ -30,7 +30,7 @@ endif
 ifneq ($(shell grep -sw splice_eof $(srctree)/include/linux/net.h),)
 ccflags-y += -DRSTREAM_HAVE_SPLICE_EOF
 endif
-# 7.x: SO_RCVBUF tells TCP
+# 7.1: SO_RCVBUF tells TCP ("tcp: update window_clamp when SO_RCVBUF is set")
 ifneq ($(shell grep -sw set_rcvbuf $(srctree)/include/linux/net.h),)
 ccflags-y += -DRSTREAM_HAVE_SET_RCVBUF
 endif

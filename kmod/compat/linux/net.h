@@ -66,7 +66,7 @@ static inline ssize_t rstream_ops_sendpage(const struct proto_ops *ops,
 #define RSTREAM_SPLICE_EOF
 #endif
 
-/* 7.x: SO_RCVBUF limits TCP's window, too */
+/* 7.1: SO_RCVBUF limits TCP's window, too (b025461303d8) */
 #ifdef RSTREAM_HAVE_SET_RCVBUF	/* see flags.mk */
 #define RSTREAM_SET_RCVBUF	.set_rcvbuf = rstream_set_rcvbuf,
 static inline void rstream_ops_set_rcvbuf(const struct proto_ops *ops, struct sock *sk,
