@@ -14,7 +14,7 @@ seconds=$((4 * SLOW))
 trips() {	# HOW USEC: round trips, and how often the client has slept, to $tmp/trips
 	# the setting is the initial namespace's
 	nsenter --net=/proc/1/ns/net sysctl -q -w net.core.busy_poll="$([ "$1" = recv ] && echo 0 || echo "$2")"
-	timeout $((4 * seconds)) rsctl run rs_busy -c "$ADDR4_1" 7400 "$1" "$2" $seconds >"$tmp/trips"
+	timeout $((4 * seconds)) rsctl run rs_busy -c "$ADDR4_1" 7400 "$1" $seconds usec="$2" >"$tmp/trips"
 }
 has() {		# sets n, slept
 	read -r n slept <"$tmp/trips"
@@ -47,7 +47,7 @@ on_bg 1 rsctl run rs_busy -s "$ADDR4_1" 7401
 server=$!
 ok "another server" wait_for 20 listens 1 7401
 alone=$(count)
-taskset -c 0 rsctl run rs_busy -c "$ADDR4_1" 7401 recv 1000000 $((6 * SLOW)) >/dev/null &
+taskset -c 0 rsctl run rs_busy -c "$ADDR4_1" 7401 recv $((6 * SLOW)) usec=1000000 >/dev/null &
 client=$!
 sleep 2
 kill -STOP $server
