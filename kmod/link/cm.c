@@ -44,39 +44,16 @@
 
 /* ---- private data ---- */
 
-enum purpose {
-	PROOF_REQ = 1,
-	PROOF_REP,
-	KEY_ACTIVE,		/* keys: two words each */
-	KEY_PASSIVE = KEY_ACTIVE + 2,
-};
+static_assert(RSTREAM_CM_SECRET_LEN == RSTREAM_SECRET_LEN);
+static_assert(sizeof_field(struct rstream_cm_transcript, active_gid) == sizeof(union ib_gid));
 
-/* Input of proofs and keys, the same at both ends: in wire format, parts not yet known are 0. */
-struct transcript {
-	u8 passive_secret[RSTREAM_SECRET_LEN];
-	struct rstream_cm_hello req, rep;
-	union ib_gid active_gid, passive_gid;
-	__be32 active_qpn, passive_qpn;
-	__be32 purpose;
-	__be32 zero;
-};
-
-static_assert(sizeof(struct transcript) == 160);
-
-static u64 transcript_hash(struct transcript *t, enum purpose why,
+static u64 transcript_hash(struct rstream_cm_transcript *t, enum rstream_cm_purpose why,
 			   const struct rstream_ticket *ticket, bool active)
 {
-	__le64 secret[RSTREAM_SECRET_LEN / sizeof(__le64)];
+	const u8 *ours = ticket->ours.secret, *theirs = ticket->theirs.secret;
 	siphash_key_t key;
 
-	memcpy(secret, active ? ticket->ours.secret : ticket->theirs.secret,
-	       sizeof(secret));
-	memcpy(t->passive_secret, active ? ticket->theirs.secret :
-					   ticket->ours.secret,
-	       RSTREAM_SECRET_LEN);
-	key.key[0] = le64_to_cpu(secret[0]);
-	key.key[1] = le64_to_cpu(secret[1]);
-	t->purpose = cpu_to_be32(why);
+	rstream_cm_transcript_for(t, why, active ? ours : theirs, active ? theirs : ours, key.key);
 	return siphash(t, sizeof(*t), &key);
 }
 
@@ -85,13 +62,14 @@ static bool is_iwarp(const struct rdma_cm_id *id)
 	return rdma_protocol_iwarp(id->device, id->port_num);
 }
 
-static void ip_gid(const struct sockaddr_storage *ss, union ib_gid *gid)
+static void ip_gid(const struct sockaddr_storage *ss, u8 *gid)
 {
 	if (ss->ss_family == AF_INET)
 		ipv6_addr_set_v4mapped(((const struct sockaddr_in *)ss)->sin_addr.s_addr,
 				       (struct in6_addr *)gid);
 	else
-		memcpy(gid, &((const struct sockaddr_in6 *)ss)->sin6_addr, sizeof(*gid));
+		memcpy(gid, &((const struct sockaddr_in6 *)ss)->sin6_addr,
+		       sizeof(struct in6_addr));
 }
 
 /*
@@ -100,11 +78,11 @@ static void ip_gid(const struct sockaddr_storage *ss, union ib_gid *gid)
  * the ends do not learn each other's.  On InfiniBand, the passive side takes the GIDs from the
  * REQ, and sends to the LID in it.  Return: false if there is no path.
  */
-static bool transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
+static bool transcript_ends(struct rstream_cm_transcript *t, const struct rdma_cm_id *id,
 			    bool active, u32 active_qpn, u32 passive_qpn)
 {
-	union ib_gid *own = active ? &t->active_gid : &t->passive_gid;
-	union ib_gid *other = active ? &t->passive_gid : &t->active_gid;
+	u8 *own = active ? t->active_gid : t->passive_gid;
+	u8 *other = active ? t->passive_gid : t->active_gid;
 	const struct sa_path_rec *path = id->route.path_rec;
 
 	if (is_iwarp(id)) {
@@ -114,20 +92,19 @@ static bool transcript_ends(struct transcript *t, const struct rdma_cm_id *id,
 	}
 	if (!path)
 		return false;
-	*own = path->sgid;
-	*other = path->dgid;
-	t->active_qpn = cpu_to_be32(active_qpn);
-	t->passive_qpn = cpu_to_be32(passive_qpn);
+	memcpy(own, &path->sgid, sizeof(path->sgid));
+	memcpy(other, &path->dgid, sizeof(path->dgid));
+	rstream_cm_transcript_qpns(t, active_qpn, passive_qpn);
 	return true;
 }
 
-static void link_keys(struct rstream_link *link, struct transcript *t)
+static void link_keys(struct rstream_link *link, struct rstream_cm_transcript *t)
 {
 	siphash_key_t keys[2];		/* active, passive */
 	int i;
 
 	for (i = 0; i < 4; i++)
-		keys[i / 2].key[i % 2] = transcript_hash(t, KEY_ACTIVE + i,
+		keys[i / 2].key[i % 2] = transcript_hash(t, RSTREAM_CM_KEY_ACTIVE + i,
 							 &link->ticket,
 							 link->active);
 	spin_lock_bh(&link->lock);
@@ -155,13 +132,13 @@ static void hello_fill(const struct rstream_link *link, u64 proof,
 
 /* The REQ of @link, with its proof. */
 static int req_fill(const struct rstream_link *link,
-		    const struct rdma_cm_id *id, struct transcript *t)
+		    const struct rdma_cm_id *id, struct rstream_cm_transcript *t)
 {
 	memset(t, 0, sizeof(*t));
 	hello_fill(link, 0, &t->req);
 	if (!transcript_ends(t, id, true, link->qp.num, 0))
 		return -EPROTO;
-	hello_fill(link, transcript_hash(t, PROOF_REQ, &link->ticket, true), &t->req);
+	hello_fill(link, transcript_hash(t, RSTREAM_CM_PROOF_REQ, &link->ticket, true), &t->req);
 	return 0;
 }
 
@@ -244,7 +221,7 @@ static enum rstream_link_end resolved_addr(struct rstream_link *link, struct rdm
 static int connect_link(struct rstream_link *link)
 {
 	struct rdma_conn_param param;
-	struct transcript t;
+	struct rstream_cm_transcript t;
 	int err;
 
 	err = rstream_qp_create(link);
@@ -263,7 +240,7 @@ static enum rstream_link_end accepted(struct rstream_link *link, struct rdma_cm_
 {
 	const struct rstream_cm_hello *rep = event->param.conn.private_data;
 	struct rstream_cm_fields fields;
-	struct transcript t;
+	struct rstream_cm_transcript t;
 
 	if (!hello_valid(rep, event->param.conn.private_data_len, &fields) ||
 	    req_fill(link, id, &t) ||
@@ -271,7 +248,7 @@ static enum rstream_link_end accepted(struct rstream_link *link, struct rdma_cm_
 		return RSTREAM_END_BAD_ANSWER;
 	t.rep = *rep;
 	t.rep.proof = 0;
-	if (fields.proof != transcript_hash(&t, PROOF_REP, &link->ticket, true)) {
+	if (fields.proof != transcript_hash(&t, RSTREAM_CM_PROOF_REP, &link->ticket, true)) {
 		rstream_mib_reason(link->ln->rn, RSTREAM_R_LINK_UNAUTHENTICATED);
 		return RSTREAM_END_UNPROVEN;
 	}
@@ -464,7 +441,7 @@ static int accept_link(struct rstream_link *link)
 {
 	const struct rstream_request *req = link->cm.request;
 	struct rdma_cm_id *id = link->cm.id;
-	struct transcript t = { .req = req->hello };
+	struct rstream_cm_transcript t = { .req = req->hello };
 	struct rdma_conn_param param;
 	int err;
 
@@ -479,7 +456,7 @@ static int accept_link(struct rstream_link *link)
 	hello_fill(link, 0, &t.rep);
 	if (!transcript_ends(&t, id, false, req->qpn, link->qp.num))
 		return -EPROTO;
-	hello_fill(link, transcript_hash(&t, PROOF_REP, &link->ticket, false), &t.rep);
+	hello_fill(link, transcript_hash(&t, RSTREAM_CM_PROOF_REP, &link->ticket, false), &t.rep);
 	link_keys(link, &t);
 	conn_param(link, &t.rep, &param);
 	rdma_lock_handler(id);
@@ -496,7 +473,7 @@ static enum rstream_reason req_whose(const struct rstream_request *req,
 				     struct rstream_ticket *ticket,
 				     struct rstream_peer_name *name)
 {
-	struct transcript t = { .req = req->hello };
+	struct rstream_cm_transcript t = { .req = req->hello };
 
 	ticket->ours.token = req->fields.token;
 	ticket->theirs.token = req->fields.own_token;
@@ -504,7 +481,7 @@ static enum rstream_reason req_whose(const struct rstream_request *req,
 		return RSTREAM_R_LINK_UNKNOWN;
 	t.req.proof = 0;
 	if (!transcript_ends(&t, req->id, false, req->qpn, 0) ||
-	    req->fields.proof != transcript_hash(&t, PROOF_REQ, ticket, false))
+	    req->fields.proof != transcript_hash(&t, RSTREAM_CM_PROOF_REQ, ticket, false))
 		return RSTREAM_R_LINK_UNAUTHENTICATED;
 	return RSTREAM_R_NONE;
 }

@@ -5,6 +5,7 @@
 
 #ifdef __KERNEL__
 #include <linux/build_bug.h>
+#include <linux/string.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
 #else
@@ -63,6 +64,41 @@ struct rstream_cm_reject {
 
 static_assert(sizeof(struct rstream_cm_reject) == 8);
 
+#define RSTREAM_CM_SECRET_LEN	16
+
+/* For what a struct rstream_cm_transcript is hashed. */
+enum rstream_cm_purpose {
+	RSTREAM_CM_PROOF_REQ = 1,
+	RSTREAM_CM_PROOF_REP = 2,
+	RSTREAM_CM_KEY_ACTIVE = 3,	/* keys: two words each */
+	RSTREAM_CM_KEY_PASSIVE = 5,
+};
+
+/**
+ * struct rstream_cm_transcript - input of proofs and keys, the same at both ends
+ * @passive_secret: from the HELLO of the passive side
+ * @req:	private data of the REQ
+ * @rep:	that of the REP
+ * @active_gid:	GID or IP address of the active side, see cm.c
+ * @passive_gid: that of the passive side
+ * @active_qpn:	number of the queue pair of the active side
+ * @passive_qpn: that of the passive side
+ * @purpose:	enum rstream_cm_purpose
+ * @zero:	0
+ *
+ * In wire format.  Parts not yet known are 0.
+ */
+struct rstream_cm_transcript {
+	u8 passive_secret[RSTREAM_CM_SECRET_LEN];
+	struct rstream_cm_hello req, rep;
+	u8 active_gid[16], passive_gid[16];
+	__be32 active_qpn, passive_qpn;
+	__be32 purpose;
+	__be32 zero;
+};
+
+static_assert(sizeof(struct rstream_cm_transcript) == 160);
+
 /* A struct rstream_cm_hello in host byte order. */
 struct rstream_cm_fields {
 	u64 token, own_token, key, proof;
@@ -105,6 +141,28 @@ static inline bool rstream_cm_hello_read(const struct rstream_cm_hello *hello, u
 		.slot = hello->slot,
 	};
 	return true;
+}
+
+static inline void rstream_cm_transcript_qpns(struct rstream_cm_transcript *t,
+					      u32 active_qpn, u32 passive_qpn)
+{
+	t->active_qpn = cpu_to_be32(active_qpn);
+	t->passive_qpn = cpu_to_be32(passive_qpn);
+}
+
+/* What @t lacks before it is hashed, and the SipHash @key: two words in host byte order. */
+static inline void rstream_cm_transcript_for(struct rstream_cm_transcript *t,
+					     enum rstream_cm_purpose why,
+					     const u8 *active_secret,
+					     const u8 *passive_secret, u64 *key)
+{
+	__le64 words[RSTREAM_CM_SECRET_LEN / sizeof(__le64)];
+
+	memcpy(t->passive_secret, passive_secret, sizeof(t->passive_secret));
+	t->purpose = cpu_to_be32(why);
+	memcpy(words, active_secret, sizeof(words));
+	key[0] = le64_to_cpu(words[0]);
+	key[1] = le64_to_cpu(words[1]);
 }
 
 static inline void rstream_cm_reject_write(struct rstream_cm_reject *rej,

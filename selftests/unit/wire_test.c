@@ -196,6 +196,20 @@ TEST(wire__cm_layouts)
 	EXPECT_FIELD(rstream_cm_reject, version, 4, 1);
 	EXPECT_FIELD(rstream_cm_reject, why, 5, 1);
 	EXPECT_FIELD(rstream_cm_reject, reserved, 6, 2);
+	EXPECT_EQ(RSTREAM_CM_SECRET_LEN, 16);
+	EXPECT_EQ(RSTREAM_CM_PROOF_REQ, 1);
+	EXPECT_EQ(RSTREAM_CM_PROOF_REP, 2);
+	EXPECT_EQ(RSTREAM_CM_KEY_ACTIVE, 3);
+	EXPECT_EQ(RSTREAM_CM_KEY_PASSIVE, 5);
+	EXPECT_FIELD(rstream_cm_transcript, passive_secret, 0, 16);
+	EXPECT_FIELD(rstream_cm_transcript, req, 16, 48);
+	EXPECT_FIELD(rstream_cm_transcript, rep, 64, 48);
+	EXPECT_FIELD(rstream_cm_transcript, active_gid, 112, 16);
+	EXPECT_FIELD(rstream_cm_transcript, passive_gid, 128, 16);
+	EXPECT_FIELD(rstream_cm_transcript, active_qpn, 144, 4);
+	EXPECT_FIELD(rstream_cm_transcript, passive_qpn, 148, 4);
+	EXPECT_FIELD(rstream_cm_transcript, purpose, 152, 4);
+	EXPECT_FIELD(rstream_cm_transcript, zero, 156, 4);
 }
 
 static const struct rstream_cm_fields cm_sample = {
@@ -256,6 +270,47 @@ TEST(wire__cm_hello_of_others)
 			EXPECT(!rstream_cm_hello_read(&hello, sizeof(hello), &got));
 		}
 	}
+}
+
+/* "Proof" of links.rst: both ends hash the same bytes, whatever their byte order. */
+TEST(wire__cm_transcript)
+{
+	static const char active[] = "active's secret.", passive[] = "passive's secret";
+	static const u8 qpns[] = { 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0 };
+	u8 want[160] = { 0 }, i;
+	struct rstream_cm_transcript t;
+	u64 key[2];
+
+	memset(&t, 0, sizeof(t));
+	rstream_cm_hello_write(&t.req, &cm_sample);
+	rstream_cm_hello_write(&t.rep, &cm_sample);
+	t.rep.proof = 0;
+	for (i = 0; i < 16; i++) {
+		t.active_gid[i] = 0x40 + i;
+		t.passive_gid[i] = 0x50 + i;
+	}
+	rstream_cm_transcript_qpns(&t, 0x12345678, 0x9abcdef0);
+	rstream_cm_transcript_for(&t, RSTREAM_CM_PROOF_REP, (const u8 *)active,
+				  (const u8 *)passive, key);
+
+	memcpy(want, passive, 16);
+	memcpy(want + 16, cm_bytes, 48);
+	memcpy(want + 64, cm_bytes, 40);
+	for (i = 0; i < 32; i++)
+		want[112 + i] = 0x40 + i;
+	memcpy(want + 144, qpns, 8);
+	want[155] = 2;
+	EXPECT_EQ(sizeof(t), sizeof(want));
+	EXPECT(!memcmp(&t, want, sizeof(want)));
+	/* "two little-endian words": "active's", " secret." */
+	EXPECT_EQ(key[0], 0x7327657669746361);
+	EXPECT_EQ(key[1], 0x2e74657263657320);
+
+	/* for the next hash */
+	rstream_cm_transcript_for(&t, RSTREAM_CM_KEY_PASSIVE, (const u8 *)active,
+				  (const u8 *)passive, key);
+	want[155] = 5;
+	EXPECT(!memcmp(&t, want, sizeof(want)));
 }
 
 TEST(wire__cm_reject)
