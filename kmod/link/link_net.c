@@ -124,14 +124,23 @@ void rstream_link_net_use(struct net *net, struct mem_cgroup *memcg)
 		listen_soon(ln);
 }
 
+/*
+ * For how long a namespace without sockets keeps its links, and is pinned by its listener: a program
+ * that makes one connection after the other does not need a new link for each.
+ */
+#define UNUSED_MS	1000UL
+
 void rstream_link_net_unuse(struct net *net)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
 	unsigned long ms = 0;
 
 	/* nothing far ahead may take the place of work that is to listen */
-	if (net_eq(net, &init_net) && READ_ONCE(ln->listening))
+	if (READ_ONCE(ln->listening)) {
 		ms = rstream_link_set(ln)->link_idle_ms;
+		if (!net_eq(net, &init_net))
+			ms = min(ms, UNUSED_MS);
+	}
 	if (!atomic_dec_and_test(&ln->users))
 		return;
 	mod_delayed_work(rstream_wqs[RSTREAM_WQ_LISTEN], &ln->listen_work, msecs_to_jiffies(ms));
