@@ -25,10 +25,10 @@ memory() {
 	awk '/^(MemFree|KernelStack):/ { n += $2 } $1 == "count:" { n += 4 * $2 } END { print n }' \
 		/proc/meminfo /proc/zoneinfo
 }
-# The kernel itself may keep some MiB after the first use.
+# The kernel itself may keep some MiB after the first use, for each CPU.
 memory_is_back() {	# KIB: that were free before
 	local now
 	now=$(memory)
 	echo "free before: $1 KiB, now: $now"
-	[ "$now" -gt $(($1 - 16 * 1024)) ]
+	[ "$now" -gt $(($1 - 16 * 1024 * $(nproc))) ]
 }
