@@ -39,7 +39,7 @@
 
 #define LISTEN_BACKLOG	64
 #define LISTEN_PAUSE	(2 * HZ)	/* after a failure */
-#define UNLISTEN_PAUSE	HZ
+#define RELISTEN_PAUSE	HZ		/* after another port was set */
 #define RNR_RETRIES	3	/* not needed, see msg.c on receive credits */
 
 /* ---- private data ---- */
@@ -668,10 +668,27 @@ static struct rdma_cm_id *listen_at(struct rstream_link_net *ln, int family)
 	return ERR_PTR(err);
 }
 
+static void unlisten(struct rstream_link_net *ln)
+{
+	int i;
+
+	lockdep_assert_held(&ln->listen_lock);
+	WRITE_ONCE(ln->listening, false);
+	for (i = 0; i < ARRAY_SIZE(ln->listen); i++) {
+		if (ln->listen[i])
+			rdma_destroy_id(ln->listen[i]);
+		ln->listen[i] = NULL;
+	}
+}
+
 /*
  * Listens for both families, or those that the kernel supports.  If that fails for one, a later use
  * retries, LISTEN_PAUSE after that.  The same if the namespace may not listen, because rdma_cm
  * would do so on the devices of the host, too.
+ *
+ * Each listener that comes or goes takes rdma_cm's lock, which is that of all namespaces.  So
+ * programs cannot cause that at will: it goes when the namespace has had no sockets for a while,
+ * and does not follow each change of the port.
  */
 int rstream_cm_listen(struct rstream_link_net *ln)
 {
@@ -680,6 +697,11 @@ int rstream_cm_listen(struct rstream_link_net *ln)
 	int i, port = rstream_link_set(ln)->cm_port, err = 0;
 
 	mutex_lock(&ln->listen_lock);
+	if (ln->listen_port != port && (ln->listen[0] || ln->listen[1])) {
+		unlisten(ln);
+		WRITE_ONCE(ln->listen_again, get_jiffies_64() + RELISTEN_PAUSE);
+	}
+	WRITE_ONCE(ln->listen_port, port);
 	if (!rstream_dev_may_listen(ln->net)) {
 		err = -EACCES;
 		goto out;
@@ -704,23 +726,10 @@ out:
 	return err;
 }
 
-/*
- * The listener comes and goes with a namespace's sockets, and each time takes rdma_cm's lock, which
- * is that of all.  So programs must not cause that as often as they like.
- */
 void rstream_cm_unlisten(struct rstream_link_net *ln)
 {
-	int i;
-
 	mutex_lock(&ln->listen_lock);
-	WRITE_ONCE(ln->listening, false);
-	for (i = 0; i < ARRAY_SIZE(ln->listen); i++) {
-		if (!ln->listen[i])
-			continue;
-		rdma_destroy_id(ln->listen[i]);
-		ln->listen[i] = NULL;
-		WRITE_ONCE(ln->listen_again, get_jiffies_64() + UNLISTEN_PAUSE);
-	}
+	unlisten(ln);
 	mutex_unlock(&ln->listen_lock);
 }
 

@@ -182,8 +182,8 @@ void rstream_link_net_unregister(void);
 /*
  * The rdma_cm listener of a namespace exists while it has users.  The first user starts
  * it in a worker.  After the last user, the links of the namespace are closed after the
- * idle time (immediately if the namespace is not the initial one), and then the
- * listener, because an rdma_cm_id pins its namespace.
+ * idle time (a second if the namespace is not the initial one), and then the listener,
+ * because an rdma_cm_id pins its namespace.
  */
 /* @memcg: the user's, see account.h.  Any context. */
 void rstream_link_net_use(struct net *net, struct mem_cgroup *memcg);

@@ -3,7 +3,7 @@
  * The links of a network namespace: listener, removal, drain; init and exit of this layer.
  *
  * Owns struct rstream_link_net and the workqueues.  An rdma_cm id pins its namespace, so except in
- * the initial namespace, the listener exists only while there are users.
+ * the initial namespace, the listener exists only while there are users, and for a second.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -70,6 +70,13 @@ static void listen_soon(struct rstream_link_net *ln)
 	mod_delayed_work(rstream_wqs[RSTREAM_WQ_LISTEN], &ln->listen_work, listen_wait(ln));
 }
 
+/* Is there no listener, or one at a port that has been changed since? */
+static bool must_listen(const struct rstream_link_net *ln)
+{
+	return !READ_ONCE(ln->listening) ||
+	       READ_ONCE(ln->listen_port) != rstream_link_set(ln)->cm_port;
+}
+
 static void listen_or_not(struct rstream_link_net *ln)
 {
 	unsigned long ms = rstream_link_set(ln)->link_idle_ms;
@@ -120,33 +127,29 @@ void rstream_link_net_use(struct net *net, struct mem_cgroup *memcg)
 	rstream_account_to(ln, memcg);
 	atomic_inc(&ln->users);
 	smp_mb__after_atomic();	/* pairs with listen_or_not() */
-	if (!READ_ONCE(ln->listening))
+	if (must_listen(ln))
 		listen_soon(ln);
 }
 
 /*
- * For how long a namespace without sockets keeps its links, and is pinned by its listener: a program
- * that makes one connection after the other does not need a new link for each.
+ * For how long a namespace without sockets keeps its links, and is pinned by its listener: a
+ * program that makes one connection after the other does not need a new link for each.
  */
 #define UNUSED_MS	1000UL
 
 void rstream_link_net_unuse(struct net *net)
 {
 	struct rstream_link_net *ln = rstream_net(net)->links;
-	unsigned long ms = 0;
+	unsigned long ms = UNUSED_MS;
 
-	/* nothing far ahead may take the place of work that is to listen */
-	if (READ_ONCE(ln->listening)) {
+	if (net_eq(net, &init_net))
 		ms = rstream_link_set(ln)->link_idle_ms;
-		if (!net_eq(net, &init_net))
-			ms = min(ms, UNUSED_MS);
-	}
 	if (!atomic_dec_and_test(&ln->users))
 		return;
 	mod_delayed_work(rstream_wqs[RSTREAM_WQ_LISTEN], &ln->listen_work, msecs_to_jiffies(ms));
 	smp_mb();	/* pairs with rstream_link_net_use() */
 	/* it has not seen this work, which may have replaced its own */
-	if (atomic_read(&ln->users) && !READ_ONCE(ln->listening))
+	if (atomic_read(&ln->users) && must_listen(ln))
 		listen_soon(ln);
 }
 

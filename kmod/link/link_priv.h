@@ -101,7 +101,7 @@ struct rstream_balance {
  * @rmb_bytes:	registered memory, bytes
  * @n_ends:	sending ends of its links, including zombies
  * @rmb_short_at: jiffies when its limit was last reached; 0: never
- * @listen_lock: guards @listen, @listen_again, @listening
+ * @listen_lock: guards @listen, @listen_again, @listen_port, @listening
  * @addr_lock:	bh; guards @addrs, @n_addrs, @addrs_at
  * @addrs_at:	jiffies when @addrs were looked up
  */
@@ -130,7 +130,8 @@ struct rstream_link_net {
 	unsigned long rmb_short_at;
 	struct mutex listen_lock;	/* see above */
 	struct rdma_cm_id *listen[2];	/* IPv4, IPv6 */
-	u64 listen_again;		/* jiffies; if not @listening, when to retry */
+	u64 listen_again;		/* jiffies; when to listen (again) */
+	u16 listen_port;
 	bool listening;			/* all of them that the kernel supports */
 	struct delayed_work listen_work;
 	spinlock_t addr_lock;		/* see above */

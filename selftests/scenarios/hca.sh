@@ -200,7 +200,7 @@ suites() {	# PROFILE DMA
 	ok "$name: two devices" add_devices "$1" "$2" || return
 	free=$(memory)
 	ok "$name: the module loads" insmod "$MODULE"
-	# the links of a namespace other than the initial one go with its last socket
+	# the links of a namespace other than the initial one go soon after its last socket
 	for i in 0 1; do
 		nsenter --net="/run/netns/h$i" rs_stream -s -k inet -p 6999 -t "$((${LIMIT:-300} + 700))" &
 		keepers+=($!)

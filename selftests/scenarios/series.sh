@@ -34,10 +34,8 @@ by_ring() {	# HOST
 on_rings() { by_ring 0 && by_ring 1; }
 no_links() { ! both rsctl -j links | grep -q '"state"'; }
 
-port=7000
-connection() {
-	local server client status=0 go=$tmp/go
-	port=$((port + 1))
+connection() {	# N
+	local server client status=0 go=$tmp/go port=$((7000 + $1))
 	rm -f "$go" "$go.held"
 	set -- -k inet -p $port -n 100K -t 100 --hold-at 50K --hold "$go"
 	host 1 rs_stream -s "$@" &
@@ -55,7 +53,7 @@ load_module && load_hca profile=plain dma=virt || bail "cannot load the modules"
 ok "two hosts" add_hosts
 ok "their settings" both sysctl -q -w net.rdmastream.ring_mode=1
 for ((n = 1; n <= 8; n++)); do
-	ok "connection $n: rings" connection
+	ok "connection $n: rings" connection $n
 done
 for i in 0 1; do
 	ok "host $i: one link" test "$(stat $i links-up) $(stat $i links-failed)" = "1 0"
@@ -64,7 +62,7 @@ ok "the link ends soon" wait_for 5 no_links
 for i in 0 1; do
 	ok "host $i: its end is no fault" test "$(stat $i links-idle) $(stat $i links-lost)" = "1 0"
 done
-ok "another connection: rings" connection
+ok "another connection: rings" connection $n
 ok "the module can be unloaded" wait_for 20 unload_module
 for i in 0 1; do ok "host $i can be removed" del_host $i; done
 ok "rs_hca can be unloaded" wait_for 20 rmmod rs_hca

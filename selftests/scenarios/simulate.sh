@@ -121,7 +121,7 @@ insmod "$HCA/rs_charges.ko" || bail "cannot load $HCA/rs_charges.ko"
 charges=$(charged)
 ok "the module loads" insmod "$MODULE"
 ok "link ends are traced" watch_ends
-# the links of a namespace other than the initial one go with its last socket
+# the links of a namespace other than the initial one go soon after its last socket
 keepers=()
 for ((host = 0; host < HOSTS; host++)); do
 	nsenter --net="/run/netns/h$host" rs_stream -s -k inet -p 6999 -t 1000000 &

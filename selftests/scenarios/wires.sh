@@ -50,45 +50,69 @@ wire() {	# LOSS QDISC...
 	done
 }
 
+# What has been lost in both directions.
+lost() {
+	ip netns exec wire nft -j list ruleset | jq '[.. | .counter? | objects | .packets] | add // 0'
+}
+
 # How the connection is made, which settings it needs, and what shows that it was so.
 declare -A kind=([tcp]=tcp4 [again]=tcp4 [spans]=inet [gone]=inet)
 prepare() {	# HOW
 	case $1 in
 	spans)	both sysctl -q -w net.rdmastream.ring_mode=0 ;;
-	gone)	both sysctl -q -w net.rdmastream.ring_mode=2 && both rsctl drain off >/dev/null ;;
+	gone)
+		both sysctl -q -w net.rdmastream.ring_mode=2 && both rsctl drain off >/dev/null &&
+			make_link ;;
 	esac
 }
+# Another connection asks for it: one that has nothing to send once it has left its records for
+# want of a link does not return.
+make_link() {
+	local server client status=0 link=$tmp/link
+	rm -f "$link"
+	set -- -k inet -p 6999 -t 60 -n 64K --until "$link" --pace 20
+	host 1 rs_stream -s "$@" >/dev/null &
+	server=$!
+	host 0 rs_stream -c 10.81.0.2 --wait "$@" >/dev/null &
+	client=$!
+	wait_for 40 both_links || status=1
+	: >"$link"
+	wait $client || status=1
+	wait $server || status=1
+	return $status
+}
+up() { host "$1" rsctl -j links | grep -q '"state":"up"'; }	# HOST
+both_links() { up 0 && up 1; }
 by_ring() {	# HOST tx|rx
 	host "$1" rsctl -j sockets | jq -e "any(.[]; .$2.carrier == \"ring\")" >/dev/null
 }
 on_rings() { by_ring 0 tx && by_ring 1 rx; }
-in_spans() {	# since there were $spans
-	[ "$(host 0 rsctl -s stats | value spans)" -gt "$spans" ]
-}
+spans() { host 0 rsctl -s -o stats | value spans; }
 
 # The time from the moment at which a connection has nothing else to do until all has come.
 port=7000
 transfer() {	# HOW BACK
-	local pid other spans status=0 start go=$tmp/go
+	local server client before status=0 start go=$tmp/go
 	port=$((port + 1))
 	rm -f "$go" "$go.held"
+	before=$(spans)
 	set -- "$1" -k "${kind[$1]}" -p $port -t 300 -n $bytes -m "$2" --hold-at 64K --hold "$go"
 	host 1 rs_stream -s "${@:2}" >"$tmp/server" &
-	pid=$!
+	server=$!
 	host 0 rs_stream -c 10.81.0.2 --wait "${@:2}" >"$tmp/client" &
-	other=$!
-	wait_for 40 test -e "$go.held" || { echo "not held"; status=1; }
+	client=$!
+	wait_for 40 test -e "$go.held" || status=1
 	if [ "$1" = gone ]; then
-		wait_for 40 on_rings || { echo "no rings"; both rsctl sockets; both rsctl peers; both rsctl stats; date; status=1; }
-		spans=$(host 0 rsctl -s stats | value spans)
-		both rsctl drain on >/dev/null
+		wait_for 40 on_rings || { echo "no rings"; status=1; }
+		before=$(spans)
+		both rsctl drain on >/dev/null || status=1
 	fi
 	start=$(date +%s%N)
 	: >"$go"
-	wait $other || status=1
-	wait $pid || status=1
+	wait $client || status=1
+	wait $server || status=1
 	echo $((($(date +%s%N) - start) / 1000)) >>"$tmp/$1"
-	[ "$1" != gone ] || in_spans || { echo "no spans"; status=1; }
+	[ "${kind[$1]}" != inet ] || [ "$(spans)" -gt "${before:-0}" ] || { echo "no spans"; status=1; }
 	return $status
 }
 
@@ -120,14 +144,17 @@ report() {
 compare() {	# NAME LOSS QDISC...
 	local back
 	ok "$1: the wire" wire "${@:2}"
+	[ "$2" = 0 ] || set -- "$1" "$2" "$(lost)"
 	for back in 0 $bytes; do
 		ok "$1: transfers, $back bytes back" measure $back
 		report
 		ok "$1, $back bytes back: without RDMA as fast as TCP" near spans
 		ok "$1, $back bytes back: RDMA has gone, as fast as TCP" near gone
 	done
+	[ "$2" = 0 ] || ok "$1: packets were lost" test "$(lost)" -gt $(($3 + TIMES * 100))
 }
 
+[ "$VM_ROOT" = hostfs ] && grep -q time-travel /proc/cmdline || bail "not in virtual time"
 load_module && load_hca profile=plain dma=virt || bail "cannot load the modules"
 ok "two hosts" add_hosts
 for i in 0 1; do ok "a device of host $i" host $i rdma link add hca$i type rs_hca netdev eth0; done
@@ -135,6 +162,7 @@ compare slow 0 tbf rate 20mbit burst 32k latency 50ms
 compare lossy 101 netem delay 1ms rate 100mbit limit 1000
 for i in 0 1; do ok "the device of host $i goes" host $i rdma link del hca$i; done
 ok "no socket remains" wait_for 20 no_sockets
+ok "the hosts can be removed" del_hosts
 ok "the module can be unloaded" wait_for 20 unload_module
 ok "so can the devices' module" wait_for 20 rmmod rs_hca
 done_testing
