@@ -265,7 +265,8 @@ def brief_link(remote):
 
 def named_young(tun):
     """Of the links that an address makes, 128 in 30 s may end at once, whoever makes them."""
-    time.sleep(31)              # what earlier cases have made is forgotten
+    until(lambda: not dump("links"), "the end of what earlier cases have made", 120)
+    time.sleep(31)              # it is forgotten
     before = counters()["reason:link-busy"]
     begin = time.monotonic()
     n = 0
