@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 stock=6.12 timeout=400 cpus=2
+# vm: n=1 stock=6.12 timeout=600 cpus=2
 # Programs that poll links instead of sleeping, with a CPU for each, over rs_hca.
 # shellcheck source=/dev/null
 . "$LAB"
