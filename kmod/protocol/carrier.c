@@ -173,6 +173,7 @@ enum rstream_reason rstream_rx_data(struct rstream_rx *rx, u32 len)
 	/* data from a ring is not bounded by the limit, so it may be exceeded already */
 	if (rx->arrived > rx->limit || len > rx->limit - rx->arrived)
 		return RSTREAM_R_BAD_WINDOW;
+	/* pairs with rstream_rxq_all_here() */
 	smp_store_release(&rx->arrived, rx->arrived + len);
 	return RSTREAM_R_NONE;
 }

@@ -682,6 +682,7 @@ static unsigned int parse_some(struct rstream *rs, struct sk_buff *skb,
 	}
 	if (rs->in.data_left) {
 		n = rstream_rxq_add(rs, skb, off, min(len, rs->in.data_left));
+		/* pairs with rstream_rxq_all_here() */
 		smp_store_release(&rs->in.data_left, rs->in.data_left - n);
 		if (!rs->in.data_left && rs->hist)
 			rstream_hist_arrived(rs, rs->rx.arrived);

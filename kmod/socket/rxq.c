@@ -379,6 +379,7 @@ static u64 ring_landed_unlocked(const struct rstream *rs)
 
 	rcu_read_lock();	/* which frees the ring */
 	ring = READ_ONCE(rs->rxring);
+	/* pairs with rstream_rxring_data() */
 	landed = ring ? smp_load_acquire(&ring->landed) : 0;
 	rcu_read_unlock();
 	return landed;
@@ -400,9 +401,11 @@ bool rstream_rxq_all_here(const struct rstream *rs)
 	    ring_landed_unlocked(rs) >= fin_at - READ_ONCE(rs->rx.base))
 		return true;
 	smp_rmb();	/* what had landed was counted before the stream left the ring */
-	/* both pair with carrier_tcp.c, where the bytes of a record are counted ahead */
-	return smp_load_acquire(&rs->rx.arrived) == fin_at &&
-	       !smp_load_acquire(&rs->in.data_left);
+	/* pairs with rstream_rx_data(): the bytes of a record are counted ahead */
+	if (smp_load_acquire(&rs->rx.arrived) != fin_at)
+		return false;
+	/* pairs with parse_some() */
+	return !smp_load_acquire(&rs->in.data_left);
 }
 
 /* How many bytes a read would find.  Only a hint without the lock. */

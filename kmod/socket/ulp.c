@@ -85,7 +85,7 @@ static bool framed_state_change(struct rstream *rs)
 	/* as TCP after a FIN; the peer's was a record, and TCP's may not have arrived */
 	if (sk->sk_err == ECONNRESET && rstream_rxq_ring_ended(rs) && !rs->error &&
 	    !rstream_rx_plain(rs))
-		cmpxchg(&sk->sk_err, ECONNRESET, EPIPE);	/* SO_ERROR fetches it without the lock */
+		cmpxchg(&sk->sk_err, ECONNRESET, EPIPE);	/* SO_ERROR takes no lock */
 	check_truncated(rs);
 	if (rstream_close_end(rs))
 		return true;

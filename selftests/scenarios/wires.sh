@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# vm: n=1 kernels=6.12,6.1 timeout=600 seed=1
+# vm: n=1 asked=6.12,6.1 timeout=600 seed=1
 # Over a wire that loses packets, and over a slow one, a connection without RDMA is as fast as
 # TCP, and so is one whose RDMA has gone.  Time is virtual: computing takes none, so that only the
 # wire counts.  Hosts are network namespaces h0 and h1; a bridge in "wire" is between them.
@@ -32,8 +32,8 @@ add_hosts() {
 }
 del_hosts() { ip netns del h0 && ip netns del h1 && ip netns del wire; }
 
-# One of LOSS packets of TCP is lost, in each direction, but none by chance: the same transfer
-# would take twice as long now and then.
+# One of LOSS full packets of TCP is lost, in each direction, but none by chance: the same transfer
+# would take twice as long now and then.  A connection whose SYN-ACK is lost would be plain TCP.
 wire() {	# LOSS QDISC...
 	local i
 	for i in 0 1; do
@@ -43,7 +43,7 @@ wire() {	# LOSS QDISC...
 			table netdev loss$i {
 				chain loss {
 					type filter hook ingress device p$i priority 0;
-					meta l4proto tcp numgen inc mod $1 50 counter drop
+					ip protocol tcp ip length gt 1000 numgen inc mod $1 50 counter drop
 				}
 			}
 		END
