@@ -13,6 +13,22 @@ load_hca() {	# [PARAMETER...]
 
 # Hosts are the namespaces h0, h1 ...
 host() { nsenter --net="/run/netns/h$1" "${@:2}"; }	# N CMD...
+both() { host 0 "$@" && host 1 "$@"; }	# CMD...
+
+# rs_stream at host 1, and at host 0 to ADDRESS, in the background; sets server, client.
+begin_pair() {	# ADDRESS OPTION...
+	host 1 rs_stream -s "${@:2}" >"$tmp/server" &
+	server=$!
+	host 0 rs_stream -c "$1" --wait "${@:2}" >"$tmp/client" &
+	client=$!
+}
+end_pair() {
+	local status=0
+	wait "$client" || status=1
+	wait "$server" || status=1
+	[ $status = 0 ] || cat "$tmp/server" "$tmp/client"
+	return $status
+}
 
 no_devices() { ! rdma link | grep -q hca; }
 

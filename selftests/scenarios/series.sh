@@ -9,8 +9,6 @@
 # shellcheck source=selftests/scenarios/hca-lib.sh
 . "$(dirname "$0")/hca-lib.sh"
 
-both() { host 0 "$@" && host 1 "$@"; }
-
 add_hosts() {
 	local i
 	ip netns add h0 && ip netns add h1 &&
@@ -35,18 +33,12 @@ on_rings() { by_ring 0 && by_ring 1; }
 no_links() { ! both rsctl -j links | grep -q '"state"'; }
 
 connection() {	# N
-	local server client status=0 go=$tmp/go port=$((7000 + $1))
+	local status=0 go=$tmp/go
 	rm -f "$go" "$go.held"
-	set -- -k inet -p $port -n 100K -t 100 --hold-at 50K --hold "$go"
-	host 1 rs_stream -s "$@" &
-	server=$!
-	host 0 rs_stream -c 10.82.0.2 --wait "$@" &
-	client=$!
+	begin_pair 10.82.0.2 -k inet -p $((7000 + $1)) -n 100K -t 100 --hold-at 50K --hold "$go"
 	wait_for 20 on_rings || status=1
 	: >"$go"
-	wait $client || status=1
-	wait $server || status=1
-	return $status
+	end_pair && return $status
 }
 
 load_module && load_hca profile=plain dma=virt || bail "cannot load the modules"

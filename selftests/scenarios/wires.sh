@@ -13,8 +13,6 @@
 : "${TIMES:=5}"
 bytes=$((2 << 20))
 
-both() { host 0 "$@" && host 1 "$@"; }
-
 # Packets are as the wire has them: what loses one must not see 64 KiB of them as one.
 add_host() {	# N
 	ip netns add "h$1" && ip link add "p$1" netns wire type veth peer name eth0 netns "h$1" &&
@@ -68,18 +66,12 @@ prepare() {	# HOW
 # Another connection asks for it: one that has nothing to send once it has left its records for
 # want of a link does not return.
 make_link() {
-	local server client status=0 link=$tmp/link
+	local status=0 link=$tmp/link
 	rm -f "$link"
-	set -- -k inet -p 6999 -t 60 -n 64K --until "$link" --pace 20
-	host 1 rs_stream -s "$@" >/dev/null &
-	server=$!
-	host 0 rs_stream -c 10.81.0.2 --wait "$@" >/dev/null &
-	client=$!
+	begin_pair 10.81.0.2 -k inet -p 6999 -t 60 -n 64K --until "$link" --pace 20
 	wait_for 40 both_links || status=1
 	: >"$link"
-	wait $client || status=1
-	wait $server || status=1
-	return $status
+	end_pair && return $status
 }
 up() { host "$1" rsctl -j links | grep -q '"state":"up"'; }	# HOST
 both_links() { up 0 && up 1; }
@@ -92,15 +84,12 @@ spans() { host 0 rsctl -s -o stats | value spans; }
 # The time from the moment at which a connection has nothing else to do until all has come.
 port=7000
 transfer() {	# HOW BACK
-	local server client before status=0 start go=$tmp/go
+	local before status=0 start go=$tmp/go
 	port=$((port + 1))
 	rm -f "$go" "$go.held"
 	before=$(spans)
-	set -- "$1" -k "${kind[$1]}" -p $port -t 300 -n $bytes -m "$2" --hold-at 64K --hold "$go"
-	host 1 rs_stream -s "${@:2}" >"$tmp/server" &
-	server=$!
-	host 0 rs_stream -c 10.81.0.2 --wait "${@:2}" >"$tmp/client" &
-	client=$!
+	begin_pair 10.81.0.2 -k "${kind[$1]}" -p $port -t 300 -n $bytes -m "$2" \
+		--hold-at 64K --hold "$go"
 	wait_for 40 test -e "$go.held" || status=1
 	if [ "$1" = gone ]; then
 		wait_for 40 on_rings || { echo "no rings"; status=1; }
@@ -109,8 +98,7 @@ transfer() {	# HOW BACK
 	fi
 	start=$(date +%s%N)
 	: >"$go"
-	wait $client || status=1
-	wait $server || status=1
+	end_pair || status=1
 	echo $((($(date +%s%N) - start) / 1000)) >>"$tmp/$1"
 	[ "${kind[$1]}" != inet ] || [ "$(spans)" -gt "${before:-0}" ] || { echo "no spans"; status=1; }
 	return $status
@@ -142,16 +130,16 @@ report() {
 }
 
 compare() {	# NAME LOSS QDISC...
-	local back
+	local back before
 	ok "$1: the wire" wire "${@:2}"
-	[ "$2" = 0 ] || set -- "$1" "$2" "$(lost)"
+	before=$(lost)
 	for back in 0 $bytes; do
 		ok "$1: transfers, $back bytes back" measure $back
 		report
 		ok "$1, $back bytes back: without RDMA as fast as TCP" near spans
 		ok "$1, $back bytes back: RDMA has gone, as fast as TCP" near gone
 	done
-	[ "$2" = 0 ] || ok "$1: packets were lost" test "$(lost)" -gt $(($3 + TIMES * 100))
+	[ "$2" = 0 ] || ok "$1: packets were lost" test "$(lost)" -gt $((before + TIMES * 100))
 }
 
 [ "$VM_ROOT" = hostfs ] && grep -q time-travel /proc/cmdline || bail "not in virtual time"
