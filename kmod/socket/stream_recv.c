@@ -217,7 +217,7 @@ int rstream_recv_wait(struct rstream *rs, long *timeo, u64 more_than, bool peek)
 	if (signal_pending(current))
 		return sock_intr_errno(*timeo);
 	add_wait_queue(sk_sleep(sk), &wait);
-	smp_mb();	/* pairs with ring_data(), which does not hold the lock: one sees the other */
+	smp_mb();	/* pairs with ring_data(), which does not hold the lock */
 	err = sk_wait_event(sk, timeo, bytes_here(rs, peek) > more_than ||
 			    rstream_rxq_over(rs), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);

@@ -102,12 +102,12 @@ static void on_state_change(struct sock *sk)
 	struct rstream *rs = rstream_of(sk);
 
 	if (rs && rs->mode == RSTREAM_CONNECTING &&
-	    sk->sk_state == TCP_ESTABLISHED)
+	    sk->sk_state == TCP_ESTABLISHED) {
 		rstream_established(rs, rs->offer.confirmed == RSTREAM_CONFIRMED);
-	else if (rs && rs->mode == RSTREAM_FRAMED && framed_state_change(rs))
+	} else if (rs && rs->mode == RSTREAM_FRAMED && framed_state_change(rs)) {
 		return;
-	else if (rs && (rs->mode == RSTREAM_ASKED ||
-			(rs->mode == RSTREAM_GUARDED && sk->sk_state == TCP_CLOSE))) {
+	} else if (rs && (rs->mode == RSTREAM_ASKED ||
+			  (rs->mode == RSTREAM_GUARDED && sk->sk_state == TCP_CLOSE))) {
 		rstream_plain_recv_note_reset(rs);
 		rstream_peek(rs);
 	}
